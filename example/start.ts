@@ -1,6 +1,6 @@
 /**
- * `npm start`: serves the built page and the backend behind it, and says what one can do. The page is built first when anything that
- * it is made of is newer. For work on the page: `npm run dev`.
+ * `npm start`: serves the built page and its backend, and prints what you can do with them. It builds the page first if one of its
+ * sources is newer. To work on the page, use `npm run dev`.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
@@ -10,7 +10,7 @@ import { HIDDEN, projectFiles, root } from "./site/pages.js";
 
 const configFile = path.join(import.meta.dirname, "vite.config.ts");
 const built = path.join(import.meta.dirname, "dist/index.html");
-/** What the page is made of. */
+/** The files and folders that the page is made of. */
 const SOURCES = ["example", "src", "convex", "docs", "bench", "package.json", ...projectFiles()];
 const deployment = deploymentOf(process.env);
 
@@ -39,7 +39,7 @@ if (deployment) {
 `);
 }
 
-/** When a file was changed, or the latest of those in a folder. */
+/** The time of the last change of a file, or of any file in a folder. */
 function newest(file: string): number {
   const { mtimeMs } = statSync(file);
   if (!statSync(file).isDirectory()) return mtimeMs;

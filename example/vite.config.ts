@@ -11,7 +11,7 @@ const deployment = deploymentOf(process.env);
 
 export default defineConfig({
   root: import.meta.dirname,
-  // An address that does not exist is a 404, and not the first page.
+  // An unknown address gives a 404, not the first page.
   appType: "mpa",
   plugins: [
     react(),
@@ -19,10 +19,10 @@ export default defineConfig({
     codeModules(),
     docsPages(),
     deploymentInPage(deployment),
-    // With a real deployment there is nothing to embed.
+    // With a deployment, no backend is embedded.
     ...(deployment ? [] : [embeddedConvex()]),
   ],
-  // The package's own name, as its users import it, without a build.
+  // Resolves the package's own name to its sources, so that no build is needed.
   resolve: { tsconfigPaths: true },
   // The embedded backend is for this machine only.
   server: { host: "127.0.0.1", port: PORT },
@@ -31,7 +31,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
       input: { index: "index.html", docs: "docs.html" },
-      // Making the docs takes most of the build, which says so at length.
+      // The docs take most of the build time. Without this line, the bundler prints long warnings about that.
       checks: { pluginTimings: false },
     },
   },

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 
-/** What axe finds on the page as it is; a table whose corner is empty is a minor thing that documents may have. */
+/** The issues that axe finds on the page now. Minor ones are left out: documents may have tables with an empty corner. */
 export async function issuesOf(page: Page): Promise<string[]> {
   await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
   const { violations } = await page.evaluate(() =>

@@ -1,2 +1,2 @@
-/** Before the browser tests: they run on the built page. */
+/** Builds the page before the browser tests, which run on the built page. */
 export { build as setup } from "./site.js";

@@ -1,9 +1,9 @@
-/** Debian's chromium: playwright-core brings no browser of its own. */
+/** Starts Debian's chromium, because playwright-core has no browser of its own. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 export const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
-/** A browser without a window, an update or a network of its own. */
+/** The flags of a browser without a window, without updates and without background requests. */
 export const FLAGS = [
   "--headless=new",
   "--no-sandbox",
@@ -20,7 +20,7 @@ export async function launch(): Promise<Browser> {
     executablePath: EXECUTABLE,
     args: [
       ...FLAGS,
-      // Two pages at once must both be awake.
+      // Without these, the browser slows down one of two open pages.
       "--disable-background-timer-throttling",
       "--disable-renderer-backgrounding",
       "--disable-backgrounding-occluded-windows",
@@ -30,11 +30,11 @@ export async function launch(): Promise<Browser> {
 
 export interface Opened {
   page: Page;
-  /** What the page has complained about. */
+  /** The errors that the page has reported. */
   complaints: string[];
 }
 
-/** A page in a browser of its own, as far as it can tell. */
+/** Opens a page in its own context, which has its own storage like a separate browser. */
 export async function open(
   browser: Browser,
   url: string,
@@ -48,19 +48,19 @@ export async function open(
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
     if (message.type() !== "error") return;
-    // Convex's client reports every error that a function has thrown, and the browser every 429: here both are on purpose.
+    // Convex's client logs every error that a function throws, and the browser logs every 429. The tests cause both on purpose.
     if (!/^\[CONVEX |status of 429 /.test(message.text())) complaints.push(message.text());
   });
   await page.goto(url);
   return { page, complaints };
 }
 
-/** Does it so many times, one after the other. */
+/** Repeats an act `n` times, one after the other. */
 export async function times(n: number, act: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < n; i++) await act();
 }
 
-/** Runs in the page: what it reads from `Date` is off by so much from then on. */
+/** Runs in the page: shifts the time that it reads from `Date` by `ms` from then on. */
 export function shiftClock(ms: number): void {
   const RealDate = Date;
   const now = () => RealDate.now() + ms;

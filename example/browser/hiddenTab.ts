@@ -1,6 +1,6 @@
 /**
- * A tab behind another one, which the browser really slows down. Playwright keeps all of its pages visible and awake, so this speaks
- * the DevTools protocol itself, to a browser of its own.
+ * A tab behind another one, which the browser really slows down. Playwright keeps all of its pages visible and awake, so this class
+ * starts its own browser and uses the DevTools protocol.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ export class HiddenTab {
     readonly close: () => Promise<void>,
   ) {}
 
-  /** Opens a page in front, in a browser of its own. */
+  /** Starts a browser and opens a page in front. */
   static async open(url: string): Promise<HiddenTab> {
     const profile = await mkdtemp(join(tmpdir(), "hidden-tab-"));
     const browser = spawn(
@@ -34,14 +34,14 @@ export class HiddenTab {
       },
     );
     const ended = once(browser, "exit");
-    let said = "";
+    let output = "";
     let address: string | undefined;
     for await (const chunk of browser.stderr) {
-      said += String(chunk);
-      address = /ws:\/\/\S+/.exec(said)?.[0];
+      output += String(chunk);
+      address = /ws:\/\/\S+/.exec(output)?.[0];
       if (address) break;
     }
-    if (!address) throw new Error(`The browser does not say where it listens: ${said}`);
+    if (!address) throw new Error(`The browser does not say where it listens: ${output}`);
     const socket = new WebSocket(address);
     await once(socket, "open");
     const waiting = new Map<number, (reply: Reply) => void>();

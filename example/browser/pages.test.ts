@@ -1,4 +1,4 @@
-/** The page as a whole: two of them, a server that goes away, a wrong clock, a keyboard, playing by itself. */
+/** The page as a whole: two pages at once, a server that stops, a wrong clock, the keyboard, and autoplay. */
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { api } from "../convex/_generated/api.js";
@@ -37,7 +37,7 @@ describe("two pages", () => {
     await image(one, "4 guesses left");
   });
 
-  it("wait for the same moment, and go on by themselves", async () => {
+  it("wait for the same time, and allow the call again by themselves", async () => {
     const url = site.room("wait");
     const room = new Room(site, url);
     await room.edit("send", { rate: 30, period: 60_000, capacity: 5 });
@@ -53,14 +53,14 @@ describe("two pages", () => {
   });
 });
 
-it("a server that stops is noticed, everything that needs it waits, and the page goes on when it is back", async () => {
+it("the page shows that its server has stopped, disables what needs it, and continues when it is back", async () => {
   const page = await visit(site.room("restart"));
   await button(page, "Send 5").click();
   await page.getByText("5 tokens · 5 left").waitFor();
 
   await site.stop();
   await page.getByText("Disconnected, trying again").waitFor();
-  // Whatever calls the backend, in each tab; what is left works without it.
+  // In each tab, the controls that call the backend are disabled. Those of `works` do not need it.
   const works = /^(Copy the|Switch to|correct horse$|Key$|Note$)/;
   for (const name of await page.getByRole("tab").allTextContents()) {
     await tab(page, name).click();
@@ -73,7 +73,7 @@ it("a server that stops is noticed, everything that needs it waits, and the page
 
   await site.start();
   await page.getByText("Live", { exact: true }).waitFor();
-  // It was in memory: the bucket is as good as new.
+  // The bucket was in memory, so it is full again.
   await button(page, "Send 5").click();
   await page.getByText("5 tokens · 5 left").first().waitFor();
 });
@@ -82,12 +82,12 @@ describe.each([
   ["behind", -5 * 60_000],
   ["ahead", 5 * 60_000],
 ])("a browser whose clock is five minutes %s", (_where, clockError) => {
-  it("counts down to the server's moment, and what it then permits is allowed", async () => {
+  it("counts down to the server's retryAt, and the call is allowed then", async () => {
     const url = site.room("clock");
     await new Room(site, url).edit("send", { rate: 30, period: 60_000, capacity: 1 });
     const page = await visit(url, { clockError });
     await page.getByLabel("count").fill("1");
-    // One of these comes before the next token.
+    // At least one of these calls comes before the next token.
     await button(page, "Send 1").click();
     await button(page, "Send 1").click();
     await page
@@ -100,11 +100,11 @@ describe.each([
     expect(await page.evaluate(() => Date.now())).toSatisfy((now: number) => Math.abs(now - Date.now()) > 4 * 60_000);
   });
 
-  it("draws the present where it is", async () => {
+  it("draws the current state", async () => {
     const page = await visit(site.room("clock"), { clockError });
     await button(page, "Send 5").click();
     await page.getByText("5 tokens · 5 left").waitFor();
-    // Full again after 2.5 s, and not before or at once.
+    // The bucket is full again after 2.5 s, not earlier.
     await image(page, /^[5-9] of 10 tokens$/);
     await image(page, "10 of 10 tokens");
     await tab(page, "Queue LLM calls").click();
@@ -114,14 +114,14 @@ describe.each([
   });
 });
 
-it("the app's HTTP API is served beside the page, under its limits", async () => {
+it("the app's HTTP API is served next to the page, with its limits", async () => {
   const get = () => fetch(`${site.url}/http/api/hello`);
   const answers = [await get(), await get(), await get(), await get()];
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   expect(answers[3]?.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
 });
 
-it("the focus is always seen, and the tabs are one stop whose arrows go round", async () => {
+it("the focus is always visible, and the tabs are one stop of the Tab key, with arrow keys that wrap around", async () => {
   const page = await visit(site.room("keys", "rollback"));
   await tab(page, "It rolls back").focus();
   await page.keyboard.press("ArrowLeft");
@@ -138,7 +138,7 @@ it("the focus is always seen, and the tabs are one stop whose arrows go round", 
   );
 });
 
-it("a link to a tab shows it on a phone, too, and Back returns to the tab before", async () => {
+it("a link to a tab shows it, also on a phone, and Back returns to the previous tab", async () => {
   const page = await visit(site.room("link", "admin"), { viewport: { width: 390, height: 844 } });
   const isInSight = async (name: string) => {
     const box = await tab(page, name).boundingBox();
@@ -157,7 +157,7 @@ it("a link to a tab shows it on a phone, too, and Back returns to the tab before
   await isShown("HTTP 429");
 });
 
-it("every tab begins with a sentence and with what to try", async () => {
+it("every tab begins with one sentence, and then says what to try", async () => {
   const page = await visit(site.room("leads"));
   for (const name of await page.getByRole("tab").allTextContents()) {
     await tab(page, name).click();
@@ -203,7 +203,7 @@ describe.each([1280, 390])("nothing jumps at %i px", (width) => {
   });
 });
 
-/** What has moved on the page, and what moved it. */
+/** The layout shifts of the page, each with the first element that moved. */
 async function shiftsOf(page: Page): Promise<string[]> {
   return await page.evaluate(
     () =>
@@ -212,7 +212,7 @@ async function shiftsOf(page: Page): Promise<string[]> {
           const entries = list.getEntries() as unknown as { value: number; sources: { node?: Element }[] }[];
           resolve(entries.map(({ value, sources }) => `${value}: ${sources[0]?.node?.outerHTML ?? ""}`.slice(0, 200)));
         }).observe({ type: "layout-shift", buffered: true });
-        // Without any shift there is nothing to observe.
+        // Without a shift, the observer is never called.
         requestAnimationFrame(() =>
           requestAnimationFrame(() => {
             resolve([]);
@@ -222,7 +222,7 @@ async function shiftsOf(page: Page): Promise<string[]> {
   );
 }
 
-it("a tab whose query fails says so, and the others go on", async () => {
+it("a tab whose query fails shows an error, and the other tabs still work", async () => {
   const page = await openPage("about:blank");
   await page.routeWebSocket(/\/sync$/, (socket) => {
     const server = socket.connectToServer();
@@ -260,7 +260,7 @@ it("a tab whose query fails says so, and the others go on", async () => {
 describe("left alone", () => {
   const playing = (name: string) => site.room(name).replace("&autoplay=off", "");
 
-  it("the page plays by itself, and the first touch takes over", async () => {
+  it("the page plays by itself until the first input", async () => {
     const url = playing("plays");
     const page = await openPage("about:blank");
     await page.clock.install();
@@ -280,12 +280,12 @@ describe("left alone", () => {
     expect(sent.length).toBeGreaterThan(0);
   });
 
-  it("it does not, where less motion is wanted", async () => {
+  it("the page does not play for a visitor who wants less motion", async () => {
     const page = await openPage("about:blank", { reducedMotion: "reduce" });
     await page.clock.install();
     await page.goto(playing("calm"));
     await page.getByText("Live", { exact: true }).waitFor();
-    // On the page's own clock: what waits for three seconds of quiet would have begun.
+    // The page's own clock has moved by 5 s. Autoplay, which begins after 3 s without input, would have begun.
     await page.clock.runFor(5000);
     expect(await page.getByText("The page is yours.").count()).toBe(1);
     expect(await page.getByText("No call yet.").count()).toBe(1);
@@ -293,7 +293,7 @@ describe("left alone", () => {
 });
 
 describe.each(["light", "dark"] as const)("in %s colours", (colorScheme) => {
-  it("the other colours are a button away, and are remembered", async () => {
+  it("a button switches the colours, and the page remembers the choice", async () => {
     const page = await visit(site.room("theme"), { colorScheme });
     const other = colorScheme === "dark" ? "light" : "dark";
     await button(page, `Switch to ${other} colours`).click();

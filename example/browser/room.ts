@@ -1,4 +1,4 @@
-/** A room of the page: its backend, and its limits as a test wants them. */
+/** A room of the page: calls its backend, and sets its limits for a test. */
 import { DAY } from "convex-rate-limits";
 import { ConvexHttpClient } from "convex/browser";
 import type { FunctionReturnType } from "convex/server";
@@ -45,7 +45,7 @@ export class Room {
     await this.client.mutation(stage.rooms.configure, { room: this.name, name: limit, shown: config, changes });
   }
 
-  /** So slow that nothing comes back while a test runs, however busy the machine is. */
+  /** Makes limits so slow that they refill nothing while a test runs, even on a busy machine. */
   async slow(...limits: readonly LimitName[]): Promise<void> {
     for (const limit of limits) {
       const { config } = await this.snapshot(limit);

@@ -1,4 +1,4 @@
-/** The site around the stage: how fast it is there, its documents and their links, and what `npm start` says. */
+/** The site around the stage: how fast it loads, its documents and their links, and the output of `npm start`. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -17,7 +17,7 @@ describe("the first screen", () => {
     await page.getByText("if it throws, no tokens were taken.").waitFor();
     await page.getByText("A denial says when to come back.").waitFor();
     await page.getByRole("link", { name: "Start", exact: true }).first().waitFor();
-    // The tabs are on the first screen, too.
+    // The tabs are also on the first screen.
     const box = await page.getByRole("tablist").boundingBox();
     expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThan(844);
     const install = await page.locator("#install").innerText();
@@ -33,10 +33,10 @@ describe("the first screen", () => {
   });
 });
 
-/** What a visitor waits for, on an idle machine; a busy one is given ten times as long. */
+/** The longest wait for the first paint on an idle machine. A busy machine may take ten times as long. */
 const FIRST_PAINT_MS = 1000;
 const BUSY = 10;
-/** Everything that the first screen needs, as it is sent: the page is served without compression. */
+/** The most that the first screen may load, in requests and in bytes as sent. The page is served without compression. */
 const MOST_REQUESTS = 10;
 const MOST_BYTES = 640_000;
 
@@ -45,7 +45,7 @@ describe.each(["", "docs/start.html"])("/%s", (path) => {
     const page = await openPage("about:blank");
     const requests: string[] = [];
     page.on("requestfinished", (request) => requests.push(request.url()));
-    // Until nothing more is fetched.
+    // Wait until nothing more is fetched.
     await page.goto(`${site.url}/${path}`, { waitUntil: "networkidle" });
     const measured = await page.evaluate(async () => {
       const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
@@ -72,7 +72,7 @@ describe.each(["", "docs/start.html"])("/%s", (path) => {
     expect(measured.shift).toBe(0);
   });
 
-  it("follows what is good practice", async () => {
+  it("follows good practice", async () => {
     const page = await openPage(`${site.url}/${path}`);
     expect(await page.title()).not.toBe("");
     const facts = await page.evaluate(() => ({
@@ -112,7 +112,7 @@ describe("the documents", () => {
     }
   });
 
-  it("are searched by what one has in mind, with the keyboard alone", async () => {
+  it("can be searched with the keyboard alone", async () => {
     const page = await openPage(`${site.url}/docs/start.html`);
     await page.keyboard.press("/");
     await page.keyboard.type("calendar");
@@ -133,7 +133,7 @@ describe("the documents", () => {
     ["sharding", "Hot limits"],
     ["OCC", "Hot limits"],
     ["throttle", "Limit"],
-  ])("know that somebody who looks for %s may mean %s; Enter opens the first hit", async (word, heading) => {
+  ])("a search for %s also finds %s, and Enter opens the first hit", async (word, heading) => {
     const page = await openPage(`${site.url}/docs/start.html`);
     await page.getByLabel("Search the docs").fill(word);
     const found = page.getByRole("list", { name: "Search results" });
@@ -143,7 +143,7 @@ describe("the documents", () => {
     await page.waitForURL(`${site.url}${first ?? ""}`);
   });
 
-  it("come first on a phone, the lists folded; a page leads to those before and after it, and to its sections", async () => {
+  it("come before the folded lists on a phone, and link to the previous page, the next page and their own sections", async () => {
     const page = await openPage(`${site.url}/docs/hot-limits.html`, { viewport: { width: 390, height: 844 } });
     const { y = Infinity } = (await page.getByRole("heading", { level: 1 }).boundingBox()) ?? {};
     expect(y).toBeLessThan(400);
@@ -158,7 +158,7 @@ describe("the documents", () => {
     await page.waitForURL(/docs\/hot-limits\.html$/);
   });
 
-  it("have no link that leads nowhere, on this site", async () => {
+  it("have no broken link within this site", async () => {
     const seen = new Map<string, Set<string>>();
     const broken: string[] = [];
     const queue = ["/", "/docs/start.html"];
@@ -169,7 +169,7 @@ describe("the documents", () => {
       const html = isPage ? await response.text() : "";
       seen.set(path, new Set([...html.matchAll(/\bid="([^"]+)"/g)].map(([, id = ""]) => id)));
       if (!response.ok) broken.push(path);
-      // The sources' own text may show links; the pages around them have no others than these.
+      // The text of a source may show links. The page around it has no links of its own that other pages do not have.
       if (path.startsWith("/source/")) continue;
       for (const [, link = ""] of html.matchAll(/\b(?:href|src|srcset)="([^"]+)"/g)) {
         const { origin, pathname } = new URL(link, site.url + path);
@@ -195,7 +195,7 @@ describe("the documents", () => {
 });
 
 describe("npm start", () => {
-  it("says where the page is, and a line for the HTTP API that does what it says", async () => {
+  it("prints the address of the page, and a curl line for the HTTP API that works", async () => {
     expect(site.said).toContain(`${site.url}/`);
     expect(site.said).toContain("npx convex dev, which writes .env.local");
     expect(site.said).toContain("for development, in memory");
@@ -205,7 +205,7 @@ describe("npm start", () => {
     expect(statuses.slice(0, 5)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  it("with the address of a deployment, the page speaks to that one, in its client's own protocol", async () => {
+  it("with the address of a deployment, the page connects to that one, in the protocol of Convex's client", async () => {
     const deployment = new WebSocketServer({ port: 0, host: "127.0.0.1" });
     await once(deployment, "listening");
     const messages: { type: string; modifications?: { udfPath: string }[] }[] = [];
@@ -228,7 +228,7 @@ describe("npm start", () => {
         .toContain("stage/burst:bucket");
       expect(paths[0]).toMatch(/^\/api\/[\w.-]+\/sync$/);
       expect(messages[0]?.type).toBe("Connect");
-      // Nothing is embedded beside it.
+      // No backend is embedded.
       expect((await fetch(`${other.url}/http/api/hello`)).status).toBe(404);
     } finally {
       await other.stop();

@@ -1,4 +1,4 @@
-/** What `npm start` runs, in a process that can be stopped and started again. */
+/** Runs `npm start` in a process that can be stopped and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -11,7 +11,7 @@ const config = ["--config", "example/vite.config.ts"];
 export async function build(): Promise<void> {
   const building = spawn(process.execPath, [vite, "build", ...config, "--logLevel", "warn"], {
     cwd: root,
-    // As npm start builds it; a test's own environment makes a build for development of it.
+    // `npm start` builds for production. With the test's own NODE_ENV, Vite would make a development build.
     env: { ...process.env, NODE_ENV: "production" },
     stdio: "inherit",
   });
@@ -22,7 +22,7 @@ export async function build(): Promise<void> {
 export class Site {
   private process: ChildProcess | undefined;
 
-  /** What the server has printed. */
+  /** The output of the server. */
   said = "";
 
   private constructor(
@@ -41,7 +41,7 @@ export class Site {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The page, in a room that nobody else has; it does not play by itself. */
+  /** The address of the page in a fresh room. The page does not play by itself. */
   room(name: string, tab = "burst"): string {
     return `${this.url}/?room=${name}-${Math.random().toString(36).slice(2, 10)}&autoplay=off#${tab}`;
   }
@@ -49,7 +49,7 @@ export class Site {
   async start(): Promise<void> {
     const serving = spawn(process.execPath, ["--import", "tsx", "example/start.ts"], {
       cwd: root,
-      // Whatever .env.local says.
+      // The empty address selects the embedded backend, even if .env.local names a deployment.
       env: {
         ...process.env,
         VITE_CONVEX_URL: "",
@@ -64,7 +64,7 @@ export class Site {
     this.said = "";
     for await (const chunk of serving.stdout) {
       this.said += String(chunk);
-      // The last thing that it says.
+      // The last line that it prints.
       if (/npm start(, on the embedded backend)?\n/.test(this.said)) break;
     }
     if (!this.said.includes(`:${this.port}/`)) throw new Error(`The server does not say where it is: ${this.said}`);

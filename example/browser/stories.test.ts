@@ -11,14 +11,14 @@ afterEach(() => {
   expect(complaints()).toEqual([]);
 });
 
-/** How a story is told: on which screen, and with what. */
+/** How a story is run: the screen, the colours and the input. */
 interface Way {
   width: number;
   colorScheme: "light" | "dark";
   hand: "mouse" | "keyboard";
 }
 const WIDE: Way = { width: 1280, colorScheme: "light", hand: "mouse" };
-/** Each width, colour and hand. EFFORT=1 tries them in other pairs as well. */
+/** The ways cover each width, colour and hand. EFFORT=1 adds other combinations of them. */
 const WAYS: Way[] = [
   WIDE,
   { width: 390, colorScheme: "dark", hand: "keyboard" },
@@ -30,7 +30,7 @@ const WAYS: Way[] = [
     : []),
 ];
 
-/** Four virtual seconds of 400 calls each take about a second of this machine's time; it may be busy with other things. */
+/** Four virtual seconds of 500 calls each take about a second on an idle machine. This one may be busy. */
 const SIMULATION_MS = 60_000;
 
 /** A visitor in a room of their own. */
@@ -54,7 +54,7 @@ class Visitor {
     else await control.press(key);
   }
 
-  /** Waits until the text is there. */
+  /** Waits until the text is visible. */
   async see(text: string | RegExp): Promise<void> {
     await this.page.getByText(text).first().waitFor();
   }
@@ -64,7 +64,7 @@ class Visitor {
   }
 }
 
-/** Opens the page, and goes to another one as a visitor does. */
+/** Opens the page, and goes to a tab as a visitor does. */
 async function visit(tab: string, way: Way, prepare?: (room: Room) => Promise<void>): Promise<Visitor> {
   const room = new Room(site, site.room("story"));
   await prepare?.(room);
@@ -110,7 +110,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.see(/as Convex counts: 1 row read, 0 written\.$/);
     await left(0, 0);
     expect(await lost()).toMatch(/^outside\s*5\s+here\s*0$/);
-    // Both hold what the page says: ten tokens are gone, for ten messages here and for five outside.
+    // The backend agrees with the page: each side has used ten tokens, for ten messages here and for five outside.
     const messages = await room.client.query(api.stage.rollback.delivered, { room: room.name });
     expect(messages.filter((to) => to === "inside")).toHaveLength(10);
     expect(messages.filter((to) => to === "outside")).toHaveLength(5);
@@ -120,7 +120,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
   "Go viral": async (way) => {
     const visitor = await visit("Go viral", way);
     const { page } = visitor;
-    // What has failed, when the simulation of the lane is done.
+    // The share of failed calls in %, when the simulation of the lane is done.
     const failed = async (name: string) => {
       const lane = page.locator(`[role=group][aria-label^='${name}'][aria-busy=false]`);
       const text = await lane.getByText(/ failed$/).innerText({ timeout: SIMULATION_MS });
@@ -132,7 +132,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await shards.press("ArrowRight");
     expect(await failed("The official component, 64 shards")).toBeLessThan(5);
     await shards.press("Home");
-    // Never blank: what was, until the next is there.
+    // The lane is never blank: it shows the last result until the next one arrives.
     const alone = page.getByRole("group", { name: "The official component, one shard" });
     await alone.getByText("Simulating …").waitFor();
     await alone.getByText(/^[\d.]+ % failed$/).waitFor();
@@ -149,7 +149,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.see("5 tokens · 0 left");
     await visitor.press("Send 5");
     await visitor.see(/^5 tokens · come back in \d+\sh \d+\smin$/);
-    // The server is asked about the very millisecond that it has named, and about the one before.
+    // The buttons ask the server for its answer at `retryAt`, and 1 ms before.
     await visitor.press("One ms before?");
     await visitor.see(/^5 tokens, asked at [\d.]+: 1 ms too early$/);
     await visitor.press("At that ms?");
@@ -194,7 +194,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await goesFirst(103, "cancelled");
     expect(await issuesOf(page)).toEqual([]);
 
-    // The other way: a moment that is promised at once.
+    // The second way to wait: for a start time that is promised at once.
     await visitor.use(page.getByLabel("A promise"), "Space");
     await visitor.see("No jobs yet.");
     await visitor.press("Ask for 400 tokens");
@@ -204,10 +204,10 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.press("Cancel job 2");
     await visitor.see("Job 2 is cancelled and its 1,000 tokens are given back.");
     await visitor.press("Ask for 100 tokens");
-    // What the cancelled job gave back is this one's: it waits for a tenth.
+    // This job gets the tokens of the cancelled job, so it waits for a tenth of the time.
     await visitor.see(/^100 tokens: promised to run in \d(\.\d)?\ss\.$/);
 
-    // Places: two at once.
+    // The third way to wait: for one of two places.
     await visitor.use(page.getByLabel("Two at once"), "Space");
     await visitor.see("Both places are free.");
     const run = (number: number) => page.getByRole("listitem").filter({ hasText: `Run ${number}` });
@@ -238,11 +238,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.see("Locked");
     await visitor.press("correct horse");
     await visitor.press("Log in");
-    await visitor.see(/^whatever the password is; next guess in [56]\smin \d+\ss$/);
+    await visitor.see(/^for any password; next guess in [56]\smin \d+\ss$/);
     await visitor.press("Mail link");
     await visitor.see("with the link in the mail");
     await visitor.press("Log in");
-    await visitor.see("Ada is in, and the count is forgotten.");
+    await visitor.see("Ada is logged in, and the count is reset.");
     return visitor;
   },
 
@@ -321,7 +321,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.press("Call");
     await visitor.see("1 call · 899 left");
     expect(await page.getByLabel("Quota").innerText()).toMatch(/^101\s+of 1,000 used/);
-    // A downgrade applies at once, too: more was used than the plan has.
+    // A downgrade also applies at once: more calls were used than the plan has.
     await visitor.use(page.getByLabel("Free"), "Space");
     await used("of 100");
     await visitor.press("Call");
@@ -344,7 +344,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await guess("wrong, 4 left");
     await left("4");
 
-    // A block with a note: the next guess is denied, and has taken nothing; after the unblock it is let in.
+    // After a block with a note, the next guess is denied and takes no token. After the unblock, guesses are allowed again.
     await page.getByLabel("Note").fill("case 7");
     await visitor.press("Block");
     await row.getByText("blocked · until removed · case 7").waitFor();
@@ -359,7 +359,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     }
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
 
-    // A raise grants nothing for the past; the next token comes ten times as soon.
+    // A raise grants nothing for the past. The wait for the next token is a tenth of what it was.
     await guess("locked");
     await visitor.use(page.getByLabel("A minute"), "Space");
     await visitor.press("Raise 10×");
@@ -368,7 +368,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     await visitor.use(page.getByLabel("Overridden"), "Space");
     await row.waitFor();
     await visitor.press("Remove override");
-    await visitor.see("Nobody is in the list.");
+    await visitor.see("No key is in the list.");
     await visitor.use(page.getByLabel("Limited now"), "Space");
     await row.getByText(/^in [56]\smin \d+\ss$/).waitFor();
     await visitor.press("Refill");
@@ -408,7 +408,7 @@ it("the support desk names the plan of a key, and what it gives", async () => {
 });
 
 describe("the burst", () => {
-  it("hammering admits what the bucket held, and not one more", async () => {
+  it("hammering gets as many calls through as the bucket held, and no more", async () => {
     const { page, room } = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const hammer = page.getByRole("button", { name: "Hammer" });
     await hammer.click();
@@ -416,7 +416,7 @@ describe("the burst", () => {
     await hammer.and(page.locator("[aria-pressed=false]")).waitFor();
     await page.getByRole("status").getByText("denied").first().waitFor();
     expect(await room.client.query(api.stage.rollback.delivered, { room: room.name })).toHaveLength(10);
-    // Denials are drawn where they happened.
+    // The chart marks the denials.
     expect(await page.locator("[data-denied]").count()).toBeGreaterThan(0);
   });
 
@@ -451,7 +451,7 @@ describe("the burst", () => {
 });
 
 describe("the code", () => {
-  it("begins with what is called, leaves out what only the page needs, and leads to the whole file", async () => {
+  it("begins with the called function, leaves out what only the page needs, and links to the whole file", async () => {
     const { page } = await visit("It rolls back", WIDE);
     for (const name of await page.getByRole("tab").allTextContents()) {
       await page.getByRole("tab", { name, exact: true }).click();
@@ -466,7 +466,7 @@ describe("the code", () => {
     }
   });
 
-  it("follows what is shown", async () => {
+  it("changes with the view of the tab", async () => {
     const { page } = await visit("Queue LLM calls", WIDE);
     const code = page.getByRole("region", { name: "Code" });
     await code.getByText("example/convex/stage/queue.ts").waitFor();
@@ -476,13 +476,13 @@ describe("the code", () => {
     await page.getByLabel("rate of model").waitFor();
   });
 
-  it("is edited, and the limit changes while it is in use", async () => {
+  it("can be edited, and the limit changes while it is in use", async () => {
     const visitor = await visit("Stop spam", WIDE, (room) => room.slow("send"));
     const { page, room } = visitor;
     await visitor.press("Send 5");
     await page.getByLabel("capacity of send").fill("20");
     await visitor.see("20 at most");
-    // Raising grants nothing for the past.
+    // A higher capacity grants nothing for the past.
     await visitor.image("5 of 20 tokens");
     await page.getByLabel("rate of send").fill("3");
     await page.getByLabel("period of send").selectOption("MINUTE");
@@ -495,7 +495,7 @@ describe("the code", () => {
     expect((await room.snapshot("send")).config).toMatchObject({ rate: 3, period: 3_600_000, capacity: 20 });
   });
 
-  it("says why a number is refused, in the words of the library, and keeps the one before", async () => {
+  it("says why a number is refused, with the library's message, and keeps the previous number", async () => {
     const visitor = await visit("Stop spam", WIDE);
     const { page, room } = visitor;
     const rate = page.getByLabel("rate of send");
@@ -505,22 +505,22 @@ describe("the code", () => {
       .getByText(/rate.*-1/)
       .waitFor();
     await rate.fill("two");
-    await page.getByLabel("About the code").getByText('"two" is no number, so the rate of send stays 2.').waitFor();
+    await page.getByLabel("About the code").getByText('"two" is not a number, so the rate of send stays 2.').waitFor();
     expect(await rate.getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("capacity of send").focus();
     expect(await rate.inputValue()).toBe("2");
     expect((await room.snapshot("send")).config).toMatchObject({ rate: 2 });
   });
 
-  it("a call that can never be served is misuse, and the page says so", async () => {
+  it("shows the error of a call that can never be served, which is misuse", async () => {
     const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
-    await visitor.see("11 tokens can never be had of 10.");
+    await visitor.see("11 tokens can never fit into a bucket of 10.");
     await visitor.press("Send 11");
     await visitor.see(/count 11 can never be served/);
   });
 
-  it("shows the numbers that the backend runs with", async () => {
+  it("shows the numbers that the backend uses", async () => {
     const { page, room } = await visit("Stop spam", WIDE);
     const { config } = await room.snapshot("send");
     await page.getByLabel("rate of send").waitFor();
@@ -533,7 +533,7 @@ describe("the code", () => {
   });
 });
 
-it("an admin's block holds in the room's own page, for the right password too", async () => {
+it("an admin's block applies in the room's own page, even to the right password", async () => {
   const visitor = await visit("Lock out guessers", WIDE);
   const { room } = visitor;
   const bucket = { name: "failedLogin" as const, key: room.name };
@@ -542,11 +542,11 @@ it("an admin's block holds in the room's own page, for the right password too", 
   await visitor.see("by an admin");
   await visitor.press("correct horse");
   await visitor.press("Log in");
-  await visitor.see("by an admin, whatever the password is");
+  await visitor.see("by an admin, for any password");
   await room.client.mutation(api.stage.admin.clear, bucket);
   await visitor.image("5 guesses left");
   await visitor.press("Log in");
-  await visitor.see("Ada is in, and the count is forgotten.");
+  await visitor.see("Ada is logged in, and the count is reset.");
 });
 
 it("a right password resets the count", async () => {
@@ -555,12 +555,12 @@ it("a right password resets the count", async () => {
   await visitor.image("4 guesses left");
   await visitor.page.getByLabel("Ada's password").fill("correct horse");
   await visitor.press("Log in");
-  await visitor.see("Ada is in, and the count is forgotten.");
+  await visitor.see("Ada is logged in, and the count is reset.");
   await visitor.image("5 guesses left");
 });
 
 describe("the queue", () => {
-  it("starts jobs in their order when the tokens are there, and none that was cancelled", async () => {
+  it("starts jobs in order when their tokens are available, and starts no cancelled job", async () => {
     const visitor = await visit("Queue LLM calls", WIDE, async ({ client, name }) => {
       await client.mutation(api.stage.queue.spend, { room: name, tokens: 1_000_000 });
     });
@@ -619,7 +619,7 @@ describe("a provider that answers 429", () => {
 });
 
 describe("the promise", () => {
-  it("runs jobs at the moment they were promised, never earlier, in the order in which they were asked", async () => {
+  it("runs jobs at their promised times, never earlier, in the order in which they were asked", async () => {
     const visitor = await visit("Queue LLM calls", WIDE);
     const { page, room } = visitor;
     await page.getByLabel("A promise").check();
@@ -641,7 +641,7 @@ describe("the promise", () => {
     expect(promises).toEqual([...promises].sort((a, b) => a - b));
   });
 
-  it("says, when it is full, when there is room", async () => {
+  it("says when there will be room, if it is full", async () => {
     const visitor = await visit("Queue LLM calls", WIDE, (room) => room.edit("model", { rate: 1 }));
     await visitor.page.getByLabel("A promise").check();
     for (let asked = 1; asked <= 5; asked++) {
@@ -655,7 +655,7 @@ describe("the promise", () => {
   });
 });
 
-it("the curl line can be copied, and does what it says", async () => {
+it("the curl line can be copied, and works", async () => {
   const visitor = await visit("HTTP 429", WIDE, (room) => room.slow("requests"));
   await visitor.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await visitor.press("Copy the curl line");
@@ -663,6 +663,6 @@ it("the curl line can be copied, and does what it says", async () => {
   const line = await visitor.page.evaluate(() => navigator.clipboard.readText());
   const [, address = ""] = /^curl -i '(.+)'$/.exec(line) ?? [];
   expect((await fetch(address)).status).toBe(200);
-  // Whoever calls from a terminal is seen on the page.
+  // The page shows the effect of a call from a terminal.
   await visitor.image("4 of 5 requests left");
 });

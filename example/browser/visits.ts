@@ -1,4 +1,4 @@
-/** The served page and a browser, for all tests of the file that imports this; what a test has opened is closed after it. */
+/** The served page and a browser, for all tests of the file that imports this. The pages that a test opens are closed after it. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { launch, open, type Opened } from "./chromium.js";
@@ -27,7 +27,7 @@ export async function openPage(url: string, options?: Parameters<typeof open>[2]
   return visit.page;
 }
 
-/** What the pages of the test have complained about. */
+/** The errors that the test's pages have reported. */
 export function complaints(): string[] {
   return visits.flatMap((visit) => visit.complaints);
 }

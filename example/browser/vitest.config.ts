@@ -4,7 +4,7 @@ import type { Reporter, TestModule } from "vitest/node";
 // .ci/run counts the tests in this file (JSON).
 const { VITEST_REPORT: report } = process.env;
 
-/** The last line says it all. */
+/** Prints the totals as the last line. */
 const closingLine: Reporter = {
   onTestRunEnd(modules: readonly TestModule[]) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
@@ -18,13 +18,13 @@ const closingLine: Reporter = {
 
 export default defineConfig({
   root: import.meta.dirname,
-  // The package's own name, as its users import it, without a build.
+  // Resolves the package's own name to its sources, so that no build is needed.
   resolve: { tsconfigPaths: true },
   test: {
     environment: "node",
     include: ["*.test.ts"],
     globalSetup: "./build.ts",
-    // One browser after the other: the pages keep the processor busy.
+    // Only one browser at a time, because the pages keep the processor busy.
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,

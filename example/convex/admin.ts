@@ -1,6 +1,6 @@
 /**
- * What an admin page needs: the limits, who has to wait, what is overridden, and a block and an unblock. An app lets only admins call
- * these; here everybody is one.
+ * The functions of an admin page: they list the limits, the keys that have to wait and the overrides, and they block and unblock
+ * keys. An app lets only admins call them; this example lets everybody.
  */
 import { vRateLimitConfig, vRateLimitPage } from "convex-rate-limits/schema";
 import { v } from "convex/values";
@@ -14,7 +14,7 @@ const vName = v.union(...NAMES.map((name) => v.literal(name)));
 const bucket = { name: vName, key: v.string() };
 const terms = { until: v.optional(v.number()), note: v.optional(v.string()) };
 
-/** Every key has the same config unless it is overridden: that of a key which nobody uses is the limit's own. */
+/** The limits with their own configs. A key without an override has its limit's config, so this reads a key that nobody uses. */
 export const limits = query({
   args: {},
   returns: v.array(v.object({ name: vName, config: vRateLimitConfig })),
@@ -24,7 +24,7 @@ export const limits = query({
     ),
 });
 
-/** The keys of a limit, page by page: all that have a row, those that have to wait, or those that are overridden. */
+/** The keys of a limit, page by page: all keys with a row, only those that have to wait, or only those with an override. */
 export const keys = query({
   args: {
     name: vName,
@@ -42,7 +42,7 @@ export const block = mutation({
   handler: (ctx, args) => overrideRateLimit(ctx, { ...args, block: true }),
 });
 
-/** Another config for one customer, until the end of the month, say. */
+/** Gives one customer another config, for example until the end of the month. */
 export const configure = mutation({
   args: { ...bucket, config: vRateLimitConfig, ...terms },
   returns: v.null(),
@@ -55,7 +55,7 @@ export const letThrough = mutation({
   handler: (ctx, args) => overrideRateLimit(ctx, { ...args, unlimited: true }),
 });
 
-/** Whatever the override was, the limit's own config holds again. */
+/** Removes an override of any kind: the limit's own config applies again. */
 export const unblock = mutation({
   args: bucket,
   returns: v.null(),

@@ -1,4 +1,4 @@
-/** Lists, sweeps and overrides of the limits in rateLimits.ts: a module of its own, so that other functions do not load them. */
+/** The admin functions of the limits in rateLimits.ts. They have their own module, so that other functions do not load them. */
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { limits } from "./rateLimits.js";
 

@@ -1,4 +1,7 @@
-/** An agent whose tasks wait in a queue: paying users go first, users of one plan take turns, and what is cancelled makes room. */
+/**
+ * An agent whose tasks wait in a queue. Paying users go first, and users of one plan take turns. If a task is cancelled, the tasks
+ * behind it move up.
+ */
 import { vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
@@ -24,7 +27,7 @@ export const ask = mutation({
   },
 });
 
-/** Too late for a task that starts within a second. */
+/** Cancels a waiting task. Returns false if it is too late: in the last second before a task starts, and after it. */
 export const cancel = mutation({
   args: { task: v.id("agentTasks") },
   returns: v.boolean(),
@@ -44,7 +47,7 @@ export const position = query({
   },
 });
 
-/** Stands in for the model: it needs half of what was estimated. The worker settles the rest. */
+/** Stands in for the model: it uses half of the estimated tokens. The worker gives back the rest. */
 export const run = internalMutation({
   args: { task: v.id("agentTasks") },
   returns: v.object({ used: v.number() }),
@@ -56,7 +59,7 @@ export const run = internalMutation({
   },
 });
 
-/** All that a user has asked, in order. */
+/** A user's first 500 tasks, oldest first. */
 export const tasks = query({
   args: { user: v.id("users") },
   returns: v.array(v.object({ tokens: v.number(), startedAt: v.optional(v.number()) })),

@@ -4,7 +4,7 @@ import { defineApp } from "convex/server";
 
 const app = defineApp();
 app.use(rateLimits);
-// For prove/ only, which measures both on one deployment.
+// Only prove/ uses the official component: it measures both on one deployment.
 app.use(rateLimiter);
 
 export default app;

@@ -1,4 +1,4 @@
-/** Once a day, when few people are about, the rows that are full again go: one sweep of your tables, one of the component. */
+/** Once a day, at a time with few calls, two sweeps delete the rows that are full again: one in the component, one in the app's tables. */
 import { cronJobs } from "convex/server";
 import { internal } from "./_generated/api.js";
 

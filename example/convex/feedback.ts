@@ -1,6 +1,6 @@
 /**
- * This limit lives in the app's own `rateLimits` table (see schema.ts). No component is asked, a call costs no hop,
- * and only queries and mutations can make it. Everything else is the same.
+ * A limit in the app's own `rateLimits` table (see schema.ts). A call does not enter a component, which saves a hop. Only queries
+ * and mutations can make it. Everything else is the same.
  */
 import { DAY, defineRateLimits } from "convex-rate-limits";
 import { rateLimitAdmin, type SweepResult } from "convex-rate-limits/admin";
@@ -25,7 +25,7 @@ export const send = mutation({
       .withIndex("by_user", (q) => q.eq("user", user))
       .order("desc")
       .first();
-    // Sent twice by mistake: the throw gives the token back.
+    // The same text twice is a mistake: the throw gives the token back.
     if (previous?.text === text) throw new ConvexError({ kind: "AlreadySent" });
     return await ctx.db.insert("feedback", { user, text });
   },
@@ -37,7 +37,7 @@ export const quota = query({
   handler: (ctx, { user }) => getRateLimit(ctx, { name: "sendFeedback", key: user }),
 });
 
-/** For the daily cron. Here the app's own function goes on with the next batch: it passes its `cursor` on, and names itself. */
+/** For the daily cron. Each run sweeps one batch, and schedules itself (`next`) with the `cursor` of the next batch. */
 export const sweep = internalMutation({
   args: { cursor: v.optional(v.string()) },
   returns: vSweepResult,

@@ -1,4 +1,4 @@
-/** The rules of a small public API, as data: what each limit counts by, what it allows, and what a request costs. */
+/** The rules of a small public API, as data: the key of each limit, what it allows, and what a request costs. */
 import { defineRateLimits, HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
 import { address, apiKey, fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { components } from "./_generated/api.js";
@@ -24,10 +24,10 @@ const issuedKeys: Readonly<Record<string, Plan>> = {
   de4562274bd40421c1e8c1a589f4ec9f96c4c6e529fa843be4ef0d99d9256b7e: "pro",
 };
 
-/** One proxy tells us who called it. Without a proxy, as on a laptop, all callers share a bucket. */
+/** The address of the caller, as one trusted proxy reports it. Without a proxy, as on a laptop, all callers share a bucket. */
 const byAddress = { by: address({ trustedProxies: 1 }), without: "share" } as const;
 
-/** Keys that were issued count for themselves. Invented ones, and none, count by address: guessing is not free. */
+/** An issued key has its own bucket. Requests with an invented key, or with none, count for their address, so guessing is not free. */
 const byCaller = {
   by: [apiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) }), byAddress.by],
   without: "share",
@@ -39,7 +39,7 @@ function planOf(key: string | undefined): Plan {
 
 export const limits = defineRateLimits(
   {
-    /** However many keys a machine has, it is one machine. */
+    /** One bucket for each address, so that a machine with many keys gets no more. */
     address: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 40 },
   },
   { component: components.rateLimits },
@@ -61,7 +61,7 @@ export const cors = {
 
 const common = { cors, jitter: 0.5, formats: ["draft-11", "x"] } as const;
 
-/** Each route, and the limits that its requests are held to. */
+/** The limits and options of each route. */
 export const rules = {
   hello: { ...common, limits: [perAddress, perCaller] },
   reports: { ...common, limits: [perAddress, perCaller, perReport] },

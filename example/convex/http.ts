@@ -1,4 +1,4 @@
-/** The routes of the small public API; gateway.ts says what they are limited to. */
+/** The routes of the small public API. Their limits are in gateway.ts. */
 import { httpRouter } from "convex/server";
 import { limitHttp } from "convex-rate-limits/http";
 import { httpAction } from "./_generated/server.js";
@@ -27,17 +27,17 @@ http.route({
   ),
 });
 
-// What the page's HTTP tab calls.
+// The page's HTTP tab calls this route.
 http.route({ path: "/api/stage", method: "GET", handler: hello });
 
-// A browser asks before it sends a key; the answer is not counted.
+// A browser sends a preflight request before a request with a key. Preflight requests are not counted.
 http.route({
   pathPrefix: "/api/",
   method: "OPTIONS",
   handler: httpAction(() => Promise.resolve(new Response(null, { status: 204, headers: cors }))),
 });
 
-// What `npm run prove` calls, with a secret.
+// `npm run prove` calls these routes, with a secret.
 proveRoutes(http);
 
 export default http;

@@ -1,8 +1,9 @@
 /**
- * Questions to a language model, whose provider grants us so many tokens a minute. A question reserves an estimate of its
- * tokens when it is asked and is told at once when it will run; nothing polls and nothing is retried. A promised moment never
- * moves; what a cancelled question gives back goes to the next one, which may then run before others that were asked earlier.
- * Afterwards it settles: what it has not used goes back.
+ * Questions to a language model, within the tokens that its provider grants us each minute. A question reserves an estimate of
+ * its tokens when it is asked, and the answer says at once when it will run. Nothing polls and nothing is retried.
+ *
+ * A promised time never changes. The tokens of a cancelled question go to the next one asked, which may then run before others
+ * that were asked earlier. When a question ends, it settles: the tokens that it has not used go back.
  */
 import { ConvexError, type Infer, v } from "convex/values";
 import { internal } from "./_generated/api.js";
@@ -15,11 +16,11 @@ const vPromise = v.union(
   v.object({ ok: v.literal(false), retryAt: v.number() }),
 );
 
-/** Promises the job a moment and schedules it for that moment, or says when there is room in the queue. */
+/** Promises the job a time and schedules it for that time, or says when there is room in the queue. */
 export const ask = mutation({
   args: { user: v.id("users"), prompt: v.string(), maxAnswerTokens: v.number() },
   returns: vPromise,
-  // As ever in Convex, who refers to the module that it is in says what it returns.
+  // The return type is written out because the handler refers to its own module, so TypeScript cannot infer it.
   handler: async (ctx, { user, prompt, maxAnswerTokens }): Promise<Infer<typeof vPromise>> => {
     const tokens = tokensIn(prompt) + maxAnswerTokens;
     const job = await ctx.db.insert("llmJobs", { user, prompt, tokens, status: "queued", promisedAt: Date.now() });
@@ -34,7 +35,7 @@ export const ask = mutation({
   },
 });
 
-/** Cancels a question that has not begun. Its tokens are there for the next one; questions already promised keep their moments. */
+/** Cancels a question that has not begun. Its tokens go to the next one asked; questions with a promise keep their times. */
 export const cancel = mutation({
   args: { job: v.id("llmJobs") },
   returns: v.object({ canceled: v.boolean() }),
@@ -47,7 +48,7 @@ export const cancel = mutation({
   },
 });
 
-/** If this dies on the way, the job stays "running" and its tokens stay charged: nobody knows what the provider has counted. */
+/** If the action dies midway, the job stays "running" and its tokens stay charged: nobody knows what the provider has counted. */
 export const run = internalAction({
   args: { job: v.id("llmJobs") },
   returns: v.null(),
@@ -64,7 +65,7 @@ export const run = internalAction({
   },
 });
 
-/** Stands in for the provider's API: refuses an empty prompt, and answers others with a third to two thirds of what it may. */
+/** Stands in for the provider's API. It refuses an empty prompt, and answers others with a third to two thirds of `maxAnswerTokens`. */
 async function complete(prompt: string, maxAnswerTokens: number): Promise<{ answer: string; used: number }> {
   if (prompt === "") throw new Error("400: the prompt is empty.");
   const answerTokens = Math.floor((maxAnswerTokens * (3 + (prompt.length % 4))) / 9);
@@ -87,7 +88,7 @@ export const start = internalMutation({
   },
 });
 
-/** Charges what was used beyond the estimate, or gives back what was not, together with the end of the job: once. */
+/** Charges the tokens used beyond the estimate, or gives back the unused ones. The same transaction ends the job, so it happens once. */
 export const settle = internalMutation({
   args: { job: v.id("llmJobs"), used: v.number(), answer: v.optional(v.string()) },
   returns: v.null(),

@@ -1,6 +1,6 @@
 /**
- * Sign-ins whose locks grow: 1 s after the first failure, then 10 s, a minute, ten minutes; forgotten after a success, or a day without
- * a failure. The limit counts the failures of a day; an override of it is the lock.
+ * Sign-ins with locks that grow: 1 s after the first failure, then 10 s, 1 min and 10 min. A success, or a day without a failure,
+ * starts again at 1 s. The limit counts the failures of a day, and an override of the limit is the lock.
  */
 import { MINUTE, SECOND } from "convex-rate-limits";
 import { v } from "convex/values";
@@ -10,10 +10,10 @@ import { clearRateLimitOverride, overrideRateLimit } from "./administration.js";
 import { adjustRateLimit, checkRateLimit, resetRateLimit } from "./rateLimits.js";
 
 const LOCKS_MS = [SECOND, 10 * SECOND, MINUTE, 10 * MINUTE];
-/** The rate of the limit: more failures a day than this are counted as so many. */
+/** The rate of the limit. If there are more failures in a day, the count stays at this number. */
 const MOST_FAILURES = 50;
 
-/** After a failure: locks for longer than the one before did. Returns until when. */
+/** Locks an account after a failure, for longer than after the failure before, up to 10 min. Returns when the lock ends. */
 async function lockOut(ctx: MutationCtx, key: string): Promise<number> {
   const { remaining } = await adjustRateLimit(ctx, { name: "failedSignIn", key, count: 1 });
   const failures = MOST_FAILURES - remaining;
@@ -22,7 +22,7 @@ async function lockOut(ctx: MutationCtx, key: string): Promise<number> {
   return until;
 }
 
-/** The failure is returned and not thrown: a throw would take the lock back. */
+/** A failure is returned, not thrown: a throw would roll back the lock. */
 export const signIn = mutation({
   args: { email: v.string(), password: v.string() },
   returns: v.union(
@@ -45,7 +45,7 @@ export const signIn = mutation({
   },
 });
 
-/** For the support desk: the lock is lifted, and the failures are forgotten. */
+/** For the support desk: removes the lock and resets the count of failures. */
 export const unlock = internalMutation({
   args: { email: v.string() },
   returns: v.null(),

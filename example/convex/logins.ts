@@ -1,9 +1,9 @@
 /**
- * Logins, of which only the failed ones are limited, for each account: a user who knows the password never notices,
- * and an attacker gets five tries at once and ten more an hour.
+ * Logins, limited for each account. Only failed ones count: a user who knows the password never notices the limit. An attacker
+ * gets five tries at once and ten more an hour.
  *
- * The key is the address that was typed, whether it has an account or not; otherwise the limit would tell which ones do. A
- * limit for each account lets a stranger lock its owner out for a while; an app adds one for each network address.
+ * The key is the email address that was typed, with or without an account. Otherwise the limit would show which addresses have
+ * one. A limit for each account lets a stranger lock its owner out for a while, so an app adds a limit for each network address.
  */
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { v } from "convex/values";
@@ -12,8 +12,8 @@ import { digest } from "./passwords.js";
 import { checkRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./rateLimits.js";
 
 /**
- * A failed attempt must count. So it is returned and not thrown: a throw would roll back the very token that it has cost, and
- * leave the guesser with endless tries. Check and consume are one transaction, so that guesses in parallel get no more tries.
+ * A failed attempt is returned, not thrown: a throw would roll back the token that the attempt cost, and guesses would be free.
+ * Check and charge are one transaction, so parallel guesses get no extra tries.
  */
 export const logIn = mutation({
   args: { email: v.string(), password: v.string() },

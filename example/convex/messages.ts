@@ -1,8 +1,8 @@
 /**
  * Messages between users, limited for each author.
  *
- * Here and in the other modules the caller says who the user is, so that the example runs without sign-in. An app takes the
- * user from `ctx.auth` instead: a key that the client may choose limits nobody.
+ * In this and the other modules the client passes the user, so that the example runs without sign-in. An app takes the user
+ * from `ctx.auth` instead: a key that the client may choose limits nobody.
  */
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
@@ -10,7 +10,7 @@ import type { Id } from "./_generated/dataModel.js";
 import { mutation, type MutationCtx, query } from "./_generated/server.js";
 import { getRateLimit, rateLimit } from "./rateLimits.js";
 
-/** A denial is thrown: the client shows it with `isRateLimitError`, and the mutation has done nothing. */
+/** A denial is thrown. The client recognises it with `isRateLimitError`, and the mutation has written nothing. */
 export const send = mutation({
   args: { author: v.id("users"), to: v.id("users"), body: v.string() },
   returns: v.id("messages"),
@@ -18,8 +18,8 @@ export const send = mutation({
 });
 
 /**
- * The same message to several users, to all of them or to none: when one has left, or the tokens run out on the way, the
- * throw rolls back the messages already delivered, and their tokens with them.
+ * Sends one message to several users: to all or to none. If a user has left, or the tokens run out midway, the throw rolls
+ * back the messages already delivered, with their tokens.
  */
 export const broadcast = mutation({
   args: { author: v.id("users"), to: v.array(v.id("users")), body: v.string() },
@@ -54,7 +54,7 @@ export const inbox = query({
   },
 });
 
-/** What an author has left. It does not depend on the clock; the client projects it (`projectRateLimit`). */
+/** The state of an author's bucket. It does not depend on the clock; the client projects it (`projectRateLimit`). */
 export const quota = query({
   args: { author: v.id("users") },
   returns: vRateLimitSnapshot,

@@ -1,6 +1,6 @@
 /**
- * Reports, of which a paying user may make more. One limit with one bucket for each user. Each call says the user's plan, so
- * a change of plan counts from the next call on, and what was used before stays used.
+ * Reports: a paying user may make more of them. One limit has one bucket for each user. Each call passes the user's plan, so a
+ * new plan applies from the next call on, and tokens that were used before stay used.
  */
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
@@ -9,7 +9,7 @@ import { mutation, query, type QueryCtx } from "./_generated/server.js";
 import { getRateLimit, rateLimit } from "./rateLimits.js";
 import { vPlan } from "./schema.js";
 
-/** Which bucket of which limit: by the user's plan as it is now. */
+/** The limit, the key and the user's current plan, for a call. */
 async function reportsOf(ctx: QueryCtx, id: Id<"users">) {
   const user = await ctx.db.get("users", id);
   if (!user) throw new ConvexError({ kind: "NoSuchUser", user: id });
@@ -30,7 +30,7 @@ export const makeReport = mutation({
   },
 });
 
-/** An app would also take the money. */
+/** Changes a user's plan. An app would also charge the money. */
 export const changePlan = mutation({
   args: { user: v.id("users"), plan: vPlan },
   returns: v.null(),

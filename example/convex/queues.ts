@@ -1,4 +1,4 @@
-/** The queues of the limits in rateLimits.ts: a module of its own, so that other functions do not load them. */
+/** The queues of the limits in rateLimits.ts. They have their own module, so that other functions do not load them. */
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { limits } from "./rateLimits.js";
 

@@ -1,4 +1,4 @@
-/** Every limit of the app that lives in the component, in one place. */
+/** All limits of the app that are in the component. */
 import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits/component";
 import { components } from "./_generated/api.js";
 
@@ -7,18 +7,18 @@ export const limits = defineRateLimits(
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
     sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true, overrides: true },
 
-    /** For the whole app: more than we could welcome (or that a bot could create) in an hour. */
+    /** For the whole app: more than we could welcome in an hour, and a cap on what a bot can create. */
     signUp: { kind: "fixed window", rate: 100, period: HOUR, keyed: false },
 
     /** Five mistakes at once, then one more every six minutes: 240 guesses a day at a password. */
     failedLogin: { kind: "token bucket", rate: 10, period: HOUR, capacity: 5, keyed: true },
 
-    /** Counts the failed sign-ins of a day; what locks is an override (lockouts.ts). */
+    /** Counts the failed sign-ins of a day. The lock is an override (lockouts.ts). */
     failedSignIn: { kind: "sliding window", rate: 50, period: DAY, keyed: true, overrides: true },
 
     /**
-     * Our model provider grants 60,000 tokens a minute. They are spent evenly, in bursts of at most 2,000, and nobody is
-     * promised a place in the queue that is more than a minute away.
+     * Our model provider grants 60,000 tokens a minute. They are spent evenly, in bursts of at most 2,000. No question is
+     * promised a time that is more than a minute away: `maxReserved` is the tokens of one minute.
      */
     llmTokens: {
       kind: "token bucket",
@@ -29,7 +29,7 @@ export const limits = defineRateLimits(
       keyed: false,
     },
 
-    /** The agent's model: jobs wait in a queue, paying users first, and users of one plan take turns. */
+    /** The agent's model. Jobs wait in a queue: paying users go first, and users of one plan take turns. */
     agentTokens: {
       kind: "token bucket",
       rate: 100,
@@ -39,15 +39,15 @@ export const limits = defineRateLimits(
       queue: { priorities: 2, aging: MINUTE, fair: true },
     },
 
-    /** Reports, of which a paying user may make more (plans.ts). */
+    /** Reports: a paying user may make more of them (plans.ts). */
     report: { kind: "token bucket", period: DAY, keyed: true, plans: { free: { rate: 3 }, pro: { rate: 100 } } },
 
-    /** An upload needs room in all three layers (uploads.ts). */
+    /** An upload takes a token in each of these three layers (uploads.ts). */
     uploadsByUser: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true },
     uploadsByTeam: { kind: "token bucket", rate: 5, period: MINUTE, keyed: true },
     uploads: { kind: "token bucket", rate: 8, period: MINUTE, keyed: false },
 
-    /** The geocoder counts ten calls in each second of the clock; `start` makes our windows the provider's. */
+    /** The geocoder allows ten calls in each second of the clock. `start: 0` gives our windows the same starts as the provider's. */
     geocoder: { kind: "fixed window", rate: 10, period: SECOND, start: 0, keyed: false },
   },
   { component: components.rateLimits },

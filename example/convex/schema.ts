@@ -7,13 +7,13 @@ import { stageTables } from "./stage/tables.js";
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
-/** A job waits for its tokens, runs, and is done, unless it is cancelled first; the times are milliseconds since the epoch. */
+/** A job waits for its tokens, runs and ends, unless it is cancelled first. Times are milliseconds since the epoch. */
 export const llmJobFields = {
   user: v.id("users"),
   prompt: v.string(),
-  /** What was reserved for it: the prompt and the longest answer. */
+  /** The tokens reserved for it: those of the prompt and of the longest answer. */
   tokens: v.number(),
-  /** What it has really used, known after the call; the rest was given back. */
+  /** The tokens that it has used, known after the call. The rest was given back. */
   used: v.optional(v.number()),
   status: v.union(
     v.literal("queued"),
@@ -22,11 +22,11 @@ export const llmJobFields = {
     v.literal("failed"),
     v.literal("cancelled"),
   ),
-  /** When its tokens are there. It never starts earlier. */
+  /** When its tokens are available. The job never starts earlier. */
   promisedAt: v.number(),
   startedAt: v.optional(v.number()),
   answer: v.optional(v.string()),
-  /** What it takes to cancel it. No function takes one from a client: who could make one up could make up tokens. */
+  /** The job as `cancelRateLimited` needs it. No function takes it from a client: a client that invents one could invent tokens. */
   reservation: v.optional(vRateLimitedJob),
 };
 
@@ -58,7 +58,7 @@ export default defineSchema({
 
   llmJobs: defineTable(llmJobFields).index("by_user", ["user"]),
 
-  /** What the agent was asked: it waits in the queue until its tokens are there, unless it is cancelled. */
+  /** The agent's tasks. A task waits in the queue until its tokens are available, unless it is cancelled. */
   agentTasks: defineTable({
     user: v.id("users"),
     tokens: v.number(),
@@ -77,7 +77,7 @@ export default defineSchema({
   ...stageTables,
   ...proveTables,
 
-  // For feedback.ts and stage/. The other modules' limits live in the component's own tables.
+  // For feedback.ts and stage/. The other modules' limits are in the component's own tables.
   ...rateLimitTables,
   ...rateLimitQueueTables,
 });

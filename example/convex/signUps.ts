@@ -1,4 +1,4 @@
-/** Sign-ups: so many an hour for the whole app. */
+/** Sign-ups: a fixed number an hour for the whole app. */
 import { vRateLimitSnapshot } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { mutation, query } from "./_generated/server.js";
@@ -6,8 +6,8 @@ import { digest } from "./passwords.js";
 import { getRateLimit, rateLimit } from "./rateLimits.js";
 
 /**
- * A denial is a result, which the sign-up page shows: come back at `retryAt`. An address that is taken throws, and so costs
- * no sign-up.
+ * A denial is returned, and the sign-up page shows it: come back at `retryAt`. An address that is taken throws, so it costs no
+ * sign-up.
  */
 export const signUp = mutation({
   args: { email: v.string(), password: v.string() },
@@ -31,7 +31,7 @@ export const signUp = mutation({
   },
 });
 
-/** Closes an account. It does not make room for another sign-up. */
+/** Closes an account. This does not give a sign-up back. */
 export const close = mutation({
   args: { user: v.id("users") },
   returns: v.null(),

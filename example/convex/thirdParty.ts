@@ -1,9 +1,9 @@
 /**
- * A geocoder that belongs to somebody else and counts our calls in windows of its own. Our windows are the same ones, and a
- * call that does not fit comes back when the next one opens.
+ * A third party's geocoder, which counts our calls in fixed windows. Our windows are the same, and a call that does not fit runs
+ * again when the next one opens.
  *
- * No order is promised here, unlike in llm.ts: the first caller after a window opens is served. A call is counted just
- * before it leaves and may arrive in the window after; an app with a strict provider sets its rate a little lower.
+ * Unlike llm.ts, this promises no order: the first call after a window opens is served. A call is counted just before it is
+ * sent, and may arrive in the next window. For a strict provider, set the rate a little lower.
  */
 import { v } from "convex/values";
 import { internal } from "./_generated/api.js";
@@ -21,7 +21,7 @@ export const add = mutation({
   },
 });
 
-/** An action: the component can be asked from here as well. */
+/** An action, which can also ask a limit in the component. */
 export const locate = internalAction({
   args: { place: v.id("places") },
   returns: v.null(),
@@ -38,7 +38,7 @@ export const locate = internalAction({
   },
 });
 
-/** Stands in for the provider's API: somewhere in a town in the Black Forest. */
+/** Stands in for the provider's API: returns a point in a town in the Black Forest. */
 async function callGeocoder(address: string): Promise<{ latitude: number; longitude: number }> {
   return await Promise.resolve({ latitude: 48 + address.length / 1000, longitude: 8.2 });
 }
@@ -62,7 +62,7 @@ export const save = internalMutation({
   },
 });
 
-/** The places that were added last. */
+/** The 100 places that were added last, newest first. */
 export const places = query({
   args: {},
   returns: v.array(v.object({ _id: v.id("places"), _creationTime: v.number(), ...placeFields })),

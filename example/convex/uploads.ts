@@ -1,6 +1,6 @@
 /**
- * Uploads, limited in three layers at once: for each user, for each team, and for the whole app. All of them give a token, or
- * none does, so that a user whom the team's limit stops has not paid with a token of their own.
+ * Uploads, limited in three layers at once: for each user, for each team, and for the whole app. All three are charged, or none
+ * is, so a user whom the team's limit denies keeps their own token.
  */
 import { v } from "convex/values";
 import { mutation } from "./_generated/server.js";

@@ -1,10 +1,10 @@
-/** The example's backend on the embedded engine (convex-test), with the component, from the files as they are. */
+/** The example's backend on the embedded engine (convex-test), with the component. It loads the source files without a build. */
 import { readdir } from "node:fs/promises";
 import { convexTest, type TestConvex } from "convex-test";
 import component from "../../convex/schema.js";
 import schema from "../convex/schema.js";
 
-/** Modules by path, as convex-test wants them. Bundlers make this map with `import.meta.glob`. */
+/** Modules by path, as convex-test expects them. Bundlers make this map with `import.meta.glob`. */
 type Modules = Record<string, () => Promise<unknown>>;
 
 export type Backend = TestConvex<typeof schema>;
@@ -20,8 +20,8 @@ const appModules = await modulesIn(new URL("../convex/", import.meta.url));
 const componentModules = await modulesIn(new URL("../../convex/", import.meta.url));
 
 /**
- * Loaded now and not at the first call: that would be inside a transaction, where convex-test forbids the timers that a
- * loader may use.
+ * The modules of a folder. They are loaded now and not at the first call: that is inside a transaction, where convex-test forbids
+ * the timers that a loader may use.
  */
 async function modulesIn(directory: URL): Promise<Modules> {
   const modules: Modules = {};
@@ -33,7 +33,7 @@ async function modulesIn(directory: URL): Promise<Modules> {
   return modules;
 }
 
-/** The config is for the CLI: it describes the app, and is no part of it. */
+/** Whether a file is a module of the app. `convex.config.ts` is not: it describes the app for the CLI. */
 function isModule(path: string): boolean {
   return /\.[jt]s$/.test(path) && !path.endsWith(".d.ts") && path !== "convex.config.ts";
 }

@@ -1,6 +1,6 @@
-/** The laws that the demo holds its own results to, as arithmetic on what was observed. */
+/** The laws that the demo checks its own results against, as arithmetic on what was observed. */
 
-/** Work that started, and the tokens it took. Whoever watches from outside knows the moment only between two others. */
+/** Work that started, and the tokens that it took. An observer outside knows only that it started between two times. */
 export interface Start {
   earliest: number;
   latest: number;
@@ -17,7 +17,7 @@ export interface Overdraft {
 
 /**
  * Law 1, the bound: in any interval of length T the tokens that start work number at most capacity + rate * T / period.
- * Returns the interval that goes furthest beyond it, or undefined. `starts` are in the order in which they happened.
+ * Returns the interval that is furthest beyond it, or undefined if none is. `starts` are in the order in which they happened.
  */
 export function overdraft(
   starts: Start[],
@@ -35,7 +35,7 @@ export function overdraft(
   return worst;
 }
 
-/** How many there are of each. */
+/** Counts how often each item occurs. */
 export function tally<T>(items: Iterable<T>): Map<T, number> {
   const counts = new Map<T, number>();
   for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** `npm run demo`: three stories of the example in five seconds; with `--all`, all of them. Each is held to its law. */
+/** `npm run demo`: runs three stories of the example in five seconds, or with `--all` all of them. Checks the law of each story. */
 import { makeTimersPunctual } from "../embedded/timers.js";
 import { openBackend } from "./backend.js";
 import { check, title, verdict } from "./report.js";
@@ -25,7 +25,7 @@ for (const story of isAll ? all : [short.rollback, short.burst, short.queue]) {
     await story(openBackend());
   } catch (error) {
     console.error(error);
-    check(`the story "${story.name}" goes to its end`, false, String(error));
+    check(`the story "${story.name}" runs to its end`, false, String(error));
   }
 }
 

@@ -1,6 +1,6 @@
-/** What the demo prints, and its verdict. */
+/** The output of the demo, and its verdict. */
 
-/** Colours for people; a pipe or a log gets plain text. https://no-color.org */
+/** Colours are for a terminal. A pipe or a log gets plain text. https://no-color.org */
 const coloured = process.stdout.isTTY && !process.env["NO_COLOR"];
 const paint = (code: number) => (text: string) => (coloured ? `\u001b[${code}m${text}\u001b[0m` : text);
 const bold = paint(1);
@@ -19,12 +19,12 @@ export function heading(story: string, limit: string): void {
   console.log(`\n${bold(story)}\n${dim(`   ${limit}`)}`);
 }
 
-/** A part of a line, at once. */
+/** Prints a part of a line at once. */
 export function draw(text: string): void {
   process.stdout.write(text);
 }
 
-/** Lines in columns: numbers to the right, everything else to the left. */
+/** Prints lines in columns, with numbers on the right and all other cells on the left. */
 export function table(rows: string[][]): void {
   const isNumber = (cell: string) => /^[+-]?[\d,]+( ms)?$/.test(cell);
   const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
@@ -38,7 +38,7 @@ export function table(rows: string[][]): void {
   }
 }
 
-/** One law, as a sentence; `seen` says what was there instead. */
+/** Prints whether a law holds. `seen` is what was seen instead, printed if it does not. */
 export function check(sentence: string, holds: boolean, seen?: unknown): void {
   if (holds) {
     passed++;
@@ -51,7 +51,7 @@ export function check(sentence: string, holds: boolean, seen?: unknown): void {
   }
 }
 
-/** Prints the totals; true when nothing broke. */
+/** Prints the totals. Returns true if no check failed. */
 export function verdict(): boolean {
   const line = `${passed} checks passed, ${failed} failed`;
   console.log(`\n${failed === 0 ? green(line) : red(line)}`);
@@ -62,12 +62,12 @@ export function count(tokens: number): string {
   return tokens.toLocaleString("en");
 }
 
-/** A moment, from the start of its story. */
-export function since(start: number, moment: number): string {
-  return `+${count(moment - start)} ms`;
+/** A time in words, in ms after the start of its story: "+12 ms". */
+export function since(start: number, time: number): string {
+  return `+${count(time - start)} ms`;
 }
 
-/** A long wait, for reading: to the second. */
+/** A long wait in words, to the second: "5 min 59 s". */
 export function wait(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   const parts = [

@@ -1,4 +1,4 @@
-/** What `npm run demo` shows first: three stories, drawn while they happen. */
+/** The three stories of `npm run demo`, drawn while they happen. */
 import { isRateLimitError, MINUTE } from "convex-rate-limits";
 import { api } from "../convex/_generated/api.js";
 import type { Backend } from "./backend.js";
@@ -12,7 +12,7 @@ const EVERY_MS = 200;
 const ATTEMPTS = 15;
 const JOBS = 4;
 const JOB_TOKENS = 900;
-/** Several times what the jobs need. */
+/** Several times as long as the jobs need. */
 const TIMEOUT_MS = 10_000;
 
 export async function rollback(backend: Backend): Promise<void> {
@@ -77,5 +77,5 @@ export async function queue(backend: Backend): Promise<void> {
   const early = (await backend.query(api.llm.jobs, { user })).filter(
     ({ startedAt = 0, promisedAt }) => startedAt < promisedAt,
   );
-  check("each started when its tokens were there, and none before", isOver && early.length === 0, early);
+  check("each started when its tokens were available, and none before", isOver && early.length === 0, early);
 }

@@ -1,6 +1,6 @@
 /**
- * A Convex backend within this process, in memory: an app's functions on convex-test, with what a deployment has around them.
- * For development and tests; it is no database.
+ * A Convex backend within this process, in memory: it runs an app's functions on convex-test, and adds what a deployment has around
+ * them. It is for development and tests, and stores nothing on disk.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -27,14 +27,14 @@ export interface App extends Part {
 const TYPE_FLAGS = { query: "isQuery", mutation: "isMutation", action: "isAction" };
 export type FunctionType = keyof typeof TYPE_FLAGS;
 
-/** What a function came to: values as Convex sends them. */
+/** The result of a function, with values as Convex sends them. */
 export type Outcome = { ok: true; value: JSONValue } | { ok: false; message: string; data?: JSONValue };
 
-/** How long the record of a finished job is kept; every query would scan it. */
+/** How long the record of a finished job is kept. It is short, because every query of convex-test scans the ids of all documents. */
 const JOB_RECORD_MS = 10 * 60_000;
 const CLEANING_INTERVAL_MS = 60_000;
 
-// What is started by a function must not run in its transaction: there, timers are forbidden.
+// Work that a function starts must not run in the function's transaction, where timers are forbidden.
 const outside = AsyncLocalStorage.snapshot();
 
 export type Backend = ReturnType<typeof openBackend>;
@@ -54,7 +54,7 @@ export function openBackend(app: App, onWrite: (table: string) => void = () => u
   const observed = <Result>(run: () => Promise<Result>, read: (table: string) => void = () => undefined) =>
     observe({ read, wrote: onWrite }, run);
 
-  /** Runs a public function; `read` is told the tables it looks at. */
+  /** Runs a public function. `read` is called with each table that the function reads. */
   async function run(asked: FunctionType | "any", path: string, args: JSONValue, read?: (table: string) => void) {
     try {
       const { name, type } = await findPublic(modules, asked, path);
@@ -66,7 +66,7 @@ export function openBackend(app: App, onWrite: (table: string) => void = () => u
     }
   }
 
-  /** Runs an HTTP action; `path` begins with "/". */
+  /** Runs an HTTP action. `path` begins with "/". */
   async function fetchHttp(path: string, init: RequestInit): Promise<Response> {
     if (!findModule(modules, "http")) return new Response("This app has no HTTP actions.", { status: 404 });
     return await observed(() => t.fetch(path, init));
@@ -98,7 +98,7 @@ function failure(error: unknown): Outcome {
     : { ok: false, message };
 }
 
-/** A function that a client may call: its name as convex-test wants it, and its type. An internal one does not exist for clients. */
+/** Finds a function that a client may call: its name, as convex-test expects it, and its type. Clients cannot find internal functions. */
 async function findPublic(modules: Modules, asked: FunctionType | "any", path: string) {
   const [file = "", name = "default"] = path.split(":");
   const modulePath = file.replace(/\.js$/, "");
@@ -124,7 +124,7 @@ function findModule(modules: Modules, name: string): (() => Promise<unknown>) | 
   return path === undefined || name.startsWith("_generated/") ? undefined : modules[path];
 }
 
-/** Through the syscall, since a function of the app may not delete from a system table. */
+/** Deletes old job records. It uses the syscall, because a function of the app may not delete from a system table. */
 async function deleteOldJobs(ctx: {
   db: { system: { query(table: "_scheduled_functions"): { collect(): Promise<Job[]> } } };
 }) {

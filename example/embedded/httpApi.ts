@@ -4,9 +4,9 @@ import type { JSONValue } from "convex/values";
 import type { Backend, FunctionType, Outcome } from "./backend.js";
 import { encodeTimestamp, nextTimestamp } from "./timestamps.js";
 
-/** Convex's status for a function that has thrown. */
+/** The HTTP status with which Convex answers if a function throws. */
 const FUNCTION_FAILED = 560;
-/** As much as Convex takes for the arguments of a function. */
+/** Convex's limit for the arguments of a function: 16 MiB. */
 const MOST_BYTES = 16 * 2 ** 20;
 
 const FUNCTION_TYPES: Record<string, FunctionType | "any"> = {
@@ -14,11 +14,11 @@ const FUNCTION_TYPES: Record<string, FunctionType | "any"> = {
   "/api/query_at_ts": "query",
   "/api/mutation": "mutation",
   "/api/action": "action",
-  // What `npx convex run` calls.
+  // `npx convex run` calls this path.
   "/api/function": "any",
 };
 
-/** Whether the embedded backend answers this path, and not the page. */
+/** Whether the embedded backend answers this path, instead of the page's server. */
 export function isForBackend(url: string): boolean {
   return /^\/(api|http)(\/|$)/.test(url);
 }
@@ -31,7 +31,7 @@ export async function answer(backend: Backend, request: IncomingMessage, respons
       await answerHttpAction(backend, `${pathname.slice("/http".length)}${search}`, request, body, response);
       return;
     }
-    if (request.method !== "POST") throw new BadRequest(405, "Only POST is answered here.");
+    if (request.method !== "POST") throw new BadRequest(405, "Only POST is allowed here.");
     if (pathname === "/api/query_ts") {
       sendJson(response, 200, { ts: encodeTimestamp(nextTimestamp()) });
       return;
@@ -73,7 +73,7 @@ function parseCall(body: string): { path: string; args: JSONValue } {
   try {
     call = JSON.parse(body);
   } catch {
-    throw new BadRequest(400, "The body is no JSON.");
+    throw new BadRequest(400, "The body is not JSON.");
   }
   if (typeof call !== "object" || call === null || !("path" in call) || typeof call.path !== "string") {
     throw new BadRequest(400, 'The body must be an object with a "path".');
@@ -103,7 +103,7 @@ async function answerHttpAction(
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(", ") : value);
   }
-  // As any proxy does, and so the one in front of a deployment.
+  // Every proxy adds the client's address, so the one in front of a deployment does.
   if (request.socket.remoteAddress) headers.append("x-forwarded-for", request.socket.remoteAddress);
   const method = request.method ?? "GET";
   const hasBody = method !== "GET" && method !== "HEAD" && body.length > 0;

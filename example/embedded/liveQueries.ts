@@ -1,6 +1,6 @@
 /**
- * The queries that clients are subscribed to, each run once however many want it, and again whenever a table that it has read
- * was written to.
+ * The queries that clients are subscribed to. Each runs once for all its subscribers, and again after each write to a table that
+ * it has read.
  */
 import type { JSONValue } from "convex/values";
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -11,14 +11,14 @@ export interface LiveQuery {
   readonly args: JSONValue;
   /** Undefined until it has run. */
   outcome: Outcome | undefined;
-  /** Grows with each new outcome. */
+  /** Increments with each new outcome. */
   version: number;
   subscribers: number;
   tables: Set<string>;
   isStale: boolean;
 }
 
-// A round is started by whatever a function writes, and is no part of its transaction.
+// A function's write starts a round, which is not part of the function's transaction.
 const outside = AsyncLocalStorage.snapshot();
 
 export class LiveQueries {
@@ -26,7 +26,7 @@ export class LiveQueries {
   private round: Promise<void> | undefined;
   private isAnotherRoundDue = false;
 
-  /** @param onRound - called when all queries are up to date with everything that was committed before the round. */
+  /** @param onRound - called when all queries are up to date with all commits before the round. */
   constructor(
     private readonly run: Backend["run"],
     private readonly onRound: () => void,
@@ -58,20 +58,20 @@ export class LiveQueries {
     if (isSeen) this.refresh();
   }
 
-  /** The functions themselves may have changed. */
+  /** Runs all queries again, because the functions themselves may have changed. */
   everythingChanged(): void {
     for (const query of this.queries.values()) query.isStale = true;
     this.refresh();
   }
 
-  /** Brings the stale queries up to date, in a round that begins after now, and tells. */
+  /** Runs the stale queries again in a round that begins after now, and then calls `onRound`. */
   refresh(): void {
     this.isAnotherRoundDue = true;
     this.round ??= outside(() => this.runRounds());
   }
 
   private async runRounds(): Promise<void> {
-    // What is written in one go makes one round.
+    // Writes of the same turn of the event loop share one round.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.isAnotherRoundDue) {
       this.isAnotherRoundDue = false;
@@ -83,7 +83,7 @@ export class LiveQueries {
   }
 
   private async update(query: LiveQuery): Promise<void> {
-    // A write from here on makes it stale again. It runs after the transaction that is writing now.
+    // A write from here on makes the query stale again. The query runs after the transaction that is writing now.
     query.isStale = false;
     const outcome = await this.run("query", query.path, query.args, (table) => query.tables.add(table));
     if (JSON.stringify(outcome) === JSON.stringify(query.outcome)) return;

@@ -1,4 +1,4 @@
-/** Vite as a loader of modules only: it serves nothing, and listens to nothing. */
+/** Vite, used only as a loader of modules: it opens no port and watches no files. */
 import path from "node:path";
 import { createServer, type ViteDevServer } from "vite";
 

@@ -1,6 +1,6 @@
 /**
- * What the mutations of each client came to, so that one that is sent again, because the answer was lost with its connection,
- * is not executed again. A client's mutations run one after another, in the order in which they were sent.
+ * The results of each client's mutations. If a connection is lost with an answer, the client sends the mutation again, and gets
+ * the stored result: the mutation does not run twice. A client's mutations run one after another, in the order in which they were sent.
  */
 import type { Outcome } from "./backend.js";
 import { nextTimestamp } from "./timestamps.js";
@@ -11,9 +11,9 @@ interface Entry {
   readonly ts: bigint;
 }
 
-/** Answers kept for each client: far more than can be on their way at a time. */
+/** Results kept for each client: far more than can be pending at once. */
 const KEPT_ANSWERS = 1000;
-/** Clients whose answers are kept: the oldest have long given up. */
+/** Clients whose results are kept. Older clients have long given up. */
 const KEPT_CLIENTS = 100;
 
 export class MutationLog {
@@ -21,7 +21,7 @@ export class MutationLog {
 
   once(sessionId: string, requestId: number, execute: () => Promise<Outcome>): Promise<Entry> {
     const answers = this.clients.get(sessionId) ?? new Map<number, Promise<Entry>>();
-    // Last in the map is last in use.
+    // The map is ordered by last use: this client becomes the last entry.
     this.clients.delete(sessionId);
     this.clients.set(sessionId, answers);
     dropOldest(this.clients, KEPT_CLIENTS);

@@ -1,4 +1,4 @@
-/** The embedded backend behind a Node.js HTTP server, as the official clients expect a deployment. */
+/** The embedded backend behind a Node.js HTTP server. The official clients can use it like a deployment. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
@@ -8,15 +8,15 @@ import { LiveQueries } from "./liveQueries.js";
 import { MutationLog } from "./mutationLog.js";
 import { Session } from "./session.js";
 
-/** A client that hears nothing for 30 s thinks that the connection is lost. */
+/** A client that receives nothing for 30 s considers the connection lost. */
 const PING_INTERVAL_MS = 15_000;
 
 export interface EmbeddedServer {
-  /** Answers what is for the backend; anything else is not touched, and the result is false. */
+  /** Answers a request for the backend and returns true. Leaves any other request alone and returns false. */
   handle(request: IncomingMessage, response: ServerResponse): boolean;
   /** The same, for upgrades to a WebSocket. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** To be called when the app's functions have changed: all queries run again. The data stays. */
+  /** Runs all queries again. Call it when the app's functions have changed. The data stays. */
   invalidate(): void;
   close(): void;
 }
@@ -42,7 +42,7 @@ export function openServer(app: App): EmbeddedServer {
       try {
         session.receive(data.toString("utf8"));
       } catch (error) {
-        // 1008: the client has broken the rules.
+        // 1008 is the code for a client that breaks the protocol.
         socket.close(1008, String(error).slice(0, 100));
       }
     });
@@ -84,8 +84,8 @@ export function openServer(app: App): EmbeddedServer {
 }
 
 /**
- * Whether a browser has sent this for the page of another site, or under a name that is not this machine's: any page may make a
- * browser send requests to this machine, and any name may be made to lead here.
+ * Whether a browser may have sent this request for a page of another site. Any page can make a browser send requests to this
+ * machine, so an origin must be our own. Any host name can be pointed at this machine, so the host must be a local name.
  */
 function isFromElsewhere({ headers: { origin, host = "" } }: IncomingMessage): boolean {
   if (!/^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(host)) return true;

@@ -1,6 +1,6 @@
 /**
- * One client's WebSocket, in Convex's sync protocol (as of convex 1.48). The client believes a Transition only if it starts at the
- * version at which the last one ended, and a mutation only once a Transition has reached its timestamp.
+ * One client's WebSocket, in Convex's sync protocol (that of convex 1.48). The client accepts a Transition only if it starts at the
+ * version at which the previous one ended. It accepts a mutation's result only after a Transition has reached its timestamp.
  */
 import type { JSONValue } from "convex/values";
 import type { WebSocket } from "ws";
@@ -27,7 +27,7 @@ type ClientMessage =
 
 interface Subscription {
   readonly live: LiveQuery;
-  /** The version of its outcome that the client has. */
+  /** The version of the outcome that the client has. */
   sent: number;
 }
 
@@ -46,7 +46,7 @@ export class Session {
     private readonly mutations: MutationLog,
   ) {}
 
-  /** @throws when the text is no message of the protocol. */
+  /** @throws if the text is not a message of the protocol. */
   receive(text: string): void {
     const message = JSON.parse(text) as ClientMessage;
     switch (message.type) {
@@ -70,11 +70,11 @@ export class Session {
       case "Event":
         return;
       default:
-        throw new Error(`${JSON.stringify(message)} is no message of Convex's sync protocol.`);
+        throw new Error(`${JSON.stringify(message)} is not a message of Convex's sync protocol.`);
     }
   }
 
-  /** After a round of queries: sends what is new, or what the client waits for. */
+  /** Sends what a round of queries has changed. If nothing has, it sends a Transition only if the client waits for one. */
   transition(): void {
     const modifications: object[] = this.removed.map((queryId) => ({ type: "QueryRemoved", queryId }));
     this.removed = [];
@@ -102,7 +102,7 @@ export class Session {
 
   private authenticate({ tokenType, baseVersion }: { tokenType: string; baseVersion: number }): void {
     if (tokenType !== "None") {
-      const error = "The embedded backend does not sign anybody in.";
+      const error = "The embedded backend has no sign-in.";
       this.send({ type: "AuthError", error, baseVersion, authUpdateAttempted: true });
       return;
     }
@@ -157,7 +157,7 @@ function response(outcome: Outcome): object {
   return { success: false, result: outcome.message, ...errorData(outcome) };
 }
 
-/** Left out unless the function threw a ConvexError: its presence makes one of any error. */
+/** The error's data, absent unless the function threw a ConvexError: the client makes a ConvexError of any error that has data. */
 function errorData({ data }: Extract<Outcome, { ok: false }>): object {
   return data === undefined ? {} : { errorData: data };
 }

@@ -1,11 +1,11 @@
 /**
- * Functions reach their database through the syscalls that convex-test installs in `globalThis.Convex`. This looks over
- * their shoulder: which tables a function reads and writes, also in components and in scheduled functions. It also closes two
+ * Observes which tables a function reads and writes, also in components and in scheduled functions. Functions reach their
+ * database through the syscalls that convex-test installs in `globalThis.Convex`, and this module wraps them. It also closes two
  * gaps of convex-test's scheduler.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Who wants to know what the functions within `observe` do. Tables of a component pass under their own names. */
+/** Gets the tables that the functions within `observe` read and write. A component's tables have their own names here. */
 export interface Observer {
   read(table: string): void;
   wrote(table: string): void;
@@ -18,7 +18,7 @@ interface Syscalls {
 }
 
 const JOBS = "_scheduled_functions";
-/** A timer cannot wait longer; Node.js would fire at once. */
+/** The longest wait of a timer. For a longer one, Node.js fires at once. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 const observers = new AsyncLocalStorage<Observer>();
@@ -28,7 +28,7 @@ export function observe<Result>(observer: Observer, run: () => Promise<Result>):
   return observers.run(observer, run);
 }
 
-/** Call it once convex-test has installed its own. */
+/** Call it after convex-test has installed its syscalls. */
 export function installObservedSyscalls(): void {
   if (installed) return;
   installed = true;
@@ -43,11 +43,11 @@ export function installObservedSyscalls(): void {
       return inner.syscall(op, args);
     },
     asyncSyscall: async (op, args) => {
-      // Not a function of an embedded backend: tests run both in one process.
+      // Without an observer the function is not one of an embedded backend: tests run both kinds in one process.
       if (!observers.getStore()) return await inner.asyncSyscall(op, args);
       if (isSchedule(op)) checkDelay(args);
       if (isCancel(op) && !(await isPending(inner, args))) return "{}";
-      // Noted before it happens: whoever looks again waits for this transaction anyway.
+      // Reported before the write happens: a query that runs again waits for this transaction anyway.
       note(op, args);
       return await inner.asyncSyscall(op, args);
     },
@@ -68,7 +68,7 @@ function checkDelay(args: string): void {
   throw new Error("The embedded backend cannot schedule anything more than 24.8 days ahead.");
 }
 
-/** convex-test fails, outside of any function, when a job is cancelled that runs or has run. Convex ignores that. */
+/** Cancelling a job that runs or has run makes convex-test fail, outside of any function. Convex ignores such a call. */
 async function isPending(inner: Syscalls, args: string): Promise<boolean> {
   const { id } = JSON.parse(args) as { id: string };
   const job = JSON.parse(await inner.asyncSyscall("1.0/get", JSON.stringify({ table: JOBS, id }))) as {
@@ -107,6 +107,6 @@ interface DatabaseArgs {
 function tableOf(args: string): string {
   const { table, id, query } = JSON.parse(args) as DatabaseArgs;
   const source = query?.source;
-  // An index is named "table.index"; convex-test's ids are a number and the table.
+  // The name of an index is "table.index". An id of convex-test is a number followed by the table.
   return table ?? source?.tableName ?? source?.indexName?.split(".")[0] ?? id?.replace(/^\d+/, "") ?? "";
 }

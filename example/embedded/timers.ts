@@ -1,8 +1,8 @@
 const nodeSetTimeout = globalThis.setTimeout;
 
 /**
- * Node's timers count on a clock of their own and may fire when `Date.now()` is still a millisecond short. Convex's scheduler
- * never starts a job early, so the engine, which uses `setTimeout` for it, gets one that does not either.
+ * Replaces `setTimeout` by one that never fires early. Node's timers have their own clock and may fire when `Date.now()` is still
+ * 1 ms short. Convex's scheduler never starts a job early, and convex-test's scheduler uses `setTimeout`.
  */
 export function makeTimersPunctual(): void {
   const punctual = (callback: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]) => {

@@ -1,4 +1,4 @@
-/** The backend's logical time: nanoseconds of the clock, but always later than the last, so that clients survive a restart. */
+/** The backend's logical time, in nanoseconds. Each is later than the last. It follows the clock, so that clients survive a restart. */
 
 let last = 0n;
 
@@ -8,7 +8,7 @@ export function nextTimestamp(): bigint {
   return last;
 }
 
-/** As Convex sends an unsigned 64-bit number: its eight bytes, lowest first, in base64. */
+/** Encodes a timestamp as Convex sends an unsigned 64-bit number: its eight bytes, lowest first, in base64. */
 export function encodeTimestamp(ts: bigint): string {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(ts);

@@ -1,4 +1,4 @@
-/** Vite serves the page and, on the same port, the backend: in development, and for the built page (vite preview). */
+/** A plugin with which Vite serves the page and the backend on one port: in development, and for the built page (vite preview). */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Connect, Plugin, ViteDevServer } from "vite";
@@ -7,7 +7,7 @@ import { openLoader } from "./loader.js";
 import { type EmbeddedServer, openServer } from "./server.js";
 import { makeTimersPunctual } from "./timers.js";
 
-/** Path within Vite's root. */
+/** A path within Vite's root. */
 const APP = "/embedded/app.ts";
 
 export function embeddedConvex(): Plugin {
@@ -37,7 +37,7 @@ async function openOn(
     if (!embedded.handle(request, response)) next();
   });
   listener.httpServer?.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Vite has its own WebSocket on the same port, and answers what is not for the backend.
+    // Vite has its own WebSocket on the same port, and answers upgrades that are not for the backend.
     embedded.upgrade(request, socket, head);
   });
   listener.httpServer?.once("close", () => {
@@ -47,7 +47,7 @@ async function openOn(
   return embedded;
 }
 
-/** The app, whose modules are looked up again at each call: Vite has them cached until a file changes. */
+/** Loads the app. Its modules are looked up again at each call: Vite caches them until a file changes. */
 async function loadApp(vite: ViteDevServer): Promise<App> {
   const load = async () => ((await vite.ssrLoadModule(APP)) as { default: App }).default;
   const app = await load();

@@ -1,4 +1,4 @@
-/** The example's app with the official component beside it, which only the proof uses. Loaded through Vite. */
+/** The example's app and the official component, which only the proof uses. Vite loads this module. */
 import schema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
 import type { App } from "../embedded/backend.js";
 import app from "../embedded/app.js";

@@ -1,4 +1,4 @@
-/** What a check is, what it is given, and what it answers. */
+/** The types of a check: its definition, its input and its result. */
 import type { ConvexClient, ConvexHttpClient } from "convex/browser";
 
 export type Verdict = "passed" | "failed" | "not applicable here";
@@ -6,23 +6,23 @@ export type Verdict = "passed" | "failed" | "not applicable here";
 export interface Seen {
   readonly seen: string;
   readonly holds: boolean;
-  /** What was measured, for the report's JSON. */
+  /** The measured figures, for the report's JSON. */
   readonly figures?: Readonly<Record<string, number | string>>;
 }
 
 export interface Check {
   readonly subject: string;
-  /** A sentence. */
+  /** The name of the check in the report. */
   readonly name: string;
   readonly expected: string;
-  /** Why the embedded backend cannot show it: the check runs there as well, which keeps it working, and proves nothing. */
+  /** Why the embedded backend cannot show it. The check also runs there, which keeps the check working, but it proves nothing. */
   readonly notEmbedded?: string;
-  /** How many function calls it makes at most. */
+  /** The most function calls that it makes. */
   readonly calls: (effort: Effort) => number;
   readonly run: (prover: Prover) => Promise<Seen>;
 }
 
-/** How much is done: all of it, or a second or two of each for CI. */
+/** How much a run does: all of it, or one or two seconds of each check for CI. */
 export interface Effort {
   readonly name: "full" | "short";
   readonly cycles: number;
@@ -40,7 +40,7 @@ export type Place = "tables" | "component" | "official";
 export interface Prover {
   readonly effort: Effort;
   readonly secret: string;
-  /** Names the run, in its keys and rows. */
+  /** The name of the run, in its keys and rows. */
   readonly run: string;
   readonly http: ConvexHttpClient;
   readonly socket: ConvexClient;
@@ -49,6 +49,6 @@ export interface Prover {
   readonly open: (clients: number) => { readonly sockets: ConvexClient[]; readonly https: ConvexHttpClient[] };
   /** A key of this run, whose bucket is reset when the run is over. */
   readonly key: (place: Place, name: string, label: string) => string;
-  /** The rows' label and run, as the functions take them. */
+  /** The arguments with which the functions find the rows of a label. */
   readonly rows: (label: string) => { secret: string; run: string; label: string };
 }

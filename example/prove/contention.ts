@@ -15,7 +15,7 @@ type Hit = FunctionReturnType<typeof api.prove.tables.hit>;
 interface Design {
   readonly label: string;
   readonly place: "tables" | "official";
-  /** Of the official component at most: it refuses shards that hold less than a token. */
+  /** For the official component this is the most: it refuses shards that hold less than a token. */
   readonly shards: number | "auto";
 }
 
@@ -25,12 +25,12 @@ const DESIGNS: readonly Design[] = [
   { label: "the official component, up to 16 shards", place: "official", shards: 16 },
 ];
 
-/** How long a call may take: what the platform has not answered by then has failed. */
+/** How long a call may take. A call that the platform has not answered by then has failed. */
 const PATIENCE_MS = 20_000;
-/** What may differ from the simulator's share of failures. */
+/** How far the share of failures may be above the simulator's. */
 const TOLERANCE = 0.01;
 
-/** The loads of the full effort and of the short one are different checks. */
+/** One check for each load and design. The full and the short effort have different loads, and so different checks. */
 export function contention(effort: Effort): Check[] {
   return effort.loads.flatMap((load) => DESIGNS.map((design) => checkOf(load, design)));
 }
@@ -45,7 +45,7 @@ function checkOf({ clients, perSecond }: Effort["loads"][number], { label, place
       place === "official"
         ? "for comparison"
         : `over-grant 0${shards === "auto" ? ", and no more failures than simulated" : ""}`,
-    notEmbedded: "one lock instead of conflicts",
+    notEmbedded: "it has one lock instead of conflicts",
     calls: ({ loadSeconds }) => perSecond * loadSeconds,
     run: async (prover) => {
       const seconds = prover.effort.loadSeconds;
@@ -92,7 +92,7 @@ function checkOf({ clients, perSecond }: Effort["loads"][number], { label, place
   };
 }
 
-/** Two thirds of what is asked for: so there are grants and denials, and granting too much would show. */
+/** The limit is two thirds of the load. Some calls are granted and some denied, and an over-grant would show. */
 function boundOf(perSecond: number) {
   const rate = Math.ceil((2 * perSecond) / 3);
   return { rate, capacity: 2 * rate };
@@ -100,7 +100,7 @@ function boundOf(perSecond: number) {
 
 type AnyClient = { socket: ConvexClient } | { http: ConvexHttpClient; skipQueue: true };
 
-/** Calls at equal distances, whether earlier ones were answered or not; half of the clients over HTTP. */
+/** Makes calls at equal intervals, without waiting for earlier answers. Half of the clients use HTTP. */
 async function load(
   prover: Prover,
   { clients, perSecond, seconds }: { clients: number; perSecond: number; seconds: number },
@@ -129,7 +129,7 @@ async function load(
           answers.push(answer);
           latencies.push(performance.now() - askedAt);
         },
-        // What has failed is what is not in `answers`.
+        // A failed call is not in `answers`.
         (error: unknown) => {
           firstError ||= `; ${String(error).slice(0, 200)}`;
         },
@@ -141,16 +141,16 @@ async function load(
   return { answers: [...answers], latencies: [...latencies], calls, firstError };
 }
 
-/** Tokens beyond the bound of a bucket, in the worst of all intervals. */
+/** The tokens granted beyond the bound of a bucket, in the worst interval. */
 export function overGrant(grants: readonly Hit[], { rate, capacity }: { rate: number; capacity: number }): number {
   const inOrder = grants.toSorted((a, b) => a.before - b.before);
   let most = 0;
-  // From the interval's first grant: how far the grants since then are above what has come since then.
+  // How far the grants since the interval's first one are above the tokens refilled since then.
   let above = 0;
   let last: Hit | undefined;
   for (const grant of inOrder) {
-    const came = last ? ((grant.after - last.before) / 1000) * rate : 0;
-    above = Math.max(0, above - came) + 1;
+    const refilled = last ? ((grant.after - last.before) / 1000) * rate : 0;
+    above = Math.max(0, above - refilled) + 1;
     most = Math.max(most, above - capacity);
     last = grant;
   }
@@ -159,7 +159,7 @@ export function overGrant(grants: readonly Hit[], { rate, capacity }: { rate: nu
 
 const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
 
-/** In a process of its own: the simulator stops the clock of the one that it runs in. */
+/** Runs the simulator in its own process, because it stops the clock of its process. */
 async function predict(load: PredictedLoad): Promise<Predicted> {
   const program = path.join(import.meta.dirname, "predict.ts");
   const args = [...process.execArgv, program, JSON.stringify(load)];

@@ -1,4 +1,4 @@
-/** What a mutation with a limit takes longer than one without, from a client that calls one after another. */
+/** The time that a limit adds to a mutation, for a client that makes one call after another. */
 import { api } from "../convex/_generated/api.js";
 import type { Check } from "./check.js";
 import { quantile } from "./latencies.js";
@@ -8,9 +8,9 @@ const KINDS = ["empty", "tables", "component", "official"] as const;
 export const cost: readonly Check[] = [
   {
     subject: "Cost",
-    name: "The time of one call over an empty mutation: in your tables, in the component, in the official component",
-    expected: "every call is answered; the figures count",
-    notEmbedded: "no fresh context for each function",
+    name: "The time that one call adds to an empty mutation: in your tables, in the component, in the official component",
+    expected: "every call is answered; the figures are the result",
+    notEmbedded: "it has no fresh context for each function",
     calls: ({ rounds }) => rounds * KINDS.length,
     run: async ({ effort, http, key, secret }) => {
       const times: Record<(typeof KINDS)[number], number[]> = { empty: [], tables: [], component: [], official: [] };
@@ -20,7 +20,7 @@ export const cost: readonly Check[] = [
         component: key("component", "proof", "cost"),
         official: key("official", "proof", "cost"),
       };
-      // Interleaved, so that what changes on the way changes all of them.
+      // The kinds take turns, so that a change of conditions during the check affects all of them.
       for (let round = 0; round < effort.rounds; round++) {
         for (const kind of KINDS) {
           const asked = { secret, key: keys[kind], rate: 100, capacity: 1000, shards: 1 };

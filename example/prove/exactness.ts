@@ -1,4 +1,4 @@
-/** `retryAt` against the server's clock. */
+/** Checks `retryAt` against the server's clock. */
 import { api } from "../convex/_generated/api.js";
 import type { Check, Prover } from "./check.js";
 import { sleep } from "./sleep.js";
@@ -8,13 +8,13 @@ interface Case {
   readonly shards: number;
 }
 
-/** What the clock may have said when the calls were decided, and how they ended. */
+/** The calls around `retryAt`, by the server's clock before and after each decision. */
 interface Tally {
   looks: number;
-  /** Allowed before `retryAt`, and denied from then on. */
+  /** The calls that were allowed before `retryAt`, and those that were denied from `retryAt` on. */
   early: number;
   late: number;
-  /** The last denial before `retryAt` and the first success after it, in ms from it. */
+  /** The time from the last denial to `retryAt`, and from `retryAt` to the first success, in ms. */
   closestBefore: number;
   closestAfter: number;
 }
@@ -71,7 +71,7 @@ interface Asked {
   shards: number;
 }
 
-/** Takes tokens until a call is denied. */
+/** Takes tokens until a call is denied. Returns its `retryAt`. */
 async function drain({ http }: Prover, place: Case["place"], asked: Asked): Promise<number> {
   for (let call = 0; call < 200; call++) {
     const { ok, retryAt } = await http.mutation(api.prove[place].hit, asked, { skipQueue: true });
@@ -80,11 +80,11 @@ async function drain({ http }: Prover, place: Case["place"], asked: Asked): Prom
   throw new Error("200 calls in a row were allowed.");
 }
 
-/** Asks every few ms, without waiting for answers, until well after `retryAt`. */
+/** Asks every 5 ms, without waiting for answers, until well after `retryAt`: until five calls were allowed. */
 async function look({ http }: Prover, place: Case["place"], asked: Asked, retryAt: number, tally: Tally) {
   const answers: Promise<void>[] = [];
   let allowed = 0;
-  // A round trip is not worth more: 250 calls are more than a second.
+  // 200 calls take a second. Even if the round trip is slower, it is not worth more calls.
   for (let call = 0; call < 200 && allowed < 5; call++) {
     answers.push(
       http.mutation(api.prove[place].look, asked, { skipQueue: true }).then(({ ok, before, after }) => {

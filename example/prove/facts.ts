@@ -1,4 +1,4 @@
-/** What docs/platform.md says of a deployment, one check for each fact. */
+/** One check for each fact that docs/platform.md states about a deployment. */
 import { ConvexHttpClient } from "convex/browser";
 import { api } from "../convex/_generated/api.js";
 import type { Check } from "./check.js";
@@ -7,7 +7,7 @@ import { openEmbedded } from "./target.js";
 const subject = "Platform";
 const DAY_MS = 86_400_000;
 const FIVE_YEARS_MS = 5 * 366 * DAY_MS;
-/** Names of zones in one call: the platform gives a query one second. */
+/** Time zones in one call. It is small because the platform gives a query one second. */
 const ZONES_PER_CALL = 5;
 
 export const facts: readonly Check[] = [
@@ -15,7 +15,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "Date.now() within one mutation",
     expected: "stands still, also in a nested call",
-    notEmbedded: "its clock goes on",
+    notEmbedded: "its clock does not stand still",
     calls: () => 1,
     run: async ({ http, rows }) => {
       const times = await http.mutation(api.prove.facts.clock, rows("clock"));
@@ -63,7 +63,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "A string with an unpaired surrogate",
     expected: "is refused",
-    notEmbedded: "it takes any string",
+    notEmbedded: "it accepts any string",
     calls: () => 1,
     run: async ({ http, rows }) => refusal(() => http.mutation(api.prove.facts.surrogate, rows("surrogate"))),
   },
@@ -71,7 +71,7 @@ export const facts: readonly Check[] = [
     subject,
     name: "A document of more than 1 MiB",
     expected: "is refused",
-    notEmbedded: "it takes any size",
+    notEmbedded: "it accepts any size",
     calls: () => 1,
     run: async ({ http, rows }) =>
       refusal(() => http.mutation(api.prove.facts.document, { ...rows("document"), bytes: 2 ** 20 })),
@@ -97,7 +97,7 @@ export const facts: readonly Check[] = [
     run: async ({ http, secret, effort }) => {
       const names = Intl.supportedValuesOf("timeZone").slice(0, effort.zones);
       const from = Date.now();
-      // The same function on Node.js.
+      // The embedded backend runs the same function on Node.js.
       const reference = await openEmbedded(secret);
       const local = new ConvexHttpClient(reference.url, { logger: false });
       const different: string[] = [];
@@ -118,7 +118,7 @@ export const facts: readonly Check[] = [
 
 const outcome = (error: string | null) => (error === null ? "accepted" : `refused (${error.slice(0, 120)})`);
 
-/** What refuses may do so when it writes, or when it ends. */
+/** Whether an act is refused. The platform may refuse at the write, or only when the function ends. */
 async function refusal(act: () => Promise<string | null>) {
   const error = await act().catch(String);
   return { seen: outcome(error), holds: error !== null };

@@ -1,9 +1,9 @@
-/** HTTP actions, as a client sees them through whatever stands in front of a deployment. */
+/** Checks HTTP actions as a client sees them, through the proxies in front of a deployment. */
 import type { Check, Prover } from "./check.js";
 import { sleep } from "./sleep.js";
 
 const subject = "HTTP";
-/** An address that nobody has: what a caller that wants to be someone else would send. */
+/** An address that nobody has. A caller that pretends to be another one sends such an address. */
 const FORGED = "203.0.113.7";
 
 const ask = (
@@ -12,7 +12,7 @@ const ask = (
   { headers, ...init }: { method?: string; headers?: Record<string, string> } = {},
 ) => fetch(`${siteUrl}/prove/${path}`, { ...init, headers: { "X-Prove-Secret": secret, ...headers } });
 
-/** A bucket of three requests, one every two seconds. */
+/** Requests the limited route. Its bucket holds three requests and refills one every two seconds. */
 const limited = (prover: Prover, label: string, init?: { method: string }) => {
   const key = prover.key("component", "proofRequests", label);
   return ask(prover, `limited?run=${key.replace("own.run:", "")}`, init);
@@ -45,7 +45,7 @@ export const http: readonly Check[] = [
     subject,
     name: "X-Forwarded-For with a forged address in front",
     expected: "the platform appends the caller's address: address({ trustedProxies: 1 }) is right",
-    notEmbedded: "nothing stands in front of it",
+    notEmbedded: "no proxy is in front of it",
     calls: () => 1,
     run: async (prover) => {
       const answer = await ask(prover, "echo", { headers: { "X-Forwarded-For": FORGED } });
@@ -82,7 +82,7 @@ export const http: readonly Check[] = [
     subject,
     name: "A response in two parts, half a second apart",
     expected: "the first part arrives at least 300 ms before the second",
-    notEmbedded: "it sends a response whole",
+    notEmbedded: "it sends each response in one piece",
     calls: () => 1,
     run: async (prover) => {
       const { body } = await ask(prover, "stream");

@@ -1,16 +1,16 @@
-/** The store that the React hook stands on, over a WebSocket: how late it says that a call is allowed again. */
+/** Checks the store that the React hook uses, over a WebSocket: how late it reports that a call is allowed again. */
 import { watchRateLimit } from "convex-rate-limits/client";
 import { api } from "../convex/_generated/api.js";
 import type { Check } from "./check.js";
 import { quantile } from "./latencies.js";
 
-/** A cycle is a second. If the store hears of a denial only when it is over, it has nothing to say. */
+/** How long to wait for the store. A cycle takes a second. A store that learns of a denial only after the wait reports nothing. */
 const PATIENCE_MS = 3000;
 
 export const live: readonly Check[] = [
   {
     subject: "Live",
-    name: "The client's store: a call when it says so",
+    name: "A call at the time at which the client's store allows it",
     expected: "every such call is allowed: none comes before retryAt by the server's clock",
     calls: ({ rounds }) => rounds * 4 + 10,
     run: async ({ effort, http, socket, key: keyOf, secret }) => {
@@ -22,7 +22,7 @@ export const live: readonly Check[] = [
       const lateness: number[] = [];
       let denied = 0;
       let stop: () => void = () => undefined;
-      // The first call finds a full bucket, whatever the store knows by then.
+      // This call takes the full bucket's only token, so that the first round begins with a denial.
       await hit();
       for (let round = 0; round < effort.rounds; round++) {
         const { ok, retryAt } = await hit();
@@ -31,7 +31,7 @@ export const live: readonly Check[] = [
           const patience = setTimeout(() => {
             resolve(false);
           }, PATIENCE_MS);
-          // A store that has not heard of the denial yet still allows the call: only a status after retryAt counts.
+          // A store that does not know of the denial yet still allows the call, so only a status after `retryAt` counts.
           stop = watch.subscribe((status) => {
             if (status?.ok !== true || watch.now() < retryAt) return;
             clearTimeout(patience);

@@ -1,4 +1,4 @@
-/** `npm run prove`: what only a deployment can show, checked on yours. See example/README.md. */
+/** `npm run prove`: checks on your deployment what only a deployment can show. See example/README.md. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -18,11 +18,11 @@ import { deploymentIn, openEmbedded } from "./target.js";
 const root = path.resolve(import.meta.dirname, "../..");
 
 const HELP = `npm run prove -- [options]
-  --embedded     on the embedded backend: no deployment, and most of what counts is not applicable
-  --short        some seconds of each check
-  --class CLASS  of the deployment, S16 (default) or S256: what the simulator is told and how many calls are made a second
-  --out FOLDER   where the report goes, default proof
-The deployment is CONVEX_URL, and its secret PROVE_SECRET, in the environment or .env.local.`;
+  --embedded     run on the embedded backend, without a deployment; the most important checks are not applicable there
+  --short        run each check for a few seconds only
+  --class CLASS  the class of the deployment, S16 (default) or S256; it sets the simulator's class and the calls a second
+  --out FOLDER   the folder for the report (default: proof)
+CONVEX_URL is the deployment, and PROVE_SECRET its secret. Set both in the environment or in .env.local.`;
 
 const { values } = parseArgs({
   options: {
@@ -98,7 +98,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** As the project writes its files, so that a report can be committed. */
+/** Writes a file in the project's format, so that a report can be committed. */
 async function write(file: string, text: string): Promise<void> {
   writeFileSync(file, await format(text, { ...(await resolveConfig(path.join(root, "README.md"))), filepath: file }));
 }

@@ -1,4 +1,4 @@
-/** The queue's order, and the scheduler that it stands on. */
+/** Checks the queue's order, and the scheduler that it uses. */
 import { api } from "../convex/_generated/api.js";
 import type { Check, Prover } from "./check.js";
 import { quantile } from "./latencies.js";
@@ -71,7 +71,7 @@ export const order: readonly Check[] = [
   },
   {
     subject,
-    name: "A scheduled function that no module exports, as the worker of a queue whose module was renamed",
+    name: "A scheduled function that no module exports, like the worker of a queue whose module was renamed",
     expected: "is refused, or fails: it never waits silently",
     calls: () => 30,
     run: async (prover) => {
@@ -105,7 +105,7 @@ export const order: readonly Check[] = [
   },
 ];
 
-/** The rows of a check, as soon as all are there. */
+/** Waits for all rows of a check, at most for `ms`. Returns the rows that are there. */
 async function written({ http, rows }: Prover, label: string, count: number, ms: number) {
   const list = () => http.query(api.prove.rows.list, rows(label));
   const all = await until(ms, async () => {

@@ -1,4 +1,4 @@
-/** What the simulator says of one load, as JSON: `tsx example/prove/predict.ts '{ … }'`. */
+/** Prints the simulator's prediction for one load as JSON: `tsx example/prove/predict.ts '{ … }'`. */
 import { ours } from "../../bench/simulator/ours.js";
 import { peer } from "../../bench/simulator/peer.js";
 import { simulate } from "../../bench/simulator/simulation.js";

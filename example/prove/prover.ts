@@ -1,4 +1,4 @@
-/** The clients of a run, and what it has to clear away. */
+/** The clients of a run, and the buckets and rows that it deletes at its end. */
 import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { WebSocket } from "ws";
 import { api } from "../convex/_generated/api.js";
@@ -11,11 +11,11 @@ interface Bucket {
   key: string;
 }
 
-/** Buckets that one mutation resets. */
+/** The number of buckets that one mutation resets. */
 const AT_ONCE = 20;
 
 export interface OpenProver extends Prover {
-  /** Makes sure that the functions are there, and that the secret is theirs. */
+  /** Makes sure that the functions are deployed, and that they accept the secret. */
   begin(): Promise<void>;
   /** Deletes what the run has written, and closes its clients. */
   end(): Promise<void>;

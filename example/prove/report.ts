@@ -1,4 +1,4 @@
-/** The report of a run, fit to be committed. It names neither the deployment nor the caller. */
+/** The report of a run. It can be committed: it names neither the deployment nor the caller. */
 import type { Check, Effort, Seen, Verdict } from "./check.js";
 
 export interface Result extends Omit<Seen, "holds"> {

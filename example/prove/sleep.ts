@@ -1,6 +1,6 @@
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Asks until the answer is there, at most for so long. */
+/** Asks every 100 ms until there is an answer, at most for `ms`. */
 export async function until<Answer>(ms: number, ask: () => Promise<Answer | undefined>): Promise<Answer | undefined> {
   const end = performance.now() + ms;
   for (;;) {

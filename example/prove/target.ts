@@ -1,4 +1,4 @@
-/** Where the functions run: a deployment, or the embedded backend in this process. */
+/** The target of a run: a deployment, or the embedded backend in this process. */
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ import { makeTimersPunctual } from "../embedded/timers.js";
 export interface Target {
   readonly isEmbedded: boolean;
   readonly url: string;
-  /** Where HTTP actions are. */
+  /** The base URL of the HTTP actions. */
   readonly siteUrl: string;
   readonly secret: string;
   close(): Promise<void>;
@@ -31,7 +31,7 @@ export async function openEmbedded(secret = randomBytes(16).toString("hex")): Pr
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  // The functions read it in this process, where several targets share it.
+  // The functions run in this process and read the secret from its environment. All targets in the process share it.
   process.env["PROVE_SECRET"] = secret;
   return {
     isEmbedded: true,
@@ -47,7 +47,7 @@ export async function openEmbedded(secret = randomBytes(16).toString("hex")): Pr
   };
 }
 
-/** The deployment that the environment or .env.local names. @throws when something that it needs is missing. */
+/** The deployment that the environment or .env.local names. @throws if something that it needs is missing. */
 export function deploymentIn(environment: NodeJS.ProcessEnv, localFile: string): Target {
   const local = existsSync(localFile) ? parseEnv(readFileSync(localFile, "utf8")) : {};
   const read = (...names: string[]) => names.map((name) => environment[name] ?? local[name]).find(Boolean);

@@ -1,6 +1,6 @@
 /**
- * `npm run site`: the documents as static files, in example/dist/site, for any web server. The page is not among them, since it needs a
- * backend. `BASE` is the folder that the server has them in, like "/convex-rate-limits/".
+ * `npm run site`: writes the documents as static files to example/dist/site, for any web server. The page is not among them, because
+ * it needs a backend. `BASE` is the folder of the site on the server, like "/convex-rate-limits/".
  */
 import path from "node:path";
 import tailwindcss from "@tailwindcss/vite";

@@ -1,12 +1,12 @@
 /**
- * `import code from "./module.ts?code"`: the story of a module as the page shows it, with its colours, and with the places where
- * the visitor may edit it.
+ * `import code from "./module.ts?code"` loads the code of a module as the page shows it: shortened, coloured, and with the numbers
+ * that the visitor may edit.
  */
 import { readFileSync } from "node:fs";
 import type { Plugin } from "vite";
 import { type Token, tokensOf } from "./highlight.js";
 
-/** Which number of which limit a piece of the code is; `limit` is absent for the count of a call. */
+/** The number that a piece of the code is: a field of a limit, or the count of a call, for which `limit` is absent. */
 export interface Editable {
   limit?: string;
   field: "rate" | "period" | "capacity" | "maxReserved" | "count";
@@ -16,7 +16,7 @@ export interface Piece extends Token {
   edit?: Editable;
 }
 
-/** A piece as it is sent: half as many bytes. */
+/** A piece as it is sent to the page, in half as many bytes. */
 export type PackedPiece = string | readonly [text: string, kind: string | 0, edit?: Editable];
 
 const QUERY = "?code";
@@ -59,7 +59,7 @@ export function piecesOf(code: string): Piece[][] {
   });
 }
 
-/** What is called comes first; imports and what only the page needs are left out. */
+/** Shortens a module. The called function comes first. Imports, and code that only the page needs, are left out. */
 function storyOf(code: string): string {
   const [story = ""] = code.split(/^\/\/ For the page/m);
   // A blank line within a function is followed by an indented one.
@@ -79,7 +79,7 @@ function storyOf(code: string): string {
 }
 
 const CALLED = /^export (?:const \w+ = (?:mutation|action|httpAction)\(|async function )/m;
-/** The numbers that were edited in a room. */
+/** Lines that pass on the numbers that were edited in a room. */
 const PLUMBING = /\bconfigOf\b|^\s*config(?:: edited)?,$/;
 
 const FIELD = /^( {4}(rate|period|capacity|maxReserved): )(.+),$/;

@@ -1,7 +1,7 @@
 /**
- * Tells the page which deployment to talk to: the one in `VITE_CONVEX_URL`, else the one in `.env.local`, which `npx convex dev` writes,
- * or else the server that the page comes from. It is looked up when the page is served, so that a built page can be pointed at another
- * deployment.
+ * Tells the page which deployment to use: the one in `VITE_CONVEX_URL`, or else the one in `.env.local`, which `npx convex dev` writes.
+ * If neither names one, the page uses the server that it comes from. The address is read when the page is served, so a built page can
+ * be pointed at another deployment.
  */
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +13,7 @@ const NONE = '<meta name="deployment" content="" />';
 
 const LOCAL = path.join(root, ".env.local");
 
-/** @param env - an empty `VITE_CONVEX_URL` asks for the embedded backend, whatever the file says. */
+/** @param env - an empty `VITE_CONVEX_URL` selects the embedded backend, even if the file names a deployment. */
 export function deploymentOf(env: NodeJS.ProcessEnv, file = LOCAL): string | undefined {
   const local = existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
   const url = env["VITE_CONVEX_URL"] ?? local["VITE_CONVEX_URL"] ?? local["CONVEX_URL"];
@@ -27,10 +27,11 @@ export function deploymentOf(env: NodeJS.ProcessEnv, file = LOCAL): string | und
 }
 
 export function deploymentInPage(url: string | undefined): Plugin {
-  const named = (html: string) => (url ? html.replace(NONE, `<meta name="deployment" content="${url}" />`) : html);
+  const insertDeployment = (html: string) =>
+    url ? html.replace(NONE, `<meta name="deployment" content="${url}" />`) : html;
   return {
     name: "deployment-in-page",
-    transformIndexHtml: { order: "post", handler: (html, { server }) => (server ? named(html) : html) },
+    transformIndexHtml: { order: "post", handler: (html, { server }) => (server ? insertDeployment(html) : html) },
     configurePreviewServer(preview) {
       preview.middlewares.use((request, response, next) => {
         if (!/^\/(index\.html)?(\?|$)/.test(request.url ?? "")) {
@@ -42,7 +43,7 @@ export function deploymentInPage(url: string | undefined): Plugin {
         response
           .setHeader("Content-Type", "text/html; charset=utf-8")
           .setHeader("Cache-Control", "no-cache")
-          .end(named(html));
+          .end(insertDeployment(html));
       });
     },
   };

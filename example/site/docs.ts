@@ -1,4 +1,4 @@
-/** Serves the documents beside the page, in development, and writes them when the page is built. */
+/** Serves the documents next to the page in development, and writes them when the page is built. */
 import {
   copyFileSync,
   existsSync,
@@ -26,7 +26,7 @@ import {
 
 const TEMPLATE = "docs.html";
 
-/** @param home the document that is the first page, where there is no other */
+/** @param home - the document that is the first page of a site without the stage */
 export function docsPages(home?: string): Plugin {
   let base = "/";
   return {
@@ -48,7 +48,7 @@ export function docsPages(home?: string): Plugin {
         }
         const template = readFileSync(path.join(root, "example", TEMPLATE), "utf8");
         vite
-          .transformIndexHtml(pathname, filled(template, content))
+          .transformIndexHtml(pathname, fillTemplate(template, content))
           .then((html) => response.setHeader("Content-Type", "text/html").end(html), next);
       });
     },
@@ -57,17 +57,17 @@ export function docsPages(home?: string): Plugin {
       const write = (url: string, body: string) => {
         const file = path.join(dir, url);
         mkdirSync(path.dirname(file), { recursive: true });
-        writeFileSync(file, url.endsWith(".html") ? below(base, body) : body);
+        writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, body) : body);
       };
       const pages = [...docFiles(), ...projectFiles()].map(renderPage);
-      for (const page of pages) write(page.url, filled(template, page));
+      for (const page of pages) write(page.url, fillTemplate(template, page));
       const first = pages.find(({ file }) => file === home);
-      if (first) write("/index.html", filled(template, first));
+      if (first) write("/index.html", fillTemplate(template, first));
       write(SEARCH, searchJson(pages));
       const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
       for (const file of linked) {
         const url = urlOf(file);
-        if (url.startsWith("/source/")) write(url, filled(template, renderSource(file)));
+        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file)));
         else if (!url.endsWith(".html")) {
           mkdirSync(path.dirname(path.join(dir, url)), { recursive: true });
           copyFileSync(path.join(root, file), path.join(dir, url));
@@ -78,8 +78,8 @@ export function docsPages(home?: string): Plugin {
   };
 }
 
-/** Links from the root of the site, on a server where the site has a folder. The bundler has moved its own. */
-function below(base: string, html: string): string {
+/** Prefixes links from the root with the folder of the site on the server. The bundler has already changed its own links. */
+function prefixLinks(base: string, html: string): string {
   if (base === "/") return html;
   return html.replace(/<[a-z][^>]*>/g, (tag) =>
     tag.replace(/\b(href|src|srcset)="\/([^"]*)"/g, (link, name: string, rest: string) =>
@@ -103,7 +103,7 @@ interface Content {
   contents?: DocPage["contents"];
 }
 
-/** In development, made when it is asked for. */
+/** The content of an address, made at each request. For development. */
 function pageAt(url: string): Content | undefined {
   const page = { type: "text/html", url, body: "" };
   const files = [...docFiles(), ...projectFiles()];
@@ -126,19 +126,19 @@ function isWithin(file: string): boolean {
   return !parts.includes("..") && !parts.some((part) => HIDDEN.test(part)) && existsSync(path.join(root, file));
 }
 
-/** A folder, and all that is in it. */
+/** A file, or a folder and all that is in it. */
 function withContents(file: string): string[] {
   const absolute = path.join(root, file);
-  // A link to nothing is for the tests to find, and no reason to be without a page.
+  // A broken link must not stop the build. The tests find it.
   if (!existsSync(absolute)) return [];
   if (!statSync(absolute).isDirectory()) return [file];
   const inside = readdirSync(absolute).filter((name) => !HIDDEN.test(name));
   return [file, ...inside.flatMap((name) => withContents(path.posix.join(file, name)))];
 }
 
-type Filled = Pick<DocPage, "title" | "html"> & Partial<Pick<DocPage, "url" | "contents">>;
+type Fillable = Pick<DocPage, "title" | "html"> & Partial<Pick<DocPage, "url" | "contents">>;
 
-function filled(template: string, { title, html, url, contents = [] }: Filled): string {
+function fillTemplate(template: string, { title, html, url, contents = [] }: Fillable): string {
   const link = (file: string, more = "", before = "", after = "") =>
     `<a href="${urlOf(file)}"${more}>${before}${escaped(titleOf(file))}${after}</a>`;
   const list = (files: string[]) =>

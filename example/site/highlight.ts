@@ -1,4 +1,4 @@
-/** Code with its colours, made when the page is built: the browser is sent no highlighter. The colours are CSS variables. */
+/** Colours code when the page is built, so that the browser needs no highlighter. The colours are CSS variables. */
 import { createCssVariablesTheme, createHighlighter } from "shiki";
 
 const THEME = createCssVariablesTheme({ name: "page", variablePrefix: "--code-" });
@@ -8,7 +8,7 @@ const highlighter = await createHighlighter({ themes: [THEME], langs: LANGUAGES 
 
 export interface Token {
   text: string;
-  /** What it is, by the name of its CSS variable: "token-keyword". Absent for plain text. */
+  /** The kind of the token, which is the name of its CSS variable: "token-keyword". Absent for plain text. */
   kind?: string;
 }
 
@@ -23,7 +23,7 @@ export function tokensOf(code: string, lang = "ts"): Token[][] {
   );
 }
 
-/** The lines as HTML; languages without a grammar here stay plain. */
+/** The lines as HTML. Code in a language without a grammar here stays plain. */
 export function htmlOf(code: string, lang: string): string {
   if (!LANGUAGES.includes(lang)) return escaped(code);
   const spanOf = ({ text, kind }: Token) => (kind ? `<span class="${kind}">${escaped(text)}</span>` : escaped(text));

@@ -1,4 +1,4 @@
-/** The documents of this repository as pages: which there are, and what links in them become. */
+/** The documents of this repository as pages: their list, their HTML and their links. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import MarkdownIt from "markdown-it";
@@ -22,11 +22,11 @@ export interface DocPage {
   sections: Section[];
   /** Its headings below the title, for "On this page". */
   contents: readonly { anchor: string; heading: string }[];
-  /** Files of the repository that it links to and that are no pages. */
+  /** The repository's files that it links to and that are not pages. */
   linked: string[];
 }
 
-/** Besides those in the root. */
+/** The documents of the project that are not in the root. */
 const READMES = ["example/README.md", "bench/README.md", "convex/README.md"];
 const PICTURE = /\.(png|svg|jpg)$/;
 
@@ -54,7 +54,7 @@ export function urlOf(file: string): string {
   return `/source/${file === "" ? "index" : file}.html`;
 }
 
-/** What a link in a document leads to here. */
+/** The address on this site of a link in a document. */
 function hrefOf(from: string, link: string, linked: Set<string>): string {
   if (/^([a-z]+:|#|\/)/.test(link)) return link;
   const [target = "", anchor] = link.split("#");
@@ -75,7 +75,7 @@ export function renderPage(file: string): DocPage {
     const { content, info } = tokens[index] ?? { content: "", info: "" };
     return `<pre class="code" tabindex="0"><code>${htmlOf(content.trimEnd(), info.trim())}</code></pre>\n`;
   };
-  // A wide table scrolls by itself; the page does not.
+  // A wide table scrolls in its own box, so that the page does not scroll sideways.
   markdown.renderer.rules["table_open"] = () => '<div class="wide" tabindex="0"><table>';
   markdown.renderer.rules["table_close"] = () => "</table></div>";
 
@@ -116,7 +116,7 @@ function textOf(token: InlineToken | undefined): string {
   return (token?.children ?? []).map(({ type, content }) => (type === "softbreak" ? " " : content)).join("");
 }
 
-/** As GitHub makes them. */
+/** The anchor of a heading, as GitHub makes it. */
 function anchorOf(heading: string, taken: Set<string>): string {
   const anchor = heading
     .toLowerCase()
@@ -142,12 +142,12 @@ export function renderSource(file: string): { title: string; html: string } {
     return { title, html: `<h1>${escaped(title)}</h1><ul>${entries.join("")}</ul>` };
   }
   const text = readFileSync(absolute, "utf8").trimEnd();
-  // Plain: colours for all files of the repository would take longer than the rest of the build.
+  // Sources have no colours: to colour all files of the repository would take longer than the rest of the build.
   return {
     title,
     html: `<h1>${escaped(title)}</h1><pre class="code" tabindex="0"><code>${escaped(text)}</code></pre>`,
   };
 }
 
-/** What is no text, or was made by a program. */
+/** Names of files that are not text, or that a program has made. They have no pages. */
 export const HIDDEN = /^(node_modules|dist|coverage|\.git|\.env.*|package-lock\.json|.*\.(woff2|tgz|tsbuildinfo))$/;

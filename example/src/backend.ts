@@ -1,4 +1,4 @@
-/** The way to the backend: a deployment, if the server was told of one, else the embedded one that serves the page. */
+/** The connection to the backend: a deployment if the server has one configured, or else the embedded backend that serves the page. */
 import { ConvexReactClient } from "convex/react";
 
 const deployment = document.querySelector<HTMLMetaElement>('meta[name="deployment"]')?.content ?? "";
@@ -9,12 +9,12 @@ export function connect(): ConvexReactClient {
   return new ConvexReactClient(deployment || location.origin, { unsavedChangesWarning: false });
 }
 
-/** Where the app's HTTP actions are: Convex gives them an address of their own. */
+/** The base URL of the app's HTTP actions. Convex gives them their own address. */
 export const httpUrl = isEmbedded ? `${location.origin}/http` : siteOf(new URL(deployment));
 
 function siteOf(url: URL): string {
   if (url.hostname.endsWith(".convex.cloud")) return url.origin.replace(/\.convex\.cloud$/, ".convex.site");
-  // A backend on one's own machine has them on the next port.
+  // A backend on the developer's machine has them on the next port.
   url.port = String(Number(url.port) + 1);
   return url.origin;
 }

@@ -19,7 +19,7 @@ const looks = {
 /** A call that is slower than this is shown as pending. */
 const PENDING_MS = 150;
 
-/** A button that calls the backend. It waits while there is no connection, and shows that a call of its own is pending. */
+/** A button that calls the backend. It is disabled without a connection, and shows when its call is pending. */
 export function CallButton({
   look = "plain",
   isPressed,
@@ -34,7 +34,7 @@ export function CallButton({
   /** Returns the call's promise, if it makes one. */
   onClick: () => unknown;
   disabled?: boolean;
-  /** Where the text alone does not say what it does. */
+  /** Needed if the text alone does not say what the button does. */
   label?: string | undefined;
   isSmall?: boolean;
   children: ReactNode;
@@ -58,7 +58,7 @@ export function CallButton({
   );
 }
 
-/** Whether a call has been under way for so long that it should be seen. */
+/** Whether the latest tracked call has been pending for longer than 150 ms, so that it should be shown. */
 export function usePending(): [isPending: boolean, track: (call: unknown) => void] {
   const [isPending, setPending] = useState(false);
   const latest = useRef<unknown>(undefined);
@@ -83,7 +83,7 @@ export function usePending(): [isPending: boolean, track: (call: unknown) => voi
   return [isPending, track];
 }
 
-/** One of a few. */
+/** A choice of one option. */
 export function Choice<Value extends string | number>({
   legend,
   options,
@@ -122,7 +122,7 @@ export function Choice<Value extends string | number>({
   );
 }
 
-/** What the tab shows, and what to press first. */
+/** The first paragraph of a tab: what it shows, and what to press first. */
 export function Lead({ children, tryThis }: { children: ReactNode; tryThis: string }) {
   return (
     <p className="min-h-11 text-sm leading-relaxed text-muted">
@@ -134,7 +134,7 @@ export function Lead({ children, tryThis }: { children: ReactNode; tryThis: stri
   );
 }
 
-/** A line that is there also when there is nothing to say, so that nothing jumps. */
+/** The line for an answer. It keeps its space when it is empty, so that nothing jumps. */
 export function Answer({ tone = "plain", children }: { tone?: Tone; children: ReactNode }) {
   return (
     <p role="status" className={`min-h-10 text-sm leading-5 ${colourOf(tone)}`}>

@@ -1,4 +1,4 @@
-/** The documents' search box. What it searches is fetched when it is first used. */
+/** The search box of the documents. It fetches its index when it is first used. */
 import MiniSearch from "minisearch";
 import { startSite } from "./site.js";
 import "./styles.css";
@@ -11,8 +11,8 @@ interface Section {
 }
 
 const MOST_FOUND = 8;
-/** Words of others for what the documents call otherwise; of a word that begins with one of these, the documents' word is looked for. */
-const KNOWN_AS = Object.entries({
+/** Words that others use, with the documents' word. A search for a word that begins with one of these looks for the documents' word. */
+const SYNONYMS = Object.entries({
   backoff: "jitter",
   cooldown: "retryat",
   leaky: "token",
@@ -41,22 +41,22 @@ async function openIndex(): Promise<MiniSearch<Section>> {
       prefix: true,
       fuzzy: 0.15,
       combineWith: "AND",
-      processTerm: known,
+      processTerm: translate,
     },
   });
   search.addAll(sections);
   return search;
 }
 
-function known(term: string): string {
+function translate(term: string): string {
   const word = term.toLowerCase();
-  return KNOWN_AS.find(([beginning]) => word.startsWith(beginning))?.[1] ?? word;
+  return SYNONYMS.find(([beginning]) => word.startsWith(beginning))?.[1] ?? word;
 }
 
 async function show(words: string, found: HTMLOListElement): Promise<void> {
   index ??= openIndex();
   const results = words === "" ? [] : (await index).search(words).slice(0, MOST_FOUND);
-  // Somebody may have typed on meanwhile.
+  // The visitor may have typed more in the meantime.
   if (input?.value.trim() !== words) return;
   const items = results.map((result) => {
     const { url, heading, page } = result as unknown as Section;

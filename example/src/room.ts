@@ -1,4 +1,4 @@
-/** The room: whatever two pages share. It stands in the address, so that a copied link opens the same one. */
+/** The room, which is what two pages share. It is in the address, so that a copied link opens the same room. */
 
 export const room = currentRoom();
 

@@ -1,4 +1,4 @@
-/** What every page has, the documents too: the colours' button, and buttons that copy. */
+/** The buttons of every page, also of the documents: one switches the colours, and others copy text. */
 
 export function startSite(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>("[data-theme-button]")) watchTheme(button);
@@ -23,11 +23,11 @@ function watchTheme(button: HTMLButtonElement): void {
   });
 }
 
-const SAYS_SO_MS = 1500;
+const SHOWN_MS = 1500;
 
-/** Copies, and says so on the button for a moment. */
+/** Copies a text, and shows that on the button for 1.5 s. */
 export async function copy(button: HTMLElement, text: string): Promise<void> {
-  const said = button.textContent;
+  const before = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
@@ -35,6 +35,6 @@ export async function copy(button: HTMLElement, text: string): Promise<void> {
     button.textContent = "Select it";
   }
   setTimeout(() => {
-    button.textContent = said;
-  }, SAYS_SO_MS);
+    button.textContent = before;
+  }, SHOWN_MS);
 }

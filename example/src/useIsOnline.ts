@@ -1,14 +1,14 @@
 import { useConvex } from "convex/react";
 import { useCallback, useSyncExternalStore } from "react";
 
-/** Whether there is a connection now; renders only when that changes. */
+/** Whether there is a connection now. Renders only when that changes. */
 export function useIsOnline(): boolean {
   const client = useConvex();
   const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);
   return useSyncExternalStore(subscribe, () => client.connectionState().isWebSocketConnected);
 }
 
-/** Whether there has ever been one. */
+/** Whether there has ever been a connection. */
 export function useHasConnected(): boolean {
   const client = useConvex();
   const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);

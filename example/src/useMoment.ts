@@ -1,15 +1,15 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useEffect, useState } from "react";
 
-/** The server's time, looked at every so often, to draw what moves; seldom for those who want less motion. */
+/** The server's time, read every `everyMs` to draw what moves; at most once a second for visitors who want less motion. */
 export function useMoment(everyMs: number): number {
   const now = useServerNow();
-  const [moment, setMoment] = useState(now);
+  const [time, setTime] = useState(now);
   useEffect(() => {
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const timer = setInterval(
       () => {
-        setMoment(now());
+        setTime(now());
       },
       isCalm ? Math.max(1000, everyMs) : everyMs,
     );
@@ -17,5 +17,5 @@ export function useMoment(everyMs: number): number {
       clearInterval(timer);
     };
   }, [now, everyMs]);
-  return moment;
+  return time;
 }

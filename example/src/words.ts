@@ -1,10 +1,13 @@
-/** How the page says things. */
+/** The page's wording of waits, rates, amounts and errors. */
 import { DAY, HOUR, isRateLimitError, MINUTE, SECOND } from "convex-rate-limits";
 import { ConvexError } from "convex/values";
 
 const SPACE = "\u00a0";
 
-/** A wait in words: "0.4 s", "12 s", "3 min 20 s", "2 h 5 min"; no number stands apart from its unit. A block without an end has no wait. */
+/**
+ * A wait in words: "0.4 s", "12 s", "3 min 20 s", "2 h 5 min". No line breaks between a number and its unit. A block without an end
+ * has no number.
+ */
 export function wait(ms: number): string {
   if (ms <= 0) return `0${SPACE}s`;
   if (ms > 1e13) return "a very long time";
@@ -23,7 +26,7 @@ const UNITS: [number, string][] = [
   [SECOND, "second"],
 ];
 
-/** "a second", "an hour", "10 seconds": what a rate is counted in. */
+/** The period of a rate in words: "a second", "an hour", "in 10 seconds". */
 export function per(period: number | string): string {
   if (typeof period === "string") return `a ${period}`;
   for (const [ms, unit] of UNITS) {
@@ -37,14 +40,14 @@ export function amount(n: number, noun: string): string {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-/** What a failed call is to the visitor. */
+/** The message about a failed call, for the visitor. */
 export function problem(error: unknown, now: number): string {
   if (isRateLimitError(error)) return `Denied: RateLimited, again in ${wait(error.data.retryAt - now)}.`;
   if (error instanceof ConvexError) {
     const data: unknown = error.data;
     if (typeof data === "object" && data !== null && "message" in data) return String(data.message);
   }
-  // A development backend says what a function has thrown; a production one does not.
+  // A development backend sends the error that a function threw; a production backend does not.
   const thrown = error instanceof Error ? /Uncaught Error: (.+)/.exec(error.message)?.[1] : undefined;
   return thrown ?? "That did not work: the backend has failed. Try again.";
 }

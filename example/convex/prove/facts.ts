@@ -1,4 +1,4 @@
-/** What the package relies on and only a deployment shows: each function does one thing, and answers what it saw. */
+/** Functions that test what the package relies on and only a deployment shows. Each does one thing, and returns what it saw. */
 import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
 import { v } from "convex/values";
 import { internal } from "../_generated/api.js";
@@ -11,7 +11,7 @@ const rowArgs = { ...secretArgs, run: v.string(), label: v.string() };
 
 export const now = internalMutation({ args: {}, returns: v.number(), handler: () => Date.now() });
 
-/** The clock at the start, after work of some milliseconds, in a nested call, and after a read. */
+/** Reads the clock at the start, after work of some milliseconds, in a nested call, and after a read. */
 export const clock = mutation({
   args: rowArgs,
   returns: v.array(v.number()),
@@ -27,7 +27,7 @@ export const clock = mutation({
   },
 });
 
-/** Two sequences at once that read and then write: how many rows each has read. */
+/** Runs two sequences at once, which read and then write. Returns how many rows each has read. */
 export const batches = mutation({
   args: rowArgs,
   returns: v.array(v.number()),
@@ -42,7 +42,7 @@ export const batches = mutation({
   },
 });
 
-/** Rows with a number, a negative one and none, in the order of the index, up to 5. */
+/** Inserts rows with positive numbers, a negative one and none. Returns those up to 5 in the order of the index. */
 export const undefinedFirst = mutation({
   args: rowArgs,
   returns: v.array(v.union(v.number(), v.null())),
@@ -59,7 +59,7 @@ export const undefinedFirst = mutation({
   },
 });
 
-/** Schedules a start so far ahead and cancels it; the error if it is refused. */
+/** Schedules a start `delayMs` ahead and cancels it. Returns the error if it is refused. */
 export const farAway = mutation({
   args: { ...secretArgs, delayMs: v.number() },
   returns: v.union(v.string(), v.null()),
@@ -71,7 +71,7 @@ export const farAway = mutation({
   },
 });
 
-/** Writes half of a character; the error if it is refused. */
+/** Writes half of a character (a lone surrogate). Returns the error if it is refused. */
 export const surrogate = mutation({
   args: rowArgs,
   returns: v.union(v.string(), v.null()),
@@ -81,7 +81,7 @@ export const surrogate = mutation({
   },
 });
 
-/** Writes a document of so many bytes and more; the error if it is refused. */
+/** Writes a document of a little more than `bytes` bytes. Returns the error if it is refused. */
 export const document = mutation({
   args: { ...rowArgs, bytes: v.number() },
   returns: v.union(v.string(), v.null()),
@@ -91,7 +91,7 @@ export const document = mutation({
   },
 });
 
-/** Reads so many ranges of an index. It throws when that is more than a transaction may. */
+/** Reads `count` ranges of an index. Throws if that is more than a transaction may read. */
 export const ranges = query({
   args: { ...rowArgs, count: v.number() },
   returns: v.null(),
@@ -108,7 +108,7 @@ export const ranges = query({
   },
 });
 
-/** The starts of the next three days, weeks and months in time zones, by the `Intl` of this platform; null for a zone that it does not know. */
+/** The starts of the next three days, weeks and months in each zone, from this platform's `Intl`; null for a zone that it does not know. */
 export const zones = query({
   args: { ...secretArgs, names: v.array(v.string()), from: v.number() },
   returns: v.array(v.union(v.array(v.number()), v.null())),

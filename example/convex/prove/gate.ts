@@ -1,4 +1,4 @@
-/** HTTP actions that say what arrives, and one with a limit. To callers without the secret they do not exist. */
+/** HTTP actions that return what arrives, one with a limit, and one that streams. A caller without the secret gets a 404. */
 import { defineRateLimits, SECOND } from "convex-rate-limits/component";
 import { custom, limitHttp } from "convex-rate-limits/http";
 import type { HttpActionBuilder, HttpRouter } from "convex/server";
@@ -35,7 +35,7 @@ const limited: Handler = limitHttp(
   () => Promise.resolve(Response.json({ ok: true })),
 );
 
-/** Two parts, of which the second comes half a second later. */
+/** Sends two parts, the second 500 ms after the first. */
 const stream: Handler = () => {
   const encoder = new TextEncoder();
   const body = new ReadableStream({

@@ -1,4 +1,4 @@
-/** What the same call on a limit is given and answers in each place, and in the official component. */
+/** The arguments and the answer of one call on a limit: the same in your tables, in the component and in the official component. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { type ObjectType, v } from "convex/values";
 import { mutation, type MutationCtx } from "../_generated/server.js";
@@ -15,7 +15,7 @@ const hitArgs = {
 
 const vHit = v.object({
   ok: v.boolean(),
-  /** Of a denial. */
+  /** Only a denial has one. */
   retryAt: v.optional(v.number()),
   /** The server's clock around the call. On a deployment it stands still, so they are equal. */
   before: v.number(),
@@ -30,7 +30,7 @@ interface Answer {
   readonly retryAt?: number | undefined;
 }
 
-/** A mutation that runs the call between two looks at the clock. */
+/** A mutation that reads the clock before and after the call. */
 export const timedMutation = (
   ask: (ctx: MutationCtx, asked: Omit<ObjectType<typeof hitArgs>, "secret">) => Promise<Answer>,
 ) =>
@@ -51,7 +51,7 @@ interface Call {
   readonly config: RateLimitConfig;
 }
 
-/** The same for a call of ours. */
+/** The same for a call of this package. */
 export const timedCall = (call: (ctx: MutationCtx, args: Call) => Promise<Answer>) =>
   timedMutation((ctx, { key, ...terms }) =>
     call(ctx, { name: "proof", key, config: { kind: "token bucket", period: SECOND, ...terms } }),

@@ -6,7 +6,7 @@ const { exposeRateLimit } = defineRateLimits({
   proof: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1, keyed: true },
 });
 
-/** The client asks for the secret and the key, with a space between them. */
+/** The client passes the secret and the key as one text, with a space between them. */
 export const { getRateLimit, getServerTime } = exposeRateLimit("proof", {
   key: (_ctx, asked = "") => {
     const [secret = "", key = ""] = asked.split(" ");

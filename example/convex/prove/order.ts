@@ -1,4 +1,4 @@
-/** A queue, and the scheduler that it stands on. */
+/** Functions that test a queue, and the scheduler that it uses. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { makeFunctionReference } from "convex/server";
@@ -18,7 +18,7 @@ export const { workQueue, runQueuedAction } = exposeQueueWorker();
 
 const rowArgs = { ...secretArgs, run: v.string(), label: v.string(), n: v.number() };
 
-/** One job, which writes a row when its turn has come. */
+/** Enqueues one job, which writes a row when it runs. */
 export const enqueue = mutation({
   args: { ...rowArgs, key: v.string() },
   returns: v.boolean(),
@@ -29,7 +29,7 @@ export const enqueue = mutation({
   },
 });
 
-/** A row that is to be written after a delay. */
+/** Schedules a row to be written after `delayMs`. */
 export const later = mutation({
   args: { ...rowArgs, delayMs: v.number() },
   returns: v.id("_scheduled_functions"),
@@ -59,7 +59,7 @@ export const state = query({
   },
 });
 
-/** Schedules a function that no module exports, as a deploy may leave behind. */
+/** Schedules a function that no module exports. A deploy that removes a function may leave such a job behind. */
 export const scheduleMissing = mutation({
   args: secretArgs,
   returns: v.id("_scheduled_functions"),
@@ -69,7 +69,7 @@ export const scheduleMissing = mutation({
   },
 });
 
-/** What a query that is called inside a mutation sees of the row that the mutation has just written. */
+/** Writes a row, and counts it with a query called inside the mutation: once normally, once with a stale snapshot. */
 export const snapshots = mutation({
   args: { ...secretArgs, run: v.string(), label: v.string() },
   returns: v.object({ own: v.number(), stale: v.number(), snapshotTs: v.string() }),

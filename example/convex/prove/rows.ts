@@ -1,4 +1,4 @@
-/** The rows that a run leaves for its driver, and how all that it has written goes again. */
+/** The rows that a run writes for its driver, and the function that deletes all that a run has written. */
 import { RateLimiter } from "@convex-dev/rate-limiter";
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
@@ -8,7 +8,7 @@ import { internalMutation, internalQuery, mutation, query, type QueryCtx } from 
 import { rowFields } from "./schema.js";
 import { admit, secretArgs } from "./secret.js";
 
-/** A reset does not ask what is allowed, only under which name it is kept. */
+/** A reset needs a limit's name, but not its numbers. These are arbitrary. */
 const anything = { kind: "token bucket", rate: 1, period: SECOND, keyed: true } as const;
 const inTables = defineRateLimits({ proof: anything, proofQueue: anything });
 const inComponent = defineInComponent(
@@ -17,7 +17,7 @@ const inComponent = defineInComponent(
 );
 const official = new RateLimiter(components.rateLimiter, {});
 
-/** Scheduled work: it says when it ran. */
+/** Scheduled work: it writes a row with the time at which it ran. */
 export const record = internalMutation({
   args: rowFields,
   returns: v.null(),
@@ -27,7 +27,7 @@ export const record = internalMutation({
   },
 });
 
-/** More than a run writes under one label. */
+/** The rows of one label: up to 1000, which is more than a run writes. */
 function rowsOf(ctx: QueryCtx, run: string, label: string) {
   return ctx.db
     .query("proofRows")
@@ -41,7 +41,7 @@ export const count = internalQuery({
   handler: async (ctx, { run, label }) => (await rowsOf(ctx, run, label)).length,
 });
 
-/** In the order in which they were written. */
+/** The rows of one label, in the order in which they were written. */
 export const list = query({
   args: { ...secretArgs, run: v.string(), label: v.string() },
   returns: v.array(v.object({ n: v.number(), dueAt: v.number(), at: v.number(), writtenAt: v.number() })),
@@ -60,7 +60,7 @@ const vBucket = v.object({
   key: v.string(),
 });
 
-/** Deletes what a run has written: its rows, some at a time, and its buckets. True until nothing is left. */
+/** Deletes what a run has written: its buckets, and 500 of its rows at a time. Returns true until no row is left. */
 export const clear = mutation({
   args: { ...secretArgs, run: v.string(), buckets: v.array(vBucket) },
   returns: v.boolean(),

@@ -1,4 +1,4 @@
-/** The table of a run: what its functions tell its driver. Empty when the run is over. */
+/** The table in which a run's functions write for its driver. It is empty when the run is over. */
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 

@@ -1,10 +1,11 @@
 /**
- * The functions of this folder make load on purpose and write what they are told, so nobody may call them: they run only on a
- * deployment whose environment variable PROVE_SECRET was set, for callers that know it. See example/README.md.
+ * The secret of this folder's functions. They make load on purpose and write what a caller passes, so the public may not call
+ * them. They run only if the deployment's environment variable PROVE_SECRET is set, and for callers that know it. See
+ * example/README.md.
  */
 import { ConvexError, v } from "convex/values";
 
-/** All that functions have of it. */
+/** Convex functions have no more of `process` than this. */
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
 
 export const secretArgs = { secret: v.string() };
@@ -17,7 +18,7 @@ export function isAdmitted(secret: string): boolean {
   return expected.length >= SHORTEST && secret === expected;
 }
 
-/** @throws unless the caller may prove things on this deployment. */
+/** @throws unless the caller knows the deployment's secret. */
 export function admit(secret: string): void {
   if (isAdmitted(secret)) return;
   throw new ConvexError({

@@ -8,5 +8,5 @@ const { rateLimit, checkRateLimit } = defineRateLimits({
 
 export const hit = timedCall(rateLimit);
 
-/** The same without taking a token. A mutation, since a query may be answered from a cache. */
+/** The same without taking a token. It is a mutation, because a query may be answered from a cache. */
 export const look = timedCall(checkRateLimit);

@@ -1,4 +1,4 @@
-/** Who has to wait, and what an admin can do about it. An app lets admins only. */
+/** The keys that have to wait, and what an admin can do about them. In an app, only admins may call these functions. */
 import { defineRateLimits } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import {
@@ -37,7 +37,7 @@ const terms = {
   note: v.optional(v.string()),
 };
 
-/** Every call of the key is denied: its reason is "blocked". */
+/** Denies every call of the key, with the reason "blocked". */
 export const block = mutation({
   args: { ...bucket, ...terms },
   returns: v.null(),
@@ -45,7 +45,7 @@ export const block = mutation({
     overrideRateLimit(ctx, { ...args, block: true }),
 });
 
-/** Another config for one key, without a deploy. */
+/** Gives one key another config, without a deploy. */
 export const configure = mutation({
   args: { ...bucket, config: vRateLimitConfig, ...terms },
   returns: v.null(),
@@ -59,21 +59,21 @@ export const letThrough = mutation({
     overrideRateLimit(ctx, { ...args, unlimited: true }),
 });
 
-/** Whatever the override was: the limit's own config holds again. */
+/** Removes the override: the limit's own config applies again. */
 export const clear = mutation({
   args: bucket,
   returns: v.null(),
   handler: (ctx, args) => clearRateLimitOverride(ctx, args),
 });
 
-/** The bucket is full again. An override stays. */
+/** Makes the bucket full again. An override stays. */
 export const reset = mutation({
   args: bucket,
   returns: v.null(),
   handler: (ctx, args) => resetRateLimit(ctx, args),
 });
 
-/** A page of the keys, with what each of them has left now. */
+/** A page of the keys, each with the tokens that it has left. */
 export const list = query({
   args: {
     name: vName,
@@ -86,7 +86,7 @@ export const list = query({
     listRateLimits(ctx, { ...args, limit: 20 }),
 });
 
-/** What holds at a key without an override: the config of its plan, if the limit has plans. */
+/** A key's config without its override: that of its plan, if the limit has plans. */
 export const config = query({
   args: bucket,
   returns: vRateLimitConfig,

@@ -1,4 +1,4 @@
-/** A burst, then a steady trickle: the usual limit. */
+/** The usual limit: a burst, then a steady rate. */
 import {
   defineRateLimits,
   projectRateLimit,
@@ -58,7 +58,7 @@ export const send = mutation({
 
 // For the page.
 
-/** What the stored bucket answers at one millisecond; it takes nothing. */
+/** The answer of the bucket at the time `now`. It takes no tokens. */
 export const answerAt = query({
   args: { room: v.string(), count: v.number(), now: v.number() },
   returns: vRateLimitStatus,

@@ -1,4 +1,4 @@
-/** An HTTP endpoint that tells its callers what is left. */
+/** An HTTP endpoint that tells its callers how many tokens are left. */
 import {
   defineRateLimits,
   SECOND,
@@ -25,7 +25,7 @@ const defined = defineRateLimits(limits, {
   component: components.rateLimits,
 });
 
-/** One bucket for each room: what the page shares. */
+/** One bucket for each room, which all its pages share. */
 const byRoom = custom("room", (_ctx, request) =>
   new URL(request.url).searchParams.get("room"),
 );

@@ -44,7 +44,7 @@ export const logIn = mutation({
     const allowed = await checkRateLimit(ctx, account);
     if (!allowed.ok) {
       return {
-        // Blocked is what an admin has done.
+        // The reason is "blocked" if an admin has blocked the key.
         outcome: allowed.reason ?? ("locked" as const),
         retryAt: allowed.retryAt,
       };

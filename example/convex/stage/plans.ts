@@ -1,4 +1,4 @@
-/** Calls of a month, as many as the customer's plan has. */
+/** Calls a month. The customer's plan says how many. */
 import { defineRateLimits } from "convex-rate-limits";
 import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
@@ -34,7 +34,7 @@ export const call = mutation({
   },
 });
 
-/** An app asks who pays. What was used stays used. */
+/** An app checks who pays. Calls already used stay used. */
 export const choose = mutation({
   args: { room: v.string(), plan: vPlan },
   returns: v.null(),
@@ -53,7 +53,7 @@ export const choose = mutation({
   },
 });
 
-/** The page asks for what is left, and never for a plan. */
+/** The page reads the quota. The server looks up the plan. */
 export const { getRateLimit: quota } = exposeRateLimit<
   "calls",
   DataModel

@@ -1,4 +1,4 @@
-/** Jobs for a language model, each at the moment it is paid. */
+/** Jobs for a language model. Each runs when its tokens are paid. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { ConvexError, type Infer, v } from "convex/values";
 import { internal } from "../_generated/api.js";
@@ -42,7 +42,7 @@ const vAnswer = v.union(
   v.object({ ok: v.literal(false), retryAt: v.number() }),
 );
 
-/** Promises the job a moment, and schedules it for then. */
+/** Promises the job a time, and schedules it for that time. */
 export const ask = mutation({
   args: { room: v.string(), count: v.optional(v.number()) },
   returns: vAnswer,
@@ -71,7 +71,7 @@ export const ask = mutation({
   },
 });
 
-/** The tokens go back; later jobs keep their moments. */
+/** The tokens go back. Later jobs keep their times. */
 export const cancel = mutation({
   args: { job: v.id("stageJobs") },
   returns: v.boolean(),
@@ -151,7 +151,7 @@ export const jobs = query({
   },
 });
 
-/** What it takes to cancel a job is nobody's business but the server's. */
+/** The fields for the page. The server keeps the reservation, with which a job can be cancelled. */
 function shownOf(job: Doc<"stageJobs">) {
   const { _id, room, number, tokens, status } = job;
   const { askedAt, promisedAt, startedAt, endedAt } = job;
@@ -168,7 +168,7 @@ function shownOf(job: Doc<"stageJobs">) {
   };
 }
 
-/** A queued job that is promised for now; those that are over and long past go. */
+/** Inserts a queued job, promised for now, and deletes old jobs that have ended. */
 async function insertJob(
   ctx: MutationCtx,
   room: string,

@@ -36,7 +36,7 @@ const {
   exposeQueueWorker,
 } = rateLimitQueue(limits);
 
-/** Any number of callers: they do not conflict. */
+/** Any number of callers can ask at once without a conflict. */
 export const ask = mutation({
   args: {
     room: v.string(),
@@ -75,7 +75,7 @@ export const ask = mutation({
   },
 });
 
-/** Those behind it move up. Too late for one that starts within a second. */
+/** Jobs behind it move up. Too late from 1 s before it starts. */
 export const cancel = mutation({
   args: { task: v.id("stageTasks") },
   returns: v.boolean(),
@@ -91,7 +91,7 @@ export const cancel = mutation({
   },
 });
 
-/** Live: how many go first, and when it starts if nothing changes. */
+/** Live: the jobs ahead, and the start if nothing changes. */
 export const { getQueued } = exposeQueue<DataModel>({
   job: async (ctx, requested) => {
     const task = ctx.db.normalizeId("stageTasks", requested);
@@ -100,7 +100,7 @@ export const { getQueued } = exposeQueue<DataModel>({
   },
 });
 
-/** The work itself, when its tokens are there and its turn has come. */
+/** The work itself. It runs in turn, when its tokens are paid. */
 export const run = internalAction({
   args: { task: v.id("stageTasks") },
   returns: v.object({
@@ -116,12 +116,12 @@ export const run = internalAction({
     if (status === 200) return { used: answer.tokens };
     const until = answer.retryAt;
     await ctx.runMutation(pause, { task, until });
-    // It pays again, in the place that it had.
+    // The job pays again, and keeps its place in the queue.
     return { used: 0, again: true };
   },
 });
 
-/** Nothing starts before the provider wants the next call. */
+/** No job starts before the provider accepts calls again. */
 export const pause = internalMutation({
   args: { task: v.id("stageTasks"), until: v.number() },
   returns: v.null(),
@@ -153,7 +153,7 @@ interface Settlement {
   again?: boolean;
 }
 
-/** Stands in for the provider's API: it answers at once, and 429 while the page wants it to. */
+/** Stands in for the provider's API. It answers at once, with a 429 while the page wants one. */
 export const provider = internalMutation({
   args: { task: v.id("stageTasks") },
   returns: v.object({
@@ -171,7 +171,7 @@ export const provider = internalMutation({
     if (now < retryAt)
       return { status: 429 as const, tokens: 0, retryAt };
     await ctx.db.patch("stageTasks", task, { startedAt: now });
-    // Those that are over and long past go.
+    // Delete the tasks that the page no longer shows.
     const past = await ctx.db
       .query("stageTasks")
       .withIndex("by_room_number", (q) =>
@@ -233,7 +233,7 @@ export const tasks = query({
   },
 });
 
-/** Somebody else takes tokens from the same bucket, without asking. */
+/** Another client takes tokens from the same bucket, without asking. */
 export const spend = mutation({
   args: { room: v.string(), tokens: v.number() },
   returns: v.null(),
@@ -247,7 +247,7 @@ export const spend = mutation({
   },
 });
 
-/** The bucket is full again. */
+/** Makes the bucket full again. */
 export const reset = mutation({
   args: { room: v.string() },
   returns: v.null(),

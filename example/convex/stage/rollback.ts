@@ -1,4 +1,4 @@
-/** A message that may fail, and its limit in two places: in the mutation, or outside of it. */
+/** A message that may fail. Its limit is in the mutation, or outside of it. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
 import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
@@ -90,7 +90,7 @@ export const write = internalMutation({
 
 // For the page.
 
-/** The rows that the transaction reads and writes from here on, as the platform counts them. */
+/** Counts the rows that the transaction reads and writes from here on, by the platform's metrics. */
 async function rowsOf(ctx: MutationCtx) {
   const count = async () => {
     const metrics = await ctx.meta.getTransactionMetrics();
@@ -122,7 +122,7 @@ export const delivered = query({
   },
 });
 
-/** The bucket outside has a key of two words. */
+/** The key of the bucket outside is the room, a space and "outside". */
 function keyOf(ctx: unknown, key = "") {
   const [room, side] = key.split(" ");
   const inside = roomOf(ctx, room);

@@ -1,6 +1,6 @@
 /**
- * What the stage's modules have in common. It is a toy: anybody who knows a room's name may do
- * anything in it, and edit its limits.
+ * Code that the stage's modules share. It is a toy: anybody who knows a room's name may do anything in
+ * it, and edit its limits.
  */
 import {
   defineRateLimits,
@@ -18,14 +18,14 @@ import {
 
 const { getRateLimit } = defineRateLimits({});
 
-/** The server's word on keys: a room's name, and nothing longer than the page makes. */
+/** Checks a key that the page sends: it must be a room's name, no longer than the page makes them. */
 export function roomOf(_ctx: unknown, room: string | undefined) {
   if (room !== undefined && /^[\w-]{1,40}$/.test(room))
     return room;
   throw new ConvexError({ kind: "BadRoom" });
 }
 
-/** The config of a limit in a room: what was edited on the page, else what the module defines. */
+/** The config of a limit in a room: the one edited on the page, or else the module's. */
 export function editable<
   Limits extends Record<string, RateLimitDefinition>,
 >(limits: Limits) {
@@ -38,7 +38,7 @@ export function editable<
     configIn(limits[name]);
 }
 
-/** Only how the limit behaves, which may be edited. */
+/** The part of a definition that may be edited: how the limit behaves. */
 function configIn(
   definition: RateLimitDefinition | undefined,
 ): RateLimitConfig {
@@ -50,8 +50,8 @@ function configIn(
 }
 
 /**
- * What `exposeRateLimit` needs to know: the page may ask for a room's bucket, under the room's config. Where a key is more than
- * the room, `keyOf` makes it of what the page says, and `roomIn` finds the room in it.
+ * The options of `exposeRateLimit`: the page may read a room's bucket, with the room's config. If a key is more than the room's
+ * name, `keyOf` makes the key from what the page asks for, and `roomIn` finds the room in the key.
  */
 export function forPage<Name extends string>(
   configOf: (
@@ -88,8 +88,8 @@ const changes = v.object({
 });
 
 /**
- * Changes a limit while it is in use: what was taken stays taken. Only what is to change is given, so that two
- * changes on their way at the same time are both made; `shown` is what the page showed before the first one.
+ * Changes a limit while it is in use. Taken tokens stay taken. `changes` has only the fields that change, so that two
+ * edits at the same time are both applied. `shown` is the config that the page showed before the first edit.
  */
 export const configure = mutation({
   args: {
@@ -106,7 +106,7 @@ export const configure = mutation({
       ...changes,
     } as RateLimitConfig;
     try {
-      // Asking parses the config, so that a bad one is refused here.
+      // This call parses the config, so that a bad one is refused here.
       await getRateLimit(ctx, { name, key: room, config });
     } catch (error) {
       throw new ConvexError({

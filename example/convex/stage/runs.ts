@@ -1,4 +1,4 @@
-/** Two runs of an agent go at once: a token is a place, and the period is its lease. */
+/** At most two runs of an agent at once. A token is a place, and the period is its lease. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { v } from "convex/values";
 import {
@@ -40,14 +40,14 @@ export const begin = mutation({
   },
 });
 
-/** Gives the place back, by the date on which it was taken. */
+/** Gives the place back, with the time at which it was taken. */
 export const end = mutation({
   args: { run: v.id("stageRuns") },
   returns: v.null(),
   handler: async (ctx, { run }) => {
     const ended = await ctx.db.get("stageRuns", run);
     if (!ended) return null;
-    // A run that ends twice is found once.
+    // A second end finds no run, and gives nothing back.
     await ctx.db.delete("stageRuns", run);
     await adjustRateLimit(ctx, {
       name: "agentRuns",
@@ -61,7 +61,7 @@ export const end = mutation({
 
 // For the page.
 
-/** The process dies: nobody gives the place back before its lease ends. */
+/** The process dies: the place is free only when its lease ends. */
 export const kill = mutation({
   args: { run: v.id("stageRuns") },
   returns: v.null(),
@@ -73,7 +73,7 @@ export const kill = mutation({
   },
 });
 
-/** The runs whose lease may still hold, oldest first. */
+/** The runs whose lease may not have ended yet, oldest first. */
 export const runs = query({
   args: { room: v.string() },
   returns: v.array(

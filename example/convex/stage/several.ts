@@ -55,7 +55,7 @@ export const upload = mutation({
       ],
       { throws: false },
     );
-    // One of them is short: none was charged.
+    // One limit denied, so none was charged.
     if (!status.ok) return status;
     await ctx.db.insert("stageMessages", { room, to: user });
     return status;
@@ -64,7 +64,7 @@ export const upload = mutation({
 
 // For the page.
 
-/** A user's bucket has a key of two words. */
+/** The key of a user's bucket is the room, a space and the user. */
 function userOf(ctx: unknown, key = "") {
   const [room, user = ""] = key.split(" ");
   return `${roomOf(ctx, room)} ${user.slice(0, 20)}`;

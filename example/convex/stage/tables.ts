@@ -1,4 +1,4 @@
-/** The tables of the page's stage. A room is whatever two pages share: the key of all its limits, chosen by the page. */
+/** The tables of the page's stage. A room is what two pages share: the key of all its limits, chosen by the page. */
 import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import {
   vRateLimitConfig,
@@ -17,7 +17,7 @@ export const jobFields = {
     v.literal("done"),
     v.literal("cancelled"),
   ),
-  /** Milliseconds since the epoch, all of them. */
+  /** These four times are milliseconds since the epoch. */
   askedAt: v.number(),
   promisedAt: v.number(),
   startedAt: v.optional(v.number()),
@@ -38,7 +38,7 @@ export const taskFields = {
 export const runFields = {
   room: v.string(),
   number: v.number(),
-  /** Milliseconds since the epoch: when it took its place. */
+  /** When it took its place, in milliseconds since the epoch. */
   takenAt: v.number(),
   isKilled: v.optional(v.boolean()),
 };
@@ -46,7 +46,7 @@ export const runFields = {
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
 
 export const stageTables = {
-  /** What was edited in the code on the page: one limit's config in one room. */
+  /** The configs that were edited in the code on the page, one for each limit and room. */
   stageConfigs: defineTable({
     room: v.string(),
     name: v.string(),

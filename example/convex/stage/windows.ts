@@ -1,4 +1,4 @@
-/** The same calls on all four: which one does your limit want? */
+/** The same calls on four limits: which kind fits yours? */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { v } from "convex/values";
 import { mutation } from "../_generated/server.js";
@@ -38,7 +38,7 @@ const configOf = editable(limits);
 
 const NAMES = ["bucket", "fixed", "sliding", "calendar"] as const;
 
-/** Asks each of them by itself. */
+/** Asks each limit by itself. */
 export const call = mutation({
   args: { room: v.string(), count: v.optional(v.number()) },
   returns: v.array(v.boolean()),

@@ -6,11 +6,11 @@ import { overdraft } from "../laws.js";
 import { signUp } from "../people.js";
 import { check, count, heading, since, table } from "../report.js";
 
-/** Tasks of each user; Eve has many more. Together about three seconds of the limit, of which half comes back. */
+/** Tasks of each user. Eve has many more. Together they take about three seconds of the limit, and half of their tokens come back. */
 const TASKS = { Eve: 40, Finn: 5, Grace: 5 };
 const TOKENS = 10;
 const LIMIT = { rate: 100, period: SECOND, capacity: 20 };
-/** Several times what the queue takes. */
+/** Several times as long as the queue takes. */
 const TIMEOUT_MS = 30_000;
 
 export async function agent(backend: Backend): Promise<void> {
@@ -56,10 +56,10 @@ export async function agent(backend: Backend): Promise<void> {
     row("Finn", "free", TASKS.Finn, finn),
     row("Grace", "pro", TASKS.Grace, grace),
   ]);
-  check("every task ran that was not cancelled, and each of them once", finished && (await all()).length === expected);
-  check("what is cancelled never runs", canceled.every(Boolean) && eve.length === 30, { canceled, ran: eve.length });
+  check("every task that was not cancelled ran, and ran once", finished && (await all()).length === expected);
+  check("a cancelled task never runs", canceled.every(Boolean) && eve.length === 30, { canceled, ran: eve.length });
   check(
-    "a cancelled task makes those behind it move up",
+    "the tasks behind a cancelled one move up",
     before !== null && after !== null && before !== undefined && after !== undefined && after.runAt < before.runAt,
     { before, after },
   );
@@ -70,5 +70,5 @@ export async function agent(backend: Backend): Promise<void> {
     [...eve, ...finn, ...grace].sort((a, b) => a - b).map((at) => ({ earliest: at, latest: at, tokens: TOKENS / 2 })),
     LIMIT,
   );
-  check("what was used keeps to 20 tokens plus 100 a second, in every interval", excess === undefined, excess);
+  check("at most 20 tokens plus 100 a second were used, in every interval", excess === undefined, excess);
 }

@@ -6,7 +6,7 @@ import { overdraft, type Start } from "../laws.js";
 import { signUp } from "../people.js";
 import { check, heading, since, table } from "../report.js";
 
-/** More than the limit can ever let through while the demo runs, so that a gate that stays open ends the story too. */
+/** More than the limit can let through while the demo runs. If nothing is ever denied, the story still ends. */
 const ATTEMPTS = 200;
 const LIMIT = { rate: 60, period: MINUTE, capacity: 5 };
 
@@ -17,14 +17,14 @@ export async function burst(backend: Backend): Promise<void> {
   const start = Date.now();
   const sent: Start[] = [];
   const rows = [["when", "message", ""]];
-  /** Sends one; the moment to try again, or undefined when it was sent. */
+  /** Sends one message. Returns when to try again, or undefined if it was sent. */
   const send = async (): Promise<number | undefined> => {
     const before = Date.now();
     try {
       await backend.mutation(api.messages.send, { author, to, body: `Message ${sent.length + 1}` });
     } catch (error) {
       if (!isRateLimitError(error)) throw error;
-      rows.push([since(start, before), "refused", `try again at ${since(start, error.data.retryAt)}`]);
+      rows.push([since(start, before), "denied", `try again at ${since(start, error.data.retryAt)}`]);
       return error.data.retryAt;
     }
     sent.push({ earliest: before, latest: Date.now(), tokens: 1 });
@@ -39,14 +39,14 @@ export async function burst(backend: Backend): Promise<void> {
   const second = await send();
   table(rows);
 
-  check("the burst ends with a refusal that says when to come back", retryAt !== undefined);
+  check("the burst ends with a denial that says when to come back", retryAt !== undefined);
   const excess = overdraft(sent, LIMIT);
   check("no more than 5 plus one a second were sent", excess === undefined, excess);
   if (retryAt === undefined) return;
   check(
-    "a millisecond before that moment it would still be refused, at that moment not",
+    "1 ms before that time the call would still be denied, at that time it would not",
     !projectRateLimit(snapshot, { now: retryAt - 1 }).ok && projectRateLimit(snapshot, { now: retryAt }).ok,
     snapshot,
   );
-  check("whoever waited until that moment is served", second === undefined, second);
+  check("a call that waited until that time is allowed", second === undefined, second);
 }

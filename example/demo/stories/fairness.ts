@@ -1,7 +1,7 @@
 import { FAIRNESS, fairness as waits } from "../../../bench/fairness.js";
 import { check, heading, table } from "../report.js";
 
-/** In virtual time: ten minutes of a busy limit, twenty times over. */
+/** Simulates ten minutes of a busy limit, twenty times, in virtual time. */
 export function fairness(): Promise<void> {
   heading(
     "A large request among small ones: retrying with jitter, or reserving",
@@ -17,9 +17,13 @@ export function fairness(): Promise<void> {
   ]);
   const longest = (FAIRNESS.capacity / FAIRNESS.rate) * 1000;
   check(
-    `who reserves never waits longer than the bucket takes to fill, ${seconds(longest)}`,
+    `a request that reserves never waits longer than the bucket takes to fill, ${seconds(longest)}`,
     reserving.worst <= longest,
   );
-  check("who retries waits at least twenty times as long at worst", retrying.worst >= 20 * reserving.worst, retrying);
+  check(
+    "a request that retries waits at least twenty times as long at worst",
+    retrying.worst >= 20 * reserving.worst,
+    retrying,
+  );
   return Promise.resolve();
 }

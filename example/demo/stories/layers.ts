@@ -3,7 +3,7 @@ import type { Backend } from "../backend.js";
 import { signUp } from "../people.js";
 import { check, heading, table, wait } from "../report.js";
 
-/** Who uploads how often, and for which team. */
+/** The users, with the number of their uploads and their team. */
 const UPLOADS = [
   { name: "Ada", team: "red", times: 4 },
   { name: "Bob", team: "red", times: 3 },
@@ -23,23 +23,23 @@ export async function layers(backend: Backend): Promise<void> {
   }
 
   table([
-    ["who", "team", "outcome"],
+    ["user", "team", "outcome"],
     ...results.map(({ name, team, ...result }) => [
       name,
       team,
       result.ok
         ? `uploaded; left: ${result.left.join(", ")}`
-        : `stopped in the layer: ${result.full.join(", ")}; again in ${wait(result.retryAt - start)}`,
+        : `denied by the layer: ${result.full.join(", ")}; again in ${wait(result.retryAt - start)}`,
     ]),
   ]);
 
   const denied = results.flatMap(({ name, ...result }) => (result.ok ? [] : [`${name}: ${result.full.join()}`]));
   check(
-    "each was stopped by the layer that was used up",
+    "each was denied by the layer that was used up",
     denied.join("; ") === "Ada: user; Bob: team; Dee: everyone",
     denied,
   );
   const granted = results.filter(({ ok }) => ok);
-  // Were a denial to take from the layers that had room, fewer than 8 would get through.
-  check("a denial took nothing from the other layers: exactly 8 went through", granted.length === 8, granted.length);
+  // If a denial took tokens from the layers that had some, fewer than 8 would be allowed.
+  check("a denial took nothing from the other layers: exactly 8 were allowed", granted.length === 8, granted.length);
 }

@@ -5,18 +5,15 @@ import { emailOf, PASSWORD, signUp } from "../people.js";
 import { check, heading, table, wait } from "../report.js";
 
 export async function lockouts(backend: Backend): Promise<void> {
-  heading(
-    "Lockouts that grow",
-    "1 s after a failed sign-in, then 10 s, a minute, ten minutes; forgotten after a success",
-  );
+  heading("Lockouts that grow", "1 s after a failed sign-in, then 10 s, 1 min, 10 min; a success resets it");
   await signUp(backend, "Ada");
   const email = emailOf("Ada");
-  const rows = [["who", "password", "answer", ""]];
+  const rows = [["caller", "password", "answer", ""]];
   const signIn = async (who: string, password: string) => {
     const askedAt = Date.now();
     const answer = await backend.mutation(api.lockouts.signIn, { email, password });
     const lockedUntil = answer.outcome === "welcome" ? askedAt : answer.lockedUntil;
-    // By the clock of this process a call takes a few ms: a lock is as long as it says, counted from within the call.
+    // The lock counts from within the call, and the call itself takes a few ms, so the length is rounded down to seconds.
     const lockMs = Math.floor((lockedUntil - askedAt) / 1000) * 1000;
     const right = password === PASSWORD ? "right" : "wrong";
     rows.push([who, right, answer.outcome, lockMs > 0 ? `locked for ${wait(lockMs)}` : ""]);
@@ -35,8 +32,8 @@ export async function lockouts(backend: Backend): Promise<void> {
   table(rows);
 
   const seconds = [first, second, slip].map(({ lockMs }) => lockMs / 1000);
-  check("the lock grows, and a success forgets the failures", String(seconds) === "1,10,1", seconds);
+  check("the lock grows, and a success resets the failures", String(seconds) === "1,10,1", seconds);
   check("the right password does not open it", during.outcome === "locked", during);
   check("an admin sees who is locked, and why", page[0]?.override?.note === "failures: 2", page);
-  check("after the unlocking the owner is in again", back.outcome === "welcome", back);
+  check("after the unlock the owner can sign in again", back.outcome === "welcome", back);
 }

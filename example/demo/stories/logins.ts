@@ -10,7 +10,7 @@ export async function logins(backend: Backend): Promise<void> {
   heading("Failed logins: a lock and its reset", "failedLogin: 10 an hour, at most 5 at once, for each account");
   await signUp(backend, "Ada");
   const email = emailOf("Ada");
-  const rows = [["who", "password", "answer", ""]];
+  const rows = [["caller", "password", "answer", ""]];
   const logIn = async (who: string, password: string) => {
     const answer = await backend.mutation(api.logins.logIn, { email, password });
     const right = password === PASSWORD ? "right" : "wrong";
@@ -36,15 +36,15 @@ export async function logins(backend: Backend): Promise<void> {
     slips.every((slip, index) => slip.outcome === "wrong" && slip.attemptsLeft === 4 - index),
     slips,
   );
-  check("a success forgets the failures", welcome.outcome === "welcome" && afterwards.value === 5, afterwards);
+  check("a success resets the failures", welcome.outcome === "welcome" && afterwards.value === 5, afterwards);
   const tried = guesses.filter((guess) => guess.outcome === "wrong").length;
-  check("of Mallory's guesses five were looked at", tried === 5, guesses);
+  check("five of Mallory's guesses were checked, and no more", tried === 5, guesses);
   const locks = [...guesses.slice(tried), lucky];
   const ends = new Set(locks.map((answer) => (answer.outcome === "locked" ? answer.retryAt : answer.outcome)));
-  check("the lock holds against the right password, and guessing on neither shortens nor extends it", ends.size === 1, [
+  check("the lock also denies the right password, and more guesses neither shorten nor extend it", ends.size === 1, [
     ...ends,
   ]);
-  check("after the unlocking the owner is in again", back.outcome === "welcome", back);
+  check("after the unlock the owner can log in again", back.outcome === "welcome", back);
 }
 
 function consequence(answer: { outcome: string; attemptsLeft?: number; retryAt?: number }): string {

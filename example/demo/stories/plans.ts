@@ -6,7 +6,7 @@ import type { Backend } from "../backend.js";
 import { signUp } from "../people.js";
 import { check, heading, table, wait } from "../report.js";
 
-/** More than the free plan has; fewer than what a day brings. */
+/** More reports than the free plan has in a day, and fewer than the pro plan has. */
 const REPORTS = 5;
 
 type Result = FunctionReturnType<typeof api.plans.makeReport>;
@@ -37,12 +37,12 @@ export async function plans(backend: Backend): Promise<void> {
   ]);
 
   check("three reports on the free plan", made(onFree) === 3, onFree);
-  check("all on the pro plan", made(onPro) === REPORTS, onPro);
+  check("all five reports on the pro plan", made(onPro) === REPORTS, onPro);
   const free = onFree.at(-1);
   check(
-    "an upgrade counts at once: the wait is a pro's, at most a hundredth of a day, and not the eight hours before",
+    "an upgrade applies at once: the wait is that of the pro plan, at most a hundredth of a day, and no longer eight hours",
     !upgraded.ok && free?.ok === false && upgraded.retryAt <= upgradedAt + DAY / 100 && upgraded.retryAt < free.retryAt,
     { upgraded, upgradedAt, free },
   );
-  check("but it grants nothing for the past", !upgraded.ok, upgraded);
+  check("but an upgrade grants nothing for the past", !upgraded.ok, upgraded);
 }

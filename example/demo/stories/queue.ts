@@ -6,7 +6,7 @@ import { overdraft } from "../laws.js";
 import { signUp } from "../people.js";
 import { check, count, heading, since, table, wait } from "../report.js";
 
-/** Tokens for the answers: together a good second more than the 2,000 that are there at once. The empty question will fail. */
+/** Questions, and the tokens for their answers. Together they need the 2,000 at once and 1.3 s of refill. The empty question will fail. */
 const QUESTIONS = [
   ["Why is the sky blue?", 900],
   ["And the sea?", 700],
@@ -14,13 +14,13 @@ const QUESTIONS = [
   ["What is a token?", 800],
   ["Who are you?", 500],
 ] as const;
-/** Cancelled while it waits; then a shorter question is asked. */
+/** The question that is cancelled while it waits. The shorter one is asked after that. */
 const LONG = ["Tell me everything about buckets.", 1500] as const;
 const SHORT = ["Tell me something about buckets.", 400] as const;
-/** Nearly as much as the queue can hold at all. */
+/** Nearly as many tokens as the queue can ever hold. */
 const NOVEL = 61_900;
 const LIMIT = { rate: 60_000, period: MINUTE, capacity: 2_000 };
-/** Several times what the queue is promised to take. */
+/** Several times as long as the promises say that the queue takes. */
 const TIMEOUT_MS = 15_000;
 
 export async function queue(backend: Backend): Promise<void> {
@@ -70,7 +70,7 @@ export async function queue(backend: Backend): Promise<void> {
       count(NOVEL),
       "",
       "",
-      tooMuch.ok ? "queued" : `refused, room in ${wait(tooMuch.retryAt - start)}`,
+      tooMuch.ok ? "queued" : `denied, room in ${wait(tooMuch.retryAt - start)}`,
     ],
   ]);
 
@@ -82,11 +82,11 @@ export async function queue(backend: Backend): Promise<void> {
   );
   check("all of them are over", finished && over.length === asked.length, over);
   const early = ran.filter(({ startedAt = 0, promisedAt }) => startedAt < promisedAt);
-  check("nobody started before the promise", early.length === 0, early);
+  check("no question started before its promised time", early.length === 0, early);
   const inOrder = ran.every(({ promisedAt }, i) => i === 0 || promisedAt >= (ran[i - 1]?.promisedAt ?? 0));
-  check("nobody was overtaken", inOrder, ran);
+  check("the questions ran in the order of their promises", inOrder, ran);
   check(
-    "the cancelled question never ran, and the next one got its tokens: it is promised an earlier moment",
+    "the cancelled question never ran, and the next one got its tokens: its promised time is earlier",
     canceled && ran.length === asked.length - 1 && short.ok && short.promisedAt < long.promisedAt,
     { long, short, ran: ran.length },
   );
@@ -95,19 +95,19 @@ export async function queue(backend: Backend): Promise<void> {
     ({ status, used, tokens }) => status === "cancelled" || (used !== undefined && used < tokens),
   );
   check(
-    "every question that ran has settled for less than its estimate, the failed one for nothing",
+    "every question that ran has paid less than its estimate, and the failed one nothing",
     settled && over[2]?.used === 0,
     over,
   );
   const excess = overdraft(
     ran.map(({ promisedAt, used = 0 }) => {
-      // A job that did not have to wait was granted at some moment before its answer.
+      // A job that did not have to wait was granted some time before its answer.
       const answeredAt =
         asked.find((answer) => answer.ok && answer.promisedAt === promisedAt)?.answeredAt ?? promisedAt;
       return { earliest: promisedAt, latest: Math.max(promisedAt, answeredAt), tokens: used };
     }),
     LIMIT,
   );
-  check("what was used keeps to 2,000 tokens plus 1,000 a second, in every interval", excess === undefined, excess);
-  check("a job that would have to wait longer than a minute is refused, not promised", !tooMuch.ok, tooMuch);
+  check("at most 2,000 tokens plus 1,000 a second were used, in every interval", excess === undefined, excess);
+  check("a job that would have to wait longer than a minute is denied, not promised", !tooMuch.ok, tooMuch);
 }

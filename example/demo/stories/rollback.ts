@@ -32,8 +32,8 @@ export async function rollback(backend: Backend): Promise<void> {
   ]);
   check("the broadcast failed for the user who has left", messages.thrown === "NoSuchUser", messages);
   check("its tokens are back, exactly, in the component", isDeepStrictEqual(messages.before, messages.after), messages);
-  check("and nobody got a part of it", inbox.length === 1, inbox);
-  check("the feedback failed as sent twice", feedback.thrown === "AlreadySent", feedback);
+  check("and nobody got the message", inbox.length === 1, inbox);
+  check("the feedback failed because it was sent twice", feedback.thrown === "AlreadySent", feedback);
   check("its token is back, exactly, in the app's table", isDeepStrictEqual(feedback.before, feedback.after), feedback);
 }
 
@@ -49,7 +49,7 @@ async function attempt(mutate: () => Promise<unknown>, quota: () => Promise<{ va
   return { before, after: await quota(), thrown };
 }
 
-/** The errors that the app throws on purpose say what they are; any other ends the demo. */
+/** The kind of an error that the app throws on purpose. Any other error ends the story. */
 function kindOf(error: unknown): string {
   if (error instanceof ConvexError) return (error.data as { kind: string }).kind;
   throw error;

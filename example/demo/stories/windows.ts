@@ -6,10 +6,10 @@ import { tally } from "../laws.js";
 import { emailOf, PASSWORD } from "../people.js";
 import { check, count, heading, since, table, wait } from "../report.js";
 
-/** Two windows' worth: should the hour end during the story, the second one fills up. */
+/** The sign-ups of two windows: if the hour ends during the story, the second window still fills up. */
 const SIGN_UPS = 200;
 const PLACES = 15;
-/** Several times the two windows that the places need. */
+/** Several times as long as the two windows that the places need. */
 const TIMEOUT_MS = 10_000;
 
 export async function signUps(backend: Backend): Promise<void> {
@@ -27,9 +27,9 @@ export async function signUps(backend: Backend): Promise<void> {
   table([
     ["sign-ups", "result"],
     [count(welcomed.length), "welcome"],
-    ["1", retryAt === undefined ? "welcome" : `refused, the next window opens in ${wait(retryAt - Date.now())}`],
+    ["1", retryAt === undefined ? "welcome" : `denied, the next window opens in ${wait(retryAt - Date.now())}`],
   ]);
-  check("exactly 100 were let in in this window", inWindow === 100, { inWindow, retryAt });
+  check("exactly 100 were allowed in this window", inWindow === 100, { inWindow, retryAt });
 }
 
 export async function thirdParty(backend: Backend): Promise<void> {
@@ -52,7 +52,7 @@ export async function thirdParty(backend: Backend): Promise<void> {
     ordered,
   );
   check(
-    "the windows are the provider's: they end when the clock's seconds do",
+    "the windows are the same as the provider's: they end when the clock's seconds end",
     ordered.every(([resetAt]) => resetAt % SECOND === 0),
     ordered,
   );

@@ -19,7 +19,7 @@ const isAdmin = async (ctx: HttpCtx, hash: string) => (await roleOf(ctx, hash)) 
 
 export const limits = defineRateLimits({ admin }, { component: components.rateLimits });
 
-/** A token counts for itself, wherever it calls from; an invented one, and none, count for the address. */
+/** A known token has its own bucket, from any address. Requests with an invented token, or with none, count for their address. */
 const requests: HttpLimit = {
   limit: "requests",
   by: [bearer({ known: isKnown }), address({ trustedProxies: 1 })],
@@ -32,7 +32,7 @@ const admins: HttpLimit = {
   without: { status: 401, headers: { "WWW-Authenticate": "Bearer" } },
 };
 
-/** Both header families, and one line of the log for each limit that denies. */
+/** The options of all routes: both header families, and one log line for each limit that denies. */
 const common = {
   formats: ["draft-11", "x"],
   jitter: 0.5,
@@ -50,7 +50,7 @@ export const rules = {
 
 const { sweepRateLimits } = rateLimitAdmin(limits);
 
-/** Once a day: rows that are full again under the config that their calls gave. */
+/** Deletes once a day the rows that are full again, under the config that their calls passed. */
 export const sweep = internalMutation({
   args: {},
   returns: v.null(),

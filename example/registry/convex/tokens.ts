@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { internalQuery } from "./_generated/server";
 import { role } from "./schema";
 
-/** Whose token it is, by its SHA-256. */
+/** The role of a token, by its SHA-256; null if the token is unknown. */
 export const roleOf = internalQuery({
   args: { hash: v.string() },
   returns: v.union(role, v.null()),

@@ -1,16 +1,16 @@
-/** What the simulator is asked and what it answers, without the simulator: the page loads that in its worker only. */
+/** The input and the result of the simulator. They are apart from the simulator, which the page loads only in its worker. */
 
 export interface Setting {
-  /** Calls a second, and tokens: the limit lets all of them through on average. */
+  /** Calls a second, and also the limit's tokens a second: on average it lets all of them through. */
   calls: number;
-  /** Of the official component. */
+  /** The number of shards of the official component. */
   shards: number;
 }
 
 export const LANES = ["auto", "official"] as const;
 export type LaneName = (typeof LANES)[number];
 
-/** In a tenth of a second: calls that went through at once, those that had to run again, and those that were given up. */
+/** The calls of 100 ms: those that committed at the first attempt, those that committed at a later one, and those that failed. */
 export interface Slice {
   first: number;
   again: number;
@@ -22,11 +22,11 @@ export interface LaneResult {
   slices: Slice[];
   calls: number;
   attemptsPerCall: number;
-  /** Share of the calls that the platform gave up. */
+  /** The share of the calls that failed: the platform gave them up. */
   failed: number;
   p99Ms: number;
   rowsAtEnd: number;
-  /** Tokens beyond the bound, by the exact oracle. */
+  /** Tokens granted beyond the bound, computed by the exact oracle. */
   overGrant: number;
 }
 

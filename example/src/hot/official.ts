@@ -1,10 +1,10 @@
-/** The same with the official component: a fixed number of shards. */
+/** The same limit in the official component: a fixed number of shards. */
 import { RateLimiter, type RateLimitConfig } from "@convex-dev/rate-limiter";
 
 type Component = ConstructorParameters<typeof RateLimiter>[0];
 type Ctx = Parameters<RateLimiter["limit"]>[0];
 
-/** One call; `shards` is what the slider says. */
+/** One call. `shards` comes from the slider. */
 export async function hit(ctx: Ctx, component: Component, { rate, shards }: { rate: number; shards: number }) {
   const config: RateLimitConfig = {
     kind: "token bucket",

@@ -1,4 +1,4 @@
-/** One run of the simulator: so many calls a second on one bucket, and what became of each of them. */
+/** One run of the simulator: calls on one bucket at a given rate, and how each of them ended. */
 import { componentsGeneric } from "convex/server";
 import type { Design } from "../../../bench/simulator/design.js";
 import { ours } from "../../../bench/simulator/ours.js";
@@ -58,7 +58,7 @@ export async function runLane(lane: LaneName, { calls, shards }: Setting, seed =
     },
     { seed, onRequest: count },
   );
-  // What fails for another reason than conflicts says nothing about them.
+  // The run compares conflicts, so an error for another reason makes it useless.
   if (metrics.threw > 0) throw new Error(metrics.firstError);
   const { attemptsPerCall, failed, p99Ms, rowsAtEnd, overGrant } = metrics;
   return { lane, slices, calls: metrics.calls, attemptsPerCall, failed, p99Ms, rowsAtEnd, overGrant };

@@ -1,4 +1,4 @@
-/** The simulator in a thread of its own, for one lane: it stops the clock of whatever it runs in. */
+/** Runs the simulator for one lane in its own thread, because the simulator stops the clock of its thread. */
 
 import type { LaneName, LaneResult, Setting } from "./lanes.js";
 import { runLane } from "./run.js";

@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from "react";
 
-/** A tab that fails does not take the page with it. */
+/** Shows an error in place of a tab that fails, so that the rest of the page still works. */
 export class Boundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined };
 

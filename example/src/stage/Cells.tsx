@@ -1,6 +1,6 @@
-/** Tokens as cells: full, the next one filling, and hatched while they are owed. */
+/** Shows tokens as cells: full cells, the next one as it fills, and hatched cells for owed tokens. */
 
-/** More are too narrow to be seen; then each stands for several tokens. */
+/** More cells would be too narrow to see. With more tokens, each cell is several tokens. */
 const MOST_CELLS = 20;
 
 export function Cells({
@@ -10,12 +10,12 @@ export function Cells({
   className = "h-11",
   cellClass = "",
 }: {
-  /** Below zero while tokens are owed. Undefined while it is loading. */
+  /** The tokens: below zero while tokens are owed, undefined while the page is loading. */
   value: number | undefined;
   capacity: number;
   label: string;
   className?: string;
-  /** For the cells of one kind: those from `from` up to `to` tokens. */
+  /** Further classes: of all cells, or of each by its index. */
   cellClass?: string | ((cell: number) => string);
 }) {
   const count = Math.max(1, Math.min(MOST_CELLS, Math.ceil(capacity)));

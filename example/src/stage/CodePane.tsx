@@ -14,7 +14,7 @@ import type { LimitQuery } from "./useLimit.js";
 export type EditableLimits = Readonly<Record<string, { query: LimitQuery; key?: string }>>;
 
 export interface CodeFile {
-  /** As it is called in this repository. */
+  /** The file's path in this repository. */
   path: string;
   lines: readonly (readonly Piece[])[];
 }
@@ -33,7 +33,7 @@ const CALENDAR: [string, number | string][] = [
   ['"month"', "month"],
 ];
 
-/** The modules that the tab runs. What is marked in it can be edited, and takes effect at once. */
+/** Shows the modules that the tab runs. Marked numbers can be edited, and take effect at once. */
 export function CodePane({
   files,
   limits,
@@ -45,7 +45,7 @@ export function CodePane({
   count: number;
   onCount: (count: number) => void;
 }) {
-  // The same object each time: a new one would be a new set of subscriptions.
+  // Memoized, because a new object would be a new set of subscriptions.
   const queries = useMemo(
     () =>
       Object.fromEntries(
@@ -77,7 +77,7 @@ export function CodePane({
     }
     const snapshot = snapshots[limit];
     const config = snapshot instanceof Error ? undefined : snapshot?.config;
-    // Code that is shown beside the tab's own, and is nobody's limit here.
+    // The tab also shows this code, but does not use its limit.
     if (!(limit in limits)) return text;
     const label = `${field} of ${limit}`;
     if (field === "period") {
@@ -156,7 +156,7 @@ function File({ path, lines, edit }: CodeFile & { edit: (edit: Editable, text: s
 const FIELD =
   "rounded bg-[var(--code-mark)] px-1 font-mono text-[12.5px] leading-5 text-[var(--code-mark-ink)] underline decoration-dotted underline-offset-3 focus-visible:outline-2 focus-visible:outline-[var(--code-mark-ink)] disabled:opacity-60";
 
-/** A number that takes effect as soon as it is one. */
+/** An input in the code. Its text takes effect as soon as it is a number. */
 function NumberInCode({
   label,
   value,
@@ -188,7 +188,7 @@ function NumberInCode({
       onChange={({ target }) => {
         setDraft(target.value);
         if (isNumber(target.value)) onCommit(Number(target.value.replaceAll("_", "")));
-        else onRefuse(`"${target.value}" is no number, so the ${label} stays ${value ?? fallback}.`);
+        else onRefuse(`"${target.value}" is not a number, so the ${label} stays ${value ?? fallback}.`);
       }}
       onBlur={() => {
         if (draft !== undefined && !isNumber(draft)) onRefuse("");

@@ -15,7 +15,7 @@ const MOST_ENTRIES = 200;
 
 export type Say = (tone: Tone, verdict: string, text: string) => void;
 
-/** What was called and what it returned, the latest first. */
+/** The calls and their answers, the latest first. */
 export function useLog(): { entries: readonly Entry[]; say: Say } {
   const now = useServerNow();
   const [entries, setEntries] = useState<readonly Entry[]>([]);
@@ -29,7 +29,7 @@ export function useLog(): { entries: readonly Entry[]; say: Say } {
   return { entries, say };
 }
 
-/** The latest one is announced; the lines below it only move down. */
+/** Shows the log. A screen reader announces the latest entry; the lines below it only move down. */
 export function Log({ entries, lines = 5, empty }: { entries: readonly Entry[]; lines?: number; empty: string }) {
   const now = useMoment(200);
   const [latest, ...older] = entries;
@@ -37,7 +37,7 @@ export function Log({ entries, lines = 5, empty }: { entries: readonly Entry[]; 
     <div className="border-t border-line text-sm" style={{ height: `${lines * 1.95 + 0.6}rem` }}>
       <div role="status">{latest ? <Line entry={latest} now={now} /> : <p className="pt-2 text-muted">{empty}</p>}</div>
       <div role="group" aria-label="Earlier calls">
-        {/* By place, not by entry: lines that move would be a shift of the layout with every call. */}
+        {/* The key is the place, not the entry: moving lines would shift the layout at every call. */}
         {older.slice(0, lines - 1).map((entry, place) => (
           <Line key={place} entry={entry} now={now} />
         ))}

@@ -10,9 +10,9 @@ import { Playing, useIsIdle } from "./autoplay.js";
 import { Boundary } from "./Boundary.js";
 import { CodePane } from "./CodePane.js";
 
-/** One tab at a time: on the left the thing itself, on the right the code that it runs. */
+/** Shows one tab at a time: the story on the left, and the code that it runs on the right. */
 export function Stage() {
-  // Measures the server's clock for the whole page. It asks about nothing, which any limit can serve.
+  // Measures the server's clock for the whole page. With a count of 0 it needs no tokens, so any limit will do.
   useRateLimit(api.stage.burst.bucket, { key: room, count: 0, getServerTime: api.stage.burst.getServerTime });
   const [chosen, setChosen] = useState(tabInAddress);
   const [counts, setCounts] = useState<Record<string, number>>({});
@@ -21,10 +21,10 @@ export function Stage() {
   useEffect(() => {
     const follow = () => {
       const id = location.hash.slice(1);
-      // Other links of the page leave the tab as it is.
+      // Other links within the page keep the tab.
       if (id === "" || isTab(id)) setChosen(tabInAddress());
     };
-    // A link to a tab leads to the stage.
+    // A link to a tab scrolls to the stage.
     if (isTab(location.hash.slice(1))) document.getElementById("stage")?.scrollIntoView();
     addEventListener("hashchange", follow);
     return () => {
@@ -96,7 +96,7 @@ function isTab(id: string): boolean {
   return TABS.some((tab) => tab.id === id);
 }
 
-/** One stop for the keyboard; arrows go from tab to tab. The chosen one is always in sight. */
+/** The row of tabs. It is one stop of the Tab key, and arrow keys go from tab to tab. The chosen tab is always visible. */
 function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => void }) {
   const list = useRef<HTMLDivElement>(null);
   const index = TABS.findIndex(({ id }) => id === chosen);
@@ -143,7 +143,7 @@ function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => 
   );
 }
 
-/** A place in the page that is there before React is. */
+/** Renders into an element that the page has before React starts. */
 function InPage({ id, children }: { id: string; children: React.ReactNode }) {
   const element = document.getElementById(id);
   return element && createPortal(children, element);

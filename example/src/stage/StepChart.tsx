@@ -1,12 +1,12 @@
 import { type Past, capacityOf, valueAt } from "./useLimit.js";
 
 const SPAN_MS = 30_000;
-/** Points between two events: enough that a bend is drawn where it is. */
+/** The time between two points of the line: short enough to draw a bend in its place. */
 const STEP_MS = 200;
 
 /**
- * The last half minute of a bucket: each call is a step at the moment at which the server wrote it, and between two calls time
- * flows in. What is owed lies below zero.
+ * A chart of the last 30 s of a bucket. Each call is a step at the time at which the server wrote it, and the bucket refills
+ * between two calls. Owed tokens are below zero.
  */
 export function StepChart({
   past,
@@ -104,7 +104,7 @@ function pointsOf(past: readonly Past[], now: number): { at: number; value: numb
     const end = Math.min(past[index + 1]?.at ?? now, now);
     const start = Math.max(at, from);
     if (end < from || start > end) return;
-    // Multiples of the step, so that the line does not tremble as time moves it.
+    // The points are at multiples of the step, so that the line does not tremble as it moves.
     for (let t = start; t < end; t = (Math.floor(t / STEP_MS) + 1) * STEP_MS) {
       points.push({ at: t, value: valueAt(snapshot, t) });
     }

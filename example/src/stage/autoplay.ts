@@ -1,4 +1,4 @@
-/** After a few seconds without input a tab plays by itself; the first touch takes over, for good. */
+/** A tab plays by itself after 3 s without input. The first touch, key or scroll stops that for good. */
 import { createContext, useContext, useEffect, useRef, useState } from "react";
 import { useIsOnline } from "../useIsOnline.js";
 
@@ -7,7 +7,7 @@ const INPUT = ["pointerdown", "keydown", "wheel", "touchstart"] as const;
 
 export const Playing = createContext(false);
 
-/** Whether nobody has touched the page, and nobody has asked for less motion. */
+/** Whether the page plays by itself: nobody has touched it for 3 s, and the visitor has not asked for less motion. */
 export function useIsIdle(): boolean {
   const [isIdle, setIdle] = useState(false);
   useEffect(() => {
@@ -29,10 +29,10 @@ export function useIsIdle(): boolean {
   return isIdle;
 }
 
-/** What to do, and how long to wait before it. */
+/** An action, and how long to wait before it. */
 export type Step = readonly [afterMs: number, act: () => unknown];
 
-/** Plays the steps over and over while the page plays by itself. */
+/** Repeats the steps while the page plays by itself. */
 export function useAutoplay(steps: readonly Step[]): void {
   const isPlaying = useContext(Playing);
   const isOnline = useIsOnline();

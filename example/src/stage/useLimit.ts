@@ -11,12 +11,12 @@ export type LimitQuery = FunctionReference<"query", "public", { key?: string }, 
 export interface LimitNow {
   snapshot: RateLimitSnapshot | undefined;
   now: number;
-  /** Tokens now, below zero while some are owed. */
+  /** The tokens now; below zero while tokens are owed. */
   value: number | undefined;
   capacity: number;
 }
 
-/** A limit as it is now, looked at often enough to be drawn. */
+/** The state of a limit now, updated every `everyMs`. */
 export function useLimit(query: LimitQuery, key: string, everyMs = 60): LimitNow {
   const snapshot = useQuery(query, { key });
   const now = useMoment(everyMs);
@@ -32,24 +32,24 @@ export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): numbe
   return config.capacity ?? config.rate;
 }
 
-/** The bucket under the config that an admin has given it, while that holds. */
+/** The bucket with the config of an admin's override, while the override applies. */
 function inForce(snapshot: RateLimitSnapshot, now: number): Pick<RateLimitSnapshot, "config"> {
   const { override } = snapshot;
   return override && now < override.until && "config" in override ? override : snapshot;
 }
 
-/** A snapshot, and from when on it was the bucket's state. */
+/** A snapshot, and the time from which it was the bucket's state. */
 export interface Past {
   at: number;
   snapshot: RateLimitSnapshot;
 }
 
-/** As many as the chart can tell apart. */
+/** The chart cannot show more of them apart. */
 const MOST_PAST = 400;
 
 /**
- * The states of a bucket since the page was opened, oldest first. A state says itself when it was written; when a config was changed
- * or a bucket was reset, only the page can tell.
+ * The states of a bucket since the page was opened, oldest first. The time of a write is in the state. The time of a change of
+ * config or of a reset is not, so the page takes its own.
  */
 export function usePast(snapshot: RateLimitSnapshot | undefined): Past[] {
   const now = useServerNow();

@@ -24,7 +24,7 @@ const FILTERS = [
   { value: "overridden", label: "Overridden" },
 ] as const;
 
-/** How long an override lasts; 0 is until it is removed. */
+/** How long an override lasts, in ms. 0 means until it is removed. */
 const LENGTHS = [
   { value: 0, label: "Until removed" },
   { value: MINUTE, label: "A minute" },
@@ -132,9 +132,9 @@ export function Admin() {
           onClick={() =>
             config &&
             did(
-              configure({ ...bucket, config: raised(config), ...terms() }),
+              configure({ ...bucket, config: raise(config), ...terms() }),
               "raised",
-              `${key}: ${limitOf(raised(config))}`,
+              `${key}: ${limitOf(raise(config))}`,
             )
           }
         >
@@ -150,7 +150,7 @@ export function Admin() {
         <CallButton
           isSmall
           disabled={key === ""}
-          onClick={() => did(clear(bucket), "removed", `the limit's own config holds for ${key}`)}
+          onClick={() => did(clear(bucket), "removed", `the limit's own config applies to ${key}`)}
         >
           Remove override
         </CallButton>
@@ -187,7 +187,7 @@ function Keys({
   onNext: () => void;
 }) {
   const now = useMoment(500);
-  // The visitor's own room first; a key is all that an admin sees of the others.
+  // The visitor's own room comes first. An admin sees only the keys of the others.
   const own = rows?.toSorted((a, b) => Number(b.key === room) - Number(a.key === room));
   return (
     <div>
@@ -206,7 +206,7 @@ function Keys({
             ))}
           </tbody>
         </table>
-        {own?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">Nobody is in the list.</p>}
+        {own?.length === 0 && <p className="border-t border-line py-3 text-sm text-muted">No key is in the list.</p>}
         {own === undefined && <div className="skeleton h-40" aria-busy="true" />}
       </div>
       <div className="flex h-8 items-center justify-between border-t border-line text-xs text-muted">
@@ -232,7 +232,7 @@ function Row({
   isChosen: boolean;
   onChoose: (key: string) => void;
 }) {
-  // The list says what held when it was read; moments that have passed since then are past here, too.
+  // The list is as old as its last read, so waits and overrides that have ended since then are left out here.
   const waits = !ok && (retryAt ?? 0) > now;
   const held = override && (override.until ?? Infinity) > now ? override : undefined;
   return (
@@ -249,8 +249,11 @@ function Row({
           {[key, ...(key === room ? ["(this room)"] : []), ...(plan ? ["·", plan] : [])].join(" ")}
         </button>
         {held && (
-          <span className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`} title={saidOf(held, now)}>
-            {saidOf(held, now)}
+          <span
+            className={`line-clamp-2 text-xs ${held.block ? "text-stop" : "text-later"}`}
+            title={describeOverride(held, now)}
+          >
+            {describeOverride(held, now)}
           </span>
         )}
       </td>
@@ -288,8 +291,8 @@ function Field({
   );
 }
 
-/** The same kind, and so many times as much. */
-function raised(config: RateLimitConfig): RateLimitConfig {
+/** The same config with `RAISE` times the rate and capacity. */
+function raise(config: RateLimitConfig): RateLimitConfig {
   const rate = config.rate * RAISE;
   return config.capacity === undefined ? { ...config, rate } : { ...config, rate, capacity: config.capacity * RAISE };
 }
@@ -299,7 +302,7 @@ function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
 }
 
 /** An override in words: what it does, for how long, and the note. */
-function saidOf({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
+function describeOverride({ block, unlimited, config, until, note }: RateLimitOverride, now: number): string {
   const what = block ? "blocked" : unlimited ? "unlimited" : config ? limitOf(config) : "";
   const long = until === undefined ? "until removed" : `for ${wait(until - now)}`;
   return [what, long, note].filter(Boolean).join(" · ");

@@ -12,7 +12,7 @@ import { StepChart } from "../stage/StepChart.js";
 import { type LimitNow, useLimit, usePast } from "../stage/useLimit.js";
 import { amount, per, problem, wait } from "../words.js";
 
-/** Twenty calls a second, for three seconds at most. */
+/** 20 calls a second, for at most 3 s. */
 const HAMMER_EVERY_MS = 50;
 const HAMMER_FOR_MS = 3000;
 
@@ -70,7 +70,7 @@ export function Burst({ count }: { count: number }) {
   );
 }
 
-/** The number, and its cells. */
+/** The number of tokens, and its cells. */
 export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: string }) {
   const { rate, period } = snapshot?.config ?? { rate: 0, period: 1000 };
   const owed = Math.max(0, -(value ?? 0));
@@ -108,17 +108,17 @@ export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: st
   );
 }
 
-/** Rounded down: 0.96 of a token is denied, and must not read as 1.0. */
+/** A number of tokens, rounded down: with 0.96 of a token a call is denied, so it must not read as 1.0. */
 function tenths(value: number): string {
   return (Math.floor(value * 10) / 10).toFixed(1).replace("-", "−");
 }
 
-/** Room for any number that the bucket may hold, so that what stands beside it stays where it is. */
+/** A width that fits any number that the bucket can hold, so that the text next to the number does not move. */
 export function widthOf(capacity: number): string {
   return `${String(Math.ceil(capacity)).length + 2}ch`;
 }
 
-/** When the next whole token is there, of a bucket that fills evenly. */
+/** When the next whole token is available. Only a token bucket that is not full has this text. */
 function nextIn(snapshot: RateLimitSnapshot | undefined, value: number): string {
   if (snapshot?.config.kind !== "token bucket" || value >= (snapshot.config.capacity ?? snapshot.config.rate))
     return "";
@@ -145,7 +145,7 @@ function useCall(say: Say): Call {
 function describe(say: Say, count: number, status: RateLimitStatus, now: number): void {
   const tokens = amount(count, "token");
   if (!status.ok) {
-    // A slow answer may come when the wait is over.
+    // A slow answer may arrive after the wait is over.
     const when = status.retryAt > now ? `in ${wait(status.retryAt - now)}` : "now";
     say("stop", "denied", `${tokens} · come back ${when}`);
   } else if (status.retryAt !== undefined) {
@@ -165,7 +165,7 @@ function useHammer(strike: () => void): [isHammering: boolean, toggle: () => voi
       clearInterval(hammer);
       clearTimeout(end);
     };
-    // The calls of one hammering all go the same way.
+    // One hammering makes the same call each time, so a new `strike` must not restart it.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [isHammering]);
   return [
@@ -177,8 +177,8 @@ function useHammer(strike: () => void): [isHammering: boolean, toggle: () => voi
 }
 
 /**
- * Whether the same call would go through now, and if not, when. The two buttons put that to the test: the server is asked what the
- * stored bucket answers at that very millisecond, and one before.
+ * Whether the same call would be allowed now, and if not, when. Two buttons test that: they ask the server what the stored bucket
+ * answers in that millisecond, and in the one before.
  */
 function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; say: Say; call: Call }) {
   const { snapshot, capacity } = limit;
@@ -191,12 +191,12 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
     getServerTime: api.stage.burst.getServerTime,
   });
   const answer = check();
-  const moment = useRef<{ of: RateLimitSnapshot; retryAt: number }>(undefined);
+  const denial = useRef<{ of: RateLimitSnapshot; retryAt: number }>(undefined);
   const [known, setKnown] = useState<number>();
   useEffect(() => {
-    // The moment of the last denial holds until somebody takes tokens.
-    if (snapshot && status?.ok === false) moment.current = { of: snapshot, retryAt: status.retryAt };
-    setKnown(moment.current?.of === snapshot ? moment.current?.retryAt : undefined);
+    // The `retryAt` of the last denial stays true until somebody takes tokens.
+    if (snapshot && status?.ok === false) denial.current = { of: snapshot, retryAt: status.retryAt };
+    setKnown(denial.current?.of === snapshot ? denial.current?.retryAt : undefined);
   }, [snapshot, status]);
 
   const ask = (at: number) =>
@@ -216,7 +216,7 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
       <p className="min-w-44 flex-1 text-sm" aria-label="Verdict">
         {count > capacity ? (
           <span className="text-stop">
-            {amount(count, "token")} can never be had of {capacity}.
+            {amount(count, "token")} can never fit into a bucket of {capacity}.
           </span>
         ) : answer?.ok === false ? (
           <>

@@ -6,7 +6,7 @@ import { useAutoplay } from "../stage/autoplay.js";
 
 const SHARDS = [1, 16, 64];
 
-/** What a simulation is started with, after the visitor has stopped sliding. */
+/** A simulation starts this long after the visitor has stopped sliding. */
 const SETTLED_MS = 250;
 
 export function Hot() {
@@ -36,13 +36,13 @@ export function Hot() {
       },
     ],
   ]);
-  // One scale for both, so that their heights can be compared.
+  // Both charts have one scale, so that their heights can be compared.
   const most = Math.max(1, ...[ours, official].flatMap(({ result }) => result?.slices ?? []).map(totalOf));
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="slide to 1,000 calls a second, then give the official component 64 shards.">
         When everybody calls one limit at once, calls that write the same row conflict and may fail; here a hot limit
-        splits over more rows by itself.
+        splits into more rows by itself.
       </Lead>
       <div className="grid gap-x-6 gap-y-2 sm:grid-cols-2">
         <Slider
@@ -85,13 +85,13 @@ export function Hot() {
 }
 
 interface Simulation {
-  /** The last one, until the next is there. */
+  /** The last result, until there is a new one. */
   result: LaneResult | undefined;
   isRunning: boolean;
   failure: string;
 }
 
-/** Each lane has a thread of its own; one that is no longer asked for is stopped. */
+/** Simulates a lane in its own thread. A simulation with outdated settings is stopped. */
 function useSimulation(lane: LaneName, calls: number, shards: number): Simulation {
   const asked = `${calls} calls, ${shards} shards`;
   const [{ done, ...simulation }, setSimulation] = useState({

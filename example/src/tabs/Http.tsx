@@ -12,7 +12,7 @@ import { useMoment } from "../useMoment.js";
 
 const ADDRESS = `${httpUrl}/api/stage?room=${room}`;
 const CURL = `curl -i '${ADDRESS}'`;
-/** What the terminal shows of a response; a browser hides the rest from pages of other sites, and curl shows all. */
+/** The headers that the terminal shows. A browser hides the others from pages of other sites; curl shows all of them. */
 const SHOWN = [
   "ratelimit-policy",
   "ratelimit",
@@ -29,7 +29,7 @@ interface Answered {
   text: string;
   headers: [string, string][];
   body: string;
-  /** When the server says to come back, by its clock. */
+  /** The time at which the server allows a retry, on its clock. */
   backAt: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export function Http() {
   return (
     <div className="flex flex-col gap-3.5">
       <Lead tryThis="press “Send 6”, or run the line in a terminal: the cells move here.">
-        An endpoint under a limit: each answer says what is left, and a 429 says when to come back.
+        A limited endpoint: each response says how much is left, and a 429 says when to come back.
       </Lead>
       <Cells
         value={value}

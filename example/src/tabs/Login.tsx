@@ -30,10 +30,10 @@ export function Login() {
   const attempt = async (password: string) => {
     try {
       const result = await logIn({ room, password });
-      if (result.outcome === "welcome") say("go", "welcome", "Ada is in, and the count is forgotten.");
+      if (result.outcome === "welcome") say("go", "welcome", "Ada is logged in, and the count is reset.");
       else if (result.outcome === "wrong") say("stop", "wrong", `${amountOfGuesses(result.left)} left`);
-      else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, whatever the password is");
-      else say("stop", "locked", `whatever the password is; next guess in ${wait(result.retryAt - now())}`);
+      else if (result.outcome === "blocked") say("stop", "blocked", "by an admin, for any password");
+      else say("stop", "locked", `for any password; next guess in ${wait(result.retryAt - now())}`);
     } catch (error) {
       say("stop", "failed", problem(error, now()));
     }
@@ -64,7 +64,7 @@ export function Login() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="log in until it is locked, then with the right password.">
-        Only a wrong password takes a token; without tokens the account is locked, for the right password too.
+        Only a wrong password takes a token; without tokens the account is locked, even for the right password.
       </Lead>
       <p className="flex h-14 items-baseline gap-2.5">
         <span

@@ -56,7 +56,7 @@ export function Plans() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="use up the free plan, choose Pro, then go back to Free.">
-        The server knows the plan, and the page reads how much is used, of how much and until when.
+        The server knows the plan, and the page reads how many calls are used, how many the plan has, and until when.
       </Lead>
       <div className="flex flex-wrap items-center gap-2">
         <Choice
@@ -92,7 +92,7 @@ export function Plans() {
   );
 }
 
-/** "1 December, 00:00 Los Angeles", in the zone of the limit's calendar. */
+/** A time in words, in the zone of the limit's calendar: "1 December, 00:00 Los Angeles". */
 function dateIn({ config }: RateLimitSnapshot, time: number): string {
   const timeZone = "timeZone" in config && config.timeZone ? config.timeZone : "UTC";
   const format = (options: Intl.DateTimeFormatOptions) =>

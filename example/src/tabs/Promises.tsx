@@ -11,7 +11,7 @@ import { amount, problem, wait } from "../words.js";
 
 type Job = FunctionReturnType<typeof api.stage.promises.jobs>[number];
 
-/** The time line: some of the past, and as much of the future as the queue can hold. */
+/** The span of the time line: 5 s of the past, and as much of the future as the queue can hold. */
 const PAST_MS = 5_000;
 const FUTURE_MS = 21_000;
 const SHOWN = 7;
@@ -70,7 +70,7 @@ export function Promises({ count }: { count: number }) {
   return (
     <div className="flex flex-col gap-3">
       <Lead tryThis="ask a few times, then cancel a job: its tokens go to the next one.">
-        A job reserves its tokens and gets the time at which it runs, which never moves.
+        A job reserves its tokens and gets a start time, which never changes.
       </Lead>
       <div className="grid grid-cols-3 gap-2 sm:flex">
         {sizes.map((tokens) => (
@@ -147,7 +147,7 @@ function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Jo
         </div>
       </div>
       <div aria-hidden="true" className="relative h-5 overflow-hidden">
-        {/* What happens to the job stays where it is; time moves it past. */}
+        {/* The marks of a job keep their places on this strip, and the strip moves with time. */}
         <div
           className="absolute inset-0"
           style={{ transform: `translateX(${((askedAt - now) / (PAST_MS + FUTURE_MS)) * 100}%)` }}
@@ -184,7 +184,7 @@ function Span({ from = 0, to, className }: { from?: number; to: number; classNam
   );
 }
 
-/** Where a moment lies on the line; `ms` from now. */
+/** The place on the line of the time that is `ms` from now. */
 function at(ms: number): string {
   return `${((ms + PAST_MS) / (PAST_MS + FUTURE_MS)) * 100}%`;
 }

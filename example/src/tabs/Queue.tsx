@@ -24,7 +24,7 @@ const BUSY_MS = 5000;
 
 type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
-/** Three ways to wait: with a place that moves up, with a time that never moves, or for one of two places. */
+/** Three ways to wait: in a queue that moves up, for a promised time that never changes, or for one of two places. */
 export function Queue({ count, view, onView }: { count: number; view: number; onView: (view: number) => void }) {
   return (
     <div className="flex flex-col gap-3">
@@ -121,7 +121,7 @@ function Waiting() {
   );
 }
 
-/** What the fake provider answers now. */
+/** Shows what the fake provider answers now. */
 function Provider() {
   const until = useQuery(api.stage.queue.busyUntil, { room });
   const now = useMoment(200);

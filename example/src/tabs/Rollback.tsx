@@ -16,13 +16,13 @@ const MANY = 60;
 
 type Ending = "sent" | "threw" | "denied";
 
-/** What the calls came to. */
+/** The calls by their endings, with the tokens taken and the messages written. */
 interface Tally {
   calls: number;
   sent: number;
   threw: number;
   denied: number;
-  /** Tokens of committed transactions, and messages of them. */
+  /** The tokens and the messages of committed transactions. */
   taken: { outside: number; inside: number };
   written: { outside: number; inside: number };
 }
@@ -76,7 +76,7 @@ export function Rollback() {
       calls: before.calls + 1,
       [inside]: before[inside] + 1,
       taken: {
-        // Its take had committed before the work threw.
+        // The action's take has committed before the work throws.
         outside: before.taken.outside + Number(outside !== "denied"),
         inside: before.taken.inside + Number(inside === "sent"),
       },
@@ -120,7 +120,7 @@ export function Rollback() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="press “Send, then throw” five times, and see which of the two loses its tokens.">
-        A limiter outside of the transaction keeps the token when the work throws; here the throw gives it back.
+        A limiter outside of the transaction keeps the token if the work throws; here the throw gives it back.
       </Lead>
       <div className="flex flex-wrap gap-2">
         <CallButton look="primary" onClick={() => press(1, false)}>
@@ -168,7 +168,7 @@ const FATES = {
   inside: { sent: "token and message", threw: "token and message undone", denied: "nothing taken" },
 };
 
-/** One of the two buckets. */
+/** One of the two buckets, with its messages. */
 function Side({
   name,
   says,
@@ -180,7 +180,7 @@ function Side({
   says: string;
   bucket: string;
   messages: number | undefined;
-  /** Counts the throws: with each of them the last token flies out and back. */
+  /** The number of throws. At each throw, the last token flies out and back. */
   flies?: number;
 }) {
   const { snapshot, now, value, capacity } = useLimit(api.stage.rollback.bucket, bucket);
@@ -193,7 +193,7 @@ function Side({
           <span className="font-semibold">{name}</span> <span className="block text-muted sm:inline">{says}</span>
         </span>
         <span
-          // Another element, so that nothing moves when the number comes.
+          // A new element when the number arrives: a text that grows in place would shift the layout.
           key={String(next === undefined)}
           className={`font-semibold whitespace-nowrap ${next?.ok === false ? "text-stop" : "text-go"}`}
         >
@@ -224,7 +224,7 @@ function Figure({ label, value, isBad }: { label: string; value: number; isBad: 
   );
 }
 
-/** How far the mutation came before it threw. */
+/** The rows that the mutation had read and written before it threw. */
 function rowsIn(error: unknown): Rows {
   const data: unknown = error instanceof ConvexError ? error.data : undefined;
   if (typeof data === "object" && data !== null && "read" in data && "written" in data) return data as Rows;

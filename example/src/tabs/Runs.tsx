@@ -11,7 +11,7 @@ import { problem, wait } from "../words.js";
 
 type Run = FunctionReturnType<typeof api.stage.runs.runs>[number];
 
-/** Two at once: a place is given back, or its lease ends. */
+/** Two runs at once. A run gives its place back, or its lease ends. */
 export function Runs() {
   const now = useMoment(200);
   const runs = useQuery(api.stage.runs.runs, { room })?.filter(({ leasedUntil }) => leasedUntil > now);
@@ -57,7 +57,8 @@ export function Runs() {
   return (
     <>
       <Lead tryThis="start three runs, end one, and start the third again; then kill one and watch its lease.">
-        Two runs go at once: a run that ends gives its place back, and one that died gives it back when the lease ends.
+        At most two runs at once: a run that ends gives its place back, and the place of one that died is free when the
+        lease ends.
       </Lead>
       <div className="flex">
         <CallButton look="primary" onClick={beginOne}>

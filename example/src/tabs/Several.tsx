@@ -36,7 +36,7 @@ export function Several() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="upload as Ada four times, then as Ben.">
-        An upload takes a token of three limits in one call, or of none if one of them is short.
+        An upload takes a token from each of three limits in one call, or from none if one of them denies.
       </Lead>
       <div className="flex flex-wrap gap-2">
         <CallButton look="primary" onClick={() => send("Ada")}>

@@ -12,7 +12,7 @@ import { type LimitQuery, useLimit, usePast } from "../stage/useLimit.js";
 import { amount, per, problem, wait } from "../words.js";
 
 const KINDS = [
-  { name: "Token bucket", says: "flows in evenly, saves up", query: api.stage.windows.bucket },
+  { name: "Token bucket", says: "refills evenly, saves up", query: api.stage.windows.bucket },
   { name: "Fixed window", says: "full at the start of each", query: api.stage.windows.fixed },
   { name: "Sliding window", says: "never more in any period", query: api.stage.windows.sliding },
   { name: "Calendar window", says: "full at midnight in Berlin", query: api.stage.windows.calendar },
@@ -51,7 +51,7 @@ export function Windows({ count }: { count: number }) {
   return (
     <div className="flex flex-col gap-3">
       <Lead tryThis="call six times quickly, then once every three seconds.">
-        One call, asked of four kinds of limit, which differ in how much they let through and when.
+        The same call on four kinds of limits, which differ in how much they allow and when.
       </Lead>
       <div className="flex gap-2">
         <CallButton look="primary" onClick={send}>

@@ -29,15 +29,15 @@ import { Several } from "./Several.js";
 import { Windows } from "./Windows.js";
 
 export interface Tab {
-  /** In the address, after the "#". */
+  /** The part of the address after the "#". */
   id: string;
   title: string;
   Panel: (props: { count: number; view: number; onView: (view: number) => void }) => ReactNode;
-  /** What the tab runs: one list of files for each of its views. */
+  /** The code that the tab runs: one list of files for each of its views. */
   views: readonly (readonly CodeFile[])[];
-  /** Those whose numbers may be edited in the code. */
+  /** The limits whose numbers may be edited in the code. */
   limits: EditableLimits;
-  /** What a call takes, until it is edited: the number that the code has. */
+  /** The tokens that a call takes: the number in the code, until it is edited. */
   count: number;
 }
 
@@ -53,7 +53,7 @@ function unpack(piece: PackedPiece): Piece {
   return { text, ...(kind && { kind }), ...(edit && { edit }) };
 }
 
-/** The count that stands in the code. */
+/** The count that is written in the code. */
 function countIn(packed: Packed): number {
   const piece = packed
     .flat()

@@ -1,4 +1,4 @@
-/** What `npx convex dev` would generate here, by hand: this app is only ever run by a test. */
+/** Written by hand in place of the file that `npx convex dev` generates, because only a test runs this app. */
 import {
   type HttpActionBuilder,
   httpActionGeneric,
