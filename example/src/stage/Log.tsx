@@ -1,7 +1,7 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useCallback, useState } from "react";
 import { colourOf, type Tone } from "../controls.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 import { wait } from "../words.js";
 
 export interface Entry {
@@ -31,7 +31,7 @@ export function useLog(): { entries: readonly Entry[]; say: Say } {
 
 /** Shows the log. A screen reader announces the latest entry; the lines below it only move down. */
 export function Log({ entries, lines = 5, empty }: { entries: readonly Entry[]; lines?: number; empty: string }) {
-  const now = useMoment(200);
+  const now = useServerTime(200);
   const [latest, ...older] = entries;
   return (
     <div className="border-t border-line text-sm" style={{ height: `${lines * 1.95 + 0.6}rem` }}>

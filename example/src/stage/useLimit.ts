@@ -4,7 +4,7 @@ import { useServerNow } from "convex-rate-limits/react";
 import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
 import { useEffect, useRef, useState } from "react";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 
 export type LimitQuery = FunctionReference<"query", "public", { key?: string }, RateLimitSnapshot>;
 
@@ -19,7 +19,7 @@ export interface LimitNow {
 /** The state of a limit now, updated every `everyMs`. */
 export function useLimit(query: LimitQuery, key: string, everyMs = 60): LimitNow {
   const snapshot = useQuery(query, { key });
-  const now = useMoment(everyMs);
+  const now = useServerTime(everyMs);
   const value = snapshot && valueAt(snapshot, now);
   return { snapshot, now, value, capacity: snapshot ? capacityOf(inForce(snapshot, now)) : 10 };
 }

@@ -8,7 +8,7 @@ import { api } from "../../convex/_generated/api.js";
 import { CallButton, Choice, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { Log, useLog } from "../stage/Log.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 import { per, problem, wait } from "../words.js";
 
 const LIMITS = [
@@ -186,7 +186,7 @@ function Keys({
   hasOthers: boolean;
   onNext: () => void;
 }) {
-  const now = useMoment(500);
+  const now = useServerTime(500);
   // The visitor's own room comes first. An admin sees only the keys of the others.
   const own = rows?.toSorted((a, b) => Number(b.key === room) - Number(a.key === room));
   return (

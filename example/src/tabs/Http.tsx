@@ -8,7 +8,7 @@ import { copy } from "../site.js";
 import { useAutoplay } from "../stage/autoplay.js";
 import { Cells } from "../stage/Cells.js";
 import { useLimit } from "../stage/useLimit.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 
 const ADDRESS = `${httpUrl}/api/stage?room=${room}`;
 const CURL = `curl -i '${ADDRESS}'`;
@@ -119,7 +119,7 @@ export function Http() {
 }
 
 function Countdown({ backAt }: { backAt: number | undefined }) {
-  const now = useMoment(100);
+  const now = useServerTime(100);
   if (backAt === undefined) return "No wait.";
   const left = Math.ceil((backAt - now) / 1000);
   return left > 0 ? (

@@ -6,7 +6,7 @@ import { api } from "../../convex/_generated/api.js";
 import { Answer, CallButton, Lead, type Tone } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 import { amount, problem, wait } from "../words.js";
 
 type Job = FunctionReturnType<typeof api.stage.promises.jobs>[number];
@@ -91,7 +91,7 @@ export function Promises({ count }: { count: number }) {
 }
 
 function TimeLine({ jobs, onCancel }: { jobs: Job[] | undefined; onCancel: (job: Job) => unknown }) {
-  const now = useMoment(50);
+  const now = useServerTime(50);
   const shown = jobs?.slice(-SHOWN) ?? [];
   return (
     <div>

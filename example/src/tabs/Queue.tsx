@@ -6,7 +6,7 @@ import { api } from "../../convex/_generated/api.js";
 import { Answer, CallButton, Choice, Lead, type Tone } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 import { amount, problem, wait } from "../words.js";
 import { Promises } from "./Promises.js";
 import { Runs } from "./Runs.js";
@@ -124,7 +124,7 @@ function Waiting() {
 /** Shows what the fake provider answers now. */
 function Provider() {
   const until = useQuery(api.stage.queue.busyUntil, { room });
-  const now = useMoment(200);
+  const now = useServerTime(200);
   return (
     <p className="text-sm text-muted">
       The provider answers{" "}
@@ -139,7 +139,7 @@ function Provider() {
 }
 
 function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => unknown }) {
-  const now = useMoment(200);
+  const now = useServerTime(200);
   return (
     <div className="h-80 border-t border-line">
       {tasks === undefined && <div className="skeleton h-full" aria-busy="true" />}

@@ -6,14 +6,14 @@ import { api } from "../../convex/_generated/api.js";
 import { Answer, CallButton, Lead, type Tone } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
-import { useMoment } from "../useMoment.js";
+import { useServerTime } from "../useServerTime.js";
 import { problem, wait } from "../words.js";
 
 type Run = FunctionReturnType<typeof api.stage.runs.runs>[number];
 
 /** Two runs at once. A run gives its place back, or its lease ends. */
 export function Runs() {
-  const now = useMoment(200);
+  const now = useServerTime(200);
   const runs = useQuery(api.stage.runs.runs, { room })?.filter(({ leasedUntil }) => leasedUntil > now);
   const begin = useMutation(api.stage.runs.begin);
   const end = useMutation(api.stage.runs.end);

@@ -2,7 +2,7 @@ import { useServerNow } from "convex-rate-limits/react";
 import { useEffect, useState } from "react";
 
 /** The server's time, read every `everyMs` to draw what moves; at most once a second for visitors who want less motion. */
-export function useMoment(everyMs: number): number {
+export function useServerTime(everyMs: number): number {
   const now = useServerNow();
   const [time, setTime] = useState(now);
   useEffect(() => {
