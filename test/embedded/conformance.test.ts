@@ -6,6 +6,7 @@ import { ConvexError } from "convex/values";
 import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
 import { afterEach, assert, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { thrownBy } from "../support/errors.js";
 import { refs, runs, unreachable } from "./app.js";
 import { type Embedded, listen, type Wire, wireTo } from "./wire.js";
 
@@ -57,12 +58,6 @@ function watch(client: ConvexClient, query: FunctionReference<"query">, args: Re
   };
   return { results, result, error };
 }
-
-const thrownBy = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => assert.fail("nothing was thrown"),
-    (error: unknown) => error,
-  );
 
 describe.each([
   ["HTTP", overHttp],
