@@ -3,7 +3,6 @@ import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
-import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
 import { afterEach, assert, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { thrownBy } from "../support/errors.js";
@@ -224,16 +223,6 @@ describe("over a WebSocket", () => {
     await overHttp().mutation(refs.add, { text: "a" });
     for (const { result } of lists) await result(2);
     expect(runs).toEqual({ list: before.list + 1, countOther: before.countOther });
-  });
-
-  it("what a component holds is live too", async () => {
-    const client = overWebSocket();
-    const bucket = watch(client, refs.getRateLimit, { key: "ann" });
-    await bucket.result(1);
-    await client.mutation(refs.write, { user: "ann" });
-    const snapshot = bucket.results.at(-1) as RateLimitSnapshot;
-    expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 0 }).remaining).toBe(2);
-    expect(await client.mutation(refs.getServerTime, {})).toBeLessThanOrEqual(Date.now());
   });
 
   it("a scheduled function runs, and is seen", async () => {
