@@ -59,7 +59,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
   const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
-  const nextAt = pace.kind === "stop" ? now : Math.min(Math.max(now + 1, pace.at), now + MOST_SLEEP_MS);
+  const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
   const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
   const fields = {
     ...backlog.row,

@@ -34,10 +34,6 @@ const overridden = (own: StoredBucket, other: StoredBucket): RateLimitSnapshot =
   ...snapshotBy(own),
   override: { ...snapshotBy(other), until: NOW + 200 },
 });
-const blocked = (value: number, until: number): RateLimitSnapshot => ({
-  ...snapshotBy(bucket(value)),
-  override: { until, reason: "blocked" },
-});
 
 /** "100: allowed, 0 left of 1, full or more at 1000": the time, and all fields of a status. */
 export function describe(status: ProjectedStatus | undefined): string {
@@ -63,20 +59,6 @@ export const changes: Change[] = [
   ],
   ["once of a bucket that is full", { ...bucket(10), ts: 0 }, {}, "0: allowed, 9 left of 10, reset at 100"],
   [
-    "when a bucket of a short period is full",
-    bucket(3, { period: 100 }),
-    {},
-    "0: allowed, 2 left of 3, reset at 80",
-    "70: allowed, 9 left of 10, reset at 80",
-  ],
-  [
-    "nothing that trickles in, however long a wait takes",
-    bucket(9, { rate: 1, capacity: 60 }),
-    { count: 60 },
-    "0: denied until 51000, 9 left of 9, reset at 51000",
-    "51000: allowed, 0 left of 60, reset at 111000",
-  ],
-  [
     "the end of a wait of a day",
     oneADay,
     {},
@@ -85,11 +67,12 @@ export const changes: Change[] = [
   ],
   [
     "the start of each window until the bucket is full",
-    window,
+    windows(0, { rate: 5, period: MINUTE, capacity: 15, start: NOW - 20 * SECOND }),
     {},
     "0: denied until 40000, 0 left of 0, reset at 40000",
     "40000: allowed, 4 left of 5, reset at 100000",
     "100000: allowed, 9 left of 10, reset at 160000",
+    "160000: allowed, 14 left of 15, reset at 220000",
   ],
   [
     "the start of a window, however soon",
@@ -123,14 +106,6 @@ export const changes: Change[] = [
     {},
     "0: denied until 187550, 0 left of -3750, reset at 50",
     "187550: allowed, 0 left of 1, reset at 187600",
-  ],
-  [
-    "when a reservation's wait ends, too",
-    empty,
-    { reserve: true },
-    "0: allowed from 100, 0 left of 0, reset at 1100",
-    "100: allowed, 0 left of 1, reset at 1100",
-    "1000: allowed, 9 left of 10, reset at 1100",
   ],
   [
     "one answer where the capacity is 0, and every answer is a reservation",
@@ -172,15 +147,16 @@ export const changes: Change[] = [
   ],
   [
     "when a block ends, and nothing of what comes in until then",
-    blocked(4, NOW + 300),
+    { ...snapshotBy(bucket(4)), override: { until: NOW + 300, reason: "blocked" } },
     {},
     "0: denied until 300, blocked, 0 left of 4, reset at 600",
     "300: allowed, 6 left of 7, reset at 700",
     "600: allowed, 9 left of 10, reset at 700",
   ],
   [
+    // Found by the fuzzer: a fixed window did not say when it is reset.
     "one answer while a block has no end",
-    blocked(10, 8.64e15),
+    { ...snapshotBy(windows(10, { rate: 10, period: SECOND })), override: { until: 8.64e15, reason: "blocked" } },
     {},
     "0: denied until the end of time, blocked, 0 left of 10, reset at the end of time",
   ],

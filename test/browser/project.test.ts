@@ -201,22 +201,6 @@ describe("projectRateLimit", () => {
     expect(projectRateLimit(snapshot, { now: NOW - 2000 })).toMatchObject({ ok: false, retryAt: until });
   });
 
-  // Found by the fuzzer with another seed: for a fixed window it did not say when.
-  it("says that nothing is reset while a block has no end", () => {
-    const limit = parseLimit("login", { kind: "fixed window", rate: 3, period: 1000 });
-    const snapshot = {
-      ...snapshotOf(limit, [fullShard(limit)]),
-      override: { until: END_OF_TIME, reason: "blocked" as const },
-    };
-    expect(projectRateLimit(snapshot, { now: NOW })).toEqual({
-      ok: false,
-      retryAt: END_OF_TIME,
-      remaining: 0,
-      resetAt: END_OF_TIME,
-      reason: "blocked",
-    });
-  });
-
   it("says that a capacity of less than a unit gives nothing at once", () => {
     const limit = parseLimit("tiny", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-20 });
     const shards = [fullShard(limit)];

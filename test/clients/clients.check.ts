@@ -82,7 +82,17 @@ retries = Retry(total=3, status_forcelist=[429], respect_retry_after_header=True
 print(urllib3.PoolManager(retries=retries).request("GET", sys.argv[1], headers={"X-Api-Key": "demo-pro"}).status)
 `;
 
-const clients: [string, () => Promise<unknown>][] = [
+async function sendWithPython(): Promise<number> {
+  return Number((await run("python3", ["-c", PYTHON, url])).stdout);
+}
+
+async function sendWithCurl(): Promise<number> {
+  const options = "-sS --noproxy * -w %{http_code} --retry 3".split(" ");
+  const { stdout } = await run("curl", [...options, "-H", "X-Api-Key: demo-pro", url]);
+  return Number(stdout.slice(-3));
+}
+
+const clients: (readonly [string, () => Promise<unknown>])[] = [
   ["ky", async () => (await ky.get(url, { headers: KEY })).status],
   ["got", async () => (await got(url, { headers: KEY, retry: { limit: 3, statusCodes: [429] } })).statusCode],
   [
@@ -118,36 +128,8 @@ const clients: [string, () => Promise<unknown>][] = [
       return (await client(url, { headers: KEY })).status;
     },
   ],
-  ...(has("curl", "--version")
-    ? [
-        [
-          "curl --retry",
-          async () => {
-            const args = [
-              "-sS",
-              "--noproxy",
-              "*",
-              "-w",
-              "%{http_code}",
-              "--retry",
-              "3",
-              "-H",
-              "X-Api-Key: demo-pro",
-              url,
-            ];
-            return Number((await run("curl", args)).stdout.slice(-3));
-          },
-        ] as [string, () => Promise<unknown>],
-      ]
-    : []),
-  ...(has("python3", "-c", "import urllib3")
-    ? [
-        ["Python's urllib3", async () => Number((await run("python3", ["-c", PYTHON, url])).stdout)] as [
-          string,
-          () => Promise<unknown>,
-        ],
-      ]
-    : []),
+  ...(has("curl", "--version") ? [["curl --retry", sendWithCurl] as const] : []),
+  ...(has("python3", "-c", "import urllib3") ? [["Python's urllib3", sendWithPython] as const] : []),
 ];
 
 describe.each(clients)("%s", (_, send) => {

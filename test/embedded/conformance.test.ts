@@ -3,9 +3,9 @@ import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
 import { type FunctionReference, makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
-import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
 import { afterEach, assert, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { thrownBy } from "../support/errors.js";
 import { refs, runs, unreachable } from "./app.js";
 import { type Embedded, listen, type Wire, wireTo } from "./wire.js";
 
@@ -57,12 +57,6 @@ function watch(client: ConvexClient, query: FunctionReference<"query">, args: Re
   };
   return { results, result, error };
 }
-
-const thrownBy = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => assert.fail("nothing was thrown"),
-    (error: unknown) => error,
-  );
 
 describe.each([
   ["HTTP", overHttp],
@@ -229,16 +223,6 @@ describe("over a WebSocket", () => {
     await overHttp().mutation(refs.add, { text: "a" });
     for (const { result } of lists) await result(2);
     expect(runs).toEqual({ list: before.list + 1, countOther: before.countOther });
-  });
-
-  it("what a component holds is live too", async () => {
-    const client = overWebSocket();
-    const bucket = watch(client, refs.getRateLimit, { key: "ann" });
-    await bucket.result(1);
-    await client.mutation(refs.write, { user: "ann" });
-    const snapshot = bucket.results.at(-1) as RateLimitSnapshot;
-    expect(projectRateLimit(snapshot, { now: snapshot.ts, count: 0 }).remaining).toBe(2);
-    expect(await client.mutation(refs.getServerTime, {})).toBeLessThanOrEqual(Date.now());
   });
 
   it("a scheduled function runs, and is seen", async () => {

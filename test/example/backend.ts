@@ -1,7 +1,6 @@
 /** The example's backend on convex-test, on a clock that only the test moves, and three of its users. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
-import { vi } from "vitest";
 import schema from "../../example/convex/schema.js";
 import type { Backend } from "../../example/demo/backend.js";
 import { signUp } from "../../example/demo/people.js";
@@ -27,12 +26,6 @@ export function openBackend(): Backend {
 export async function openTown() {
   const t = openBackend();
   return { t, ada: await signUp(t, "Ada"), bob: await signUp(t, "Bob"), cem: await signUp(t, "Cem") };
-}
-
-/** Moves the clock to the next scheduled job, and runs it to its end. */
-export async function runNextJob(backend: Backend): Promise<void> {
-  vi.advanceTimersToNextTimer();
-  await backend.finishInProgressScheduledFunctions();
 }
 
 /** The functions that an app's crons run, and how often. */

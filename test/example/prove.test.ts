@@ -94,14 +94,6 @@ describe("the functions", () => {
     ]);
   });
 
-  it("do what they are asked with the secret", async () => {
-    vi.stubEnv("PROVE_SECRET", SECRET);
-    const t = openBackend();
-    const asked = { secret: SECRET, key: "a", rate: 1, capacity: 1, shards: 1 };
-    const hit = () => call<{ ok: boolean }>(t, "mutation", "tables:hit", asked);
-    expect([(await hit()).ok, (await hit()).ok]).toEqual([true, false]);
-  });
-
   it.each(["echo", "limited?run=a", "stream"])("HTTP: /prove/%s does not exist without the secret", async (route) => {
     vi.stubEnv("PROVE_SECRET", SECRET);
     const t = openBackend();
@@ -146,18 +138,6 @@ describe("the verdict", () => {
 describe("over-grant", () => {
   const at = (time: number) => ({ ok: true, before: time, after: time });
   const bound = { rate: 10, capacity: 2 };
-
-  it.each([
-    [[], 0],
-    [[0, 0], 0],
-    [[0, 0, 0], 1],
-    [[0, 0, 100], 0],
-    [[0, 0, 99], 1],
-    // Long after a pause: what came meanwhile is capped.
-    [[0, 10_000, 10_000, 10_000, 10_000], 2],
-  ])("of grants at %j is %i", (times, expected) => {
-    expect(overGrant(times.map(at), bound)).toBe(expected);
-  });
 
   it("is that of the worst interval", () => {
     fc.assert(

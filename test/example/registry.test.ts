@@ -74,13 +74,6 @@ describe("the registry", () => {
     expect((await read(t, "198.51.100.7", "invented")).status).toBe(429);
   });
 
-  it("serves again when Retry-After is over", async () => {
-    const t = await openRegistry();
-    const { denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
-    vi.setSystemTime(Date.now() + Number(denied.headers.get("Retry-After")) * SECOND);
-    expect((await read(t, "198.51.100.7")).status).toBe(200);
-  });
-
   it("lets only admins administer, sixty times a minute", async () => {
     const t = await openRegistry();
     expect((await administer(t)).status).toBe(401);

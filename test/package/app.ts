@@ -63,21 +63,16 @@ export function installApp(root: string, folder: string, tarball: string): void 
   run(folder, "npm", "install", "--no-audit", "--no-fund");
 }
 
+/** The entries that run without React, ESLint or Vite. */
+const IN_NODE = " /component /queue /queue/schema /admin /schema /http /client /compat /convex.config.js".split(" ");
+
 /** Plain Node, without a bundler, can load the entry points that hold code. */
 export function importInNode(folder: string): void {
   const script = `
-    const { defineRateLimits } = await import("convex-rate-limits");
-    const { defineRateLimits: defineInComponent } = await import("convex-rate-limits/component");
-    const { rateLimitQueue } = await import("convex-rate-limits/queue");
-    const { rateLimitAdmin } = await import("convex-rate-limits/admin");
-    const { rateLimitTables } = await import("convex-rate-limits/schema");
-    const { rateLimitQueueTables } = await import("convex-rate-limits/queue/schema");
-    const { default: component } = await import("convex-rate-limits/convex.config.js");
-    const functions = [defineRateLimits, defineInComponent, rateLimitQueue, rateLimitAdmin];
-    if (!functions.every((f) => typeof f === "function")) throw new Error("no functions");
-    if (!rateLimitTables.rateLimits || !rateLimitQueueTables.rateLimitQueue) throw new Error("no tables");
-    if (component.componentDefinitionPath === "") throw new Error("no component");
-  `;
+    for (const entry of ${JSON.stringify(IN_NODE)}) {
+      const exported = Object.values(await import("convex-rate-limits" + entry));
+      if (exported.length === 0 || exported.includes(undefined)) throw new Error("convex-rate-limits" + entry);
+    }`;
   run(folder, process.execPath, "--input-type=module", "--eval", script);
 }
 

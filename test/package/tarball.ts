@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { linkedFile, shippedPages } from "../../scripts/release/links.js";
+import { linksIn } from "../tidy/links.js";
 import { run } from "./shell.js";
 
 interface Manifest {
@@ -77,18 +78,14 @@ function expected(root: string): string[] {
   return ["LICENSE", ...shippedPages(root), ...compiled, ...targets.map((file) => file.slice(2))];
 }
 
-const LINKS = /\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)|(?:src|srcset|href)="([^"]+)"/gm;
-
 /** Relative links of shipped pages to what is not shipped. */
 function deadLinks(contents: string, packed: string[]): string[] {
   const pages = packed.filter((file) => /\.(md|txt)$/.test(file));
   return pages.flatMap((page) =>
-    [...readFileSync(path.join(contents, page), "utf8").matchAll(LINKS)].flatMap((link) => {
-      const file = linkedFile(page, link[1] ?? link[2] ?? link[3] ?? "");
-      return file === undefined || packed.includes(file)
-        ? []
-        : [`${page} links to ${file}, which is not in the package`];
-    }),
+    linksIn(readFileSync(path.join(contents, page), "utf8"))
+      .flatMap((link) => linkedFile(page, link) ?? [])
+      .filter((file) => !packed.includes(file))
+      .map((file) => `${page} links to ${file}, which is not in the package`),
   );
 }
 

@@ -30,8 +30,6 @@ export interface ExactJob {
   readonly count: number;
   readonly user: string | undefined;
   round?: number;
-  /** With turns: since when (in ns) its round is the lowest that waits, or the next. */
-  turnAt?: bigint;
 }
 
 const AHEAD_MS = 1050;
@@ -39,8 +37,6 @@ const AHEAD_MS = 1050;
 /** What one run of the worker goes by. */
 export interface RunTime {
   readonly clock: number;
-  /** When it committed, in ns of the database's clock. */
-  readonly committedAt: bigint;
   /** The last commit that it sees. */
   readonly snapshot: number;
 }
@@ -112,21 +108,10 @@ export class ExactQueue {
     const { answer } = ask(this.rules.limit, undefined, now, { count, reserve: true });
     return { within: Math.max(AHEAD_MS, (answer.retryAt ?? now) - now) };
   }
-
-  /** Notes for whom the turn has come: call it whenever rounds may have changed. */
-  noteTurns({ committedAt }: RunTime): void {
-    for (let priority = 0; priority < this.rules.priorities; priority++) {
-      const sorted = [...this.waiting.values()].filter((job) => job.priority === priority && job.round !== undefined);
-      const lowest = Math.min(...sorted.map(({ round = 0 }) => round));
-      for (const job of sorted) {
-        if ((job.round ?? 0) <= lowest + 1) job.turnAt ??= committedAt > job.at ? committedAt : job.at;
-      }
-    }
-  }
 }
 
 /** Whole microseconds, as ns. */
-export function nsOf(ms: number): bigint {
+function nsOf(ms: number): bigint {
   return BigInt(Math.floor(1000 * ms)) * 1000n;
 }
 

@@ -1,7 +1,7 @@
-/** Whatever waits starts: after rows were deleted by hand, sweeps, refunds from elsewhere, functions that are gone. */
+/** Whatever waits starts, after sweeps and refunds from elsewhere; model.test.ts also deletes rows and cancels runs by hand. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
-import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
@@ -29,9 +29,6 @@ describe.each(placeNames)("in the %s", (place) => {
       startsAt: () => starts.map(({ label, at }) => [label, 100 * Math.floor((at - NOW) / 100)]),
     };
   };
-  /** A job a minute. */
-  const EACH_MINUTE = ["first", "second", "third"].map((label, i) => [label, i * MINUTE]);
-
   it("a worker sleeps until a pause of its bucket ends, whatever is given back meanwhile, and what was promised keeps its time", async () => {
     const { enqueueAll, t, pass, pauseFor, adjust, until, startsAt } = open();
     await enqueueAll(["first", "second"], { count: 5 });
@@ -76,56 +73,25 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(Math.max(...leasesMs)).toBeLessThanOrEqual(60_500);
   });
 
-  describe("when somebody deletes the worker's row", () => {
-    it("the planned run goes on, and puts it back", async () => {
-      const { enqueueAll, pass, deleteWorkers, workers, until, startsAt } = open();
-      await enqueueAll(["first", "second", "third"]);
-      await pass(1000);
-      await deleteWorkers();
-      await until(10 * MINUTE);
-      expect(startsAt()).toEqual(EACH_MINUTE);
-      expect(await workers()).toHaveLength(1);
-      expect(vi.getTimerCount()).toBe(0);
-    });
+  it("the planned run goes on where somebody deletes the worker's row, and puts it back", async () => {
+    const { enqueueAll, pass, deleteWorkers, workers, until, startsAt } = open();
+    await enqueueAll(["first", "second", "third"]);
+    await pass(1000);
+    await deleteWorkers();
+    await until(10 * MINUTE);
+    expect(startsAt()).toEqual(["first", "second", "third"].map((label, i) => [label, i * MINUTE]));
+    expect(await workers()).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 
-    it("a caller who starts another worker ends the first one: the bucket pays each job once, in one chain of runs", async () => {
-      const { enqueue, enqueueAll, pass, deleteWorkers, until, startsAt } = open();
-      await enqueueAll(["first", "second"]);
-      await pass(1000);
-      await deleteWorkers();
-      await enqueue("third");
-      await pass(1000);
-      // The next run of the old chain, and that of the new one.
-      expect(vi.getTimerCount()).toBe(2);
-      await pass(MINUTE - 2000);
-      // The old one has done nothing: the second job has its start time, and one run is planned.
-      expect(vi.getTimerCount()).toBe(2);
-      await until(10 * MINUTE);
-      expect(startsAt()).toEqual(EACH_MINUTE);
-    });
-
-    it("and nothing waits, nothing is put back", async () => {
-      const { jobOf, cancel, deleteWorkers, workers, until, startsAt } = open();
-      const job = await jobOf("only");
-      await deleteWorkers();
-      await cancel(job);
-      await until(10 * MINUTE);
-      expect(startsAt()).toEqual([]);
-      expect(await workers()).toEqual([]);
-    });
-
-    it("tokens that come back bring the next job forward within a day", async () => {
-      const { enqueueAll, pass, deleteWorkers, reset, until, startsAt } = open({
-        llm: { ...config, period: 30 * DAY, queue: {} },
-      });
-      await enqueueAll(["first", "second"]);
-      await pass(1000);
-      await deleteWorkers();
-      await reset();
-      await until(5 * DAY);
-      expect(startsAt()).toHaveLength(2);
-      expect(startsAt()[1]?.[1]).toBeLessThan(DAY + 1000);
-    });
+  it("a worker whose row somebody deletes while nothing waits does not put it back", async () => {
+    const { jobOf, cancel, deleteWorkers, workers, until, startsAt } = open();
+    const job = await jobOf("only");
+    await deleteWorkers();
+    await cancel(job);
+    await until(10 * MINUTE);
+    expect(startsAt()).toEqual([]);
+    expect(await workers()).toEqual([]);
   });
 
   describe("a sweep", () => {
@@ -241,6 +207,29 @@ describe.each(placeNames)("in the %s", (place) => {
     });
     await pass(1000);
     expect(await position(await jobOf("last", { fairBy: "b" }))).toMatchObject({ ahead: 51, isExact: false });
+  });
+
+  it("hundreds of jobs run once each at the limit's rate, and the last sees its place move up to the end", async () => {
+    const { t, functions, jobOf, position, pass, starts, order } = open({
+      llm: { ...config, rate: 200, capacity: 20, queue: {} },
+    });
+    const labels = Array.from({ length: 360 }, (_, i) => `${i}`);
+    await t.mutation(async (ctx) => {
+      for (const label of labels) await functions().enqueueRateLimited(ctx, { name: "llm" }, run, { label });
+    });
+    const last = await jobOf("last", { count: 1 });
+    const places: (number | undefined)[] = [];
+    while (Date.now() < NOW + 1900) {
+      await pass(20);
+      places.push((await position(last))?.ahead);
+    }
+    expect(order().sort()).toEqual([...labels, "last"].sort());
+    for (const [i, { at }] of starts.entries()) expect(at - NOW).toBeGreaterThanOrEqual((1000 * (i + 1 - 20)) / 200);
+    // As many as are counted at most, then fewer five times a second, and none once its start time is set.
+    const seen = [...new Set(places)];
+    expect([seen[0], seen.at(-1)]).toEqual([200, undefined]);
+    expect(seen.slice(0, -1)).toEqual([...seen.slice(0, -1)].sort((a = 0, b = 0) => b - a));
+    expect(seen.length).toBeGreaterThanOrEqual(5);
   });
 
   it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {

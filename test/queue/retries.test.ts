@@ -21,16 +21,6 @@ describe.each(placeNames)("in the %s", (place) => {
     return { ...queues, enqueue, value: async () => (await queues.snapshot()).value };
   };
 
-  it("one that returns again runs before those behind it, and pays once more", async () => {
-    const { enqueue, until, log } = open();
-    await enqueue("first", [again]);
-    await enqueue("second");
-    await enqueue("third");
-    await until(20_000);
-    // The second has been given its start time by the time the first ends, and the third has not.
-    expect(log().sort()).toEqual(["first 0", "first 1000", "second 1000", "third 2000"]);
-  });
-
   it.each([true, { after: 100 }])(
     "what it has used stays charged, once (again: %j); without `used` that is nothing",
     async (again) => {

@@ -7,7 +7,7 @@ import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulat
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
 import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../model/exact/bucket.js";
-import { type ExactJob, ExactQueue, nsOf, type Rules, type RunTime } from "./exactQueue.js";
+import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
@@ -33,11 +33,8 @@ export interface Setting extends Rules {
   readonly isSparse?: boolean;
 }
 
-/** What went wrong, and when. */
-class Wrong extends Error {}
-
 function demand(holds: boolean, what: string, seen: unknown = ""): void {
-  if (!holds) throw new Wrong(`${what} ${inspect(seen)}`);
+  if (!holds) throw new Error(`${what} ${inspect(seen)}`);
 }
 
 export type Told = ReturnType<World["told"]>;
@@ -60,13 +57,14 @@ class World {
   /** The rows' ids by the jobs' labels; and by their later rows' ids, where they wait again. */
   readonly #ids = new Map<string, string>();
   readonly #firstIds = new Map<string, string>();
-  readonly #runs = new Map<string, { dueAt: number; ran: number }>();
+  /** How often the jobs that were taken have run, by their labels. */
+  readonly #runs = new Map<string, number>();
   readonly #counts = {
     jobs: 0,
     canceled: 0,
     tooLate: 0,
-    workerRuns: 0,
     positions: 0,
+    /** Jobs that were taken before an older one of a lower priority. */
     overtaken: 0,
     settled: 0,
     /** Jobs that have waited again. */
@@ -87,7 +85,6 @@ class World {
   /** Whether somebody has cancelled a planned run. */
   #isBroken = false;
   #resetAt = 0;
-  #newest = 0n;
   readonly #isWhole: boolean;
   /** Jobs that have been paid for. */
   readonly #paid = new Map<string, ExactJob>();
@@ -128,7 +125,7 @@ class World {
     demand(this.#exact.waiting.size === 0, "jobs still wait when nothing happens any more", [
       ...this.#exact.waiting.values(),
     ]);
-    for (const [id, { ran }] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
+    for (const [id, ran] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
 
@@ -179,16 +176,14 @@ class World {
           ...(used !== undefined && { used, againUntil }),
         }),
       (status) => {
-        if (!status.ok) throw new Wrong("a queue without a bound has denied");
+        if (!status.ok) throw new Error("a queue without a bound has denied");
         this.#counts.jobs++;
         this.#handles.push(status.job);
         this.#ids.set(String(i), status.job.id);
         const commit = this.#backend.store.published;
         const { id } = status.job;
         const at = this.#backend.store.table(tableOf(id)).get(id, commit)?.["at"];
-        demand(typeof at === "bigint" && at > this.#newest, "commits have rising timestamps", { id });
-        this.#newest = at as bigint;
-        this.#exact.enqueue({ id, at: this.#newest, commit, priority, count, user });
+        this.#exact.enqueue({ id, at: at as bigint, commit, priority, count, user });
       },
     );
   }
@@ -362,12 +357,11 @@ class World {
     });
   }
 
-  #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes, nowMs }: JobRun): void {
+  #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes }: JobRun): void {
     if (isJob(address, args)) {
-      const job = this.#runs.get(labelOf(args));
-      demand(job !== undefined, "a job ran that was not taken", args);
-      if (job) job.ran++;
-      demand(nowMs + EPOCH_MS >= scheduledTime, "a job ran before its moment");
+      const ran = this.#runs.get(labelOf(args));
+      if (ran === undefined) throw new Error(`a job ran that was not taken ${inspect(args)}`);
+      this.#runs.set(labelOf(args), ran + 1);
       if (address.module === "jobs") return;
       const { job: ended } = args as { job: Settling };
       this.#settle(ended, clock, writes);
@@ -376,7 +370,6 @@ class World {
     }
     if (!this.#isRun(address)) return;
     const { run: started } = args as { run: { generation: number; most?: number } };
-    this.#counts.workerRuns++;
     const exact = this.#exact;
     const gone = rowsIn(writes, "rateLimitQueue").flatMap(([id, job]) => (job ? [] : [this.#firstIds.get(id) ?? id]));
     const planned = plannedIn(writes);
@@ -392,7 +385,7 @@ class World {
     const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
     demand(plans || taken.length === 0, "a run of an earlier start took jobs", taken);
     if (!plans) return;
-    const run = { clock, snapshot, committedAt: nsOf(EPOCH_MS + nowMs) };
+    const run = { clock, snapshot };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
     for (const [i, id] of taken.entries()) {
       this.#drop(dropped, run, id);
@@ -417,20 +410,20 @@ class World {
   #pay(id: string, scheduled: Job | undefined, run: RunTime): void {
     const exact = this.#exact;
     const job = exact.waiting.get(id);
-    if (!job || !scheduled) throw new Wrong(`${id} was taken and does not wait`);
+    if (!job || !scheduled) throw new Error(`${id} was taken and does not wait`);
     demand(exact.first(run).includes(job), "another job was first", { job, first: exact.first(run) });
-    this.#checkOvertaken(job, run);
+    const isOvertaking = ({ commit, priority }: ExactJob) => commit < job.commit && priority < job.priority;
+    if ([...exact.waiting.values()].some(isOvertaking)) this.#counts.overtaken++;
     const { clock } = run;
     const before = exact.bucket;
     const runAt = exact.pay(job, clock, scheduled.scheduledTime);
-    if (runAt === undefined) throw new Wrong("the exact bucket could not pay");
+    if (runAt === undefined) throw new Error("the exact bucket could not pay");
     this.#checkMoment(scheduled.scheduledTime, runAt, job);
     exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
     exact.waiting.delete(id);
     this.#paid.set(id, job);
-    if (this.setting.fair) exact.noteTurns(run);
     demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
-    this.#runs.set(labelOf(scheduled.args), { dueAt: scheduled.scheduledTime, ran: 0 });
+    this.#runs.set(labelOf(scheduled.args), 0);
   }
 
   /** Jobs whose functions are gone leave when their turn comes, and their tokens stay. @param before - a job that was taken. */
@@ -443,7 +436,6 @@ class World {
       dropped.splice(dropped.indexOf(job.id), 1);
       this.#exact.waiting.delete(job.id);
       this.#counts.dropped++;
-      if (this.setting.fair) this.#exact.noteTurns(run);
     }
   }
 
@@ -460,7 +452,7 @@ class World {
     demand(rows.length === 1 && document !== null, "a job that must run again waits in one row", rows);
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
-    if (!ended) throw new Wrong("a job that was never paid has run");
+    if (!ended) throw new Error("a job that was never paid has run");
     demand(document?.["at"] === ended.at, "a job that must run again has the place it had", { document, ended });
     this.#firstIds.set(id, first);
     this.#runs.delete(String(label));
@@ -493,20 +485,6 @@ class World {
     this.#chain = { generation, nextAt: next[0] };
   }
 
-  /** The bound of aging, on every job that is overtaken. */
-  #checkOvertaken(taken: ExactJob, { snapshot }: RunTime): void {
-    const { aging, fair } = this.setting;
-    for (const job of this.#exact.waiting.values()) {
-      // A run does not see who commits while it runs.
-      if ((job.back ?? job.commit) > snapshot) continue;
-      if (job.priority >= taken.priority || (fair && job.turnAt === undefined)) continue;
-      const since = job.turnAt !== undefined && job.turnAt > job.at ? job.turnAt : job.at;
-      const latest = since + BigInt(taken.priority - job.priority) * nsOf(aging);
-      if (taken.at > since) this.#counts.overtaken++;
-      demand(taken.at <= latest, "a job was overtaken by one that came too late", { job, taken, latest });
-    }
-  }
-
   #sortIn(run: RunTime, writes: JobRun["writes"], taken: readonly string[]): void {
     const given = new Map<string, number>();
     // Of two jobs that a user has sent at once, one that is taken at once was the first.
@@ -515,9 +493,7 @@ class World {
       const round = document?.["round"];
       if (typeof round === "number") given.set(id, round);
     }
-    this.#exact.noteTurns(run);
     this.#exact.sortIn(run, new Map([...given, ...first]));
-    this.#exact.noteTurns(run);
     for (const [id, round] of given) {
       const job = this.#exact.waiting.get(id);
       demand(job?.round === round, "a job must get the next round of its user", { job, round });

@@ -86,12 +86,6 @@ describe("the simulated backend", () => {
     expect(Math.max(...calls.map(({ attempts }) => attempts))).toBe(1 + PLATFORM.retries);
   });
 
-  it("runs calls that are far apart once each", async () => {
-    const calls = await run(new Backend({ schema }, { seed: "calm" }), increment, 50, 2000);
-    expect(calls.every(({ attempts }) => attempts === 1)).toBe(true);
-    expect(committed(calls)).toEqual(calls.map((_, i) => i + 1));
-  });
-
   it("validates calls that only read when they come from browsers, never when they come from actions", async () => {
     const attemptsOf = async (browser: boolean) => {
       const backend = new Backend({ schema }, { seed: "readers", browser });

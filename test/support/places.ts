@@ -84,9 +84,6 @@ async function changeAll(db: unknown, { table, fields, where }: Change): Promise
 
 /** A module that only tests put into the component: the component itself gives nobody its rows. */
 const rowsModule = {
-  list: queryGeneric({
-    handler: async (ctx) => (await ctx.db.query("rateLimits").collect()) as (StoredRow & { _id: string })[],
-  }),
   insert: mutationGeneric({
     handler: async (ctx, { row }: { row: StoredRow }) => {
       await ctx.db.insert("rateLimits", row);
@@ -104,7 +101,6 @@ const rowsModule = {
 const rowsInComponent = (
   component as unknown as {
     rows: {
-      list: FunctionReference<"query", "internal", Record<string, never>, (StoredRow & { _id: string })[]>;
       insert: FunctionReference<"mutation", "internal", { row: StoredRow }, null>;
       documents: FunctionReference<"query", "internal", { table: string }, GenericDocument[]>;
       change: FunctionReference<"mutation", "internal", Change, null>;
@@ -124,13 +120,15 @@ export function openBackend(more: Record<string, () => Promise<object>> = {}) {
 
 /** All rows of a place, with their ids. */
 export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow & { _id: string })[]> {
-  return await t.query(async (ctx) =>
-    place === "tables" ? await ctx.db.query("rateLimits").collect() : await ctx.runQuery(rowsInComponent.list, {}),
-  );
+  return (await documentsIn(place, t, "rateLimits")) as unknown as (StoredRow & { _id: string })[];
 }
 
-/** The documents of a table of queues. */
-export async function documentsIn(place: PlaceName, t: Backend, table: QueueTable): Promise<GenericDocument[]> {
+/** The documents of a table of the package's. */
+export async function documentsIn(
+  place: PlaceName,
+  t: Backend,
+  table: QueueTable | "rateLimits",
+): Promise<GenericDocument[]> {
   return await t.query(async (ctx) =>
     place === "tables" ? await ctx.db.query(table).collect() : await ctx.runQuery(rowsInComponent.documents, { table }),
   );

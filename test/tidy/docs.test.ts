@@ -77,10 +77,6 @@ describe("a document", () => {
     const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
     expect(without).toEqual([]);
   });
-
-  it("names no machine's folders", () => {
-    expect(markdown.filter((file) => /\/(work|home|root|tmp)\//.test(read(file)))).toEqual([]);
-  });
 });
 
 it("counts the words of prose and tables, not those of code", () => {
@@ -109,16 +105,11 @@ it("the component's README says of each function that is registered who calls it
   expect(named.toSorted()).toEqual(registered.toSorted());
 });
 
-describe("the README", () => {
-  it("shows the two commands on its first screen", () => {
-    const firstScreen = lines("README.md").slice(0, 30).join("\n");
-    expect(firstScreen).toContain("npm ci && npm start");
-    expect(firstScreen).toContain("npm ci && npm test");
-  });
-
-  it("leads to the list of all pages", () => {
-    expect(linksIn(read("README.md"))).toContain(INDEX);
-  });
+it("the README shows the two commands on its first screen, and leads to the list of all pages", () => {
+  const firstScreen = lines("README.md").slice(0, 30).join("\n");
+  expect(firstScreen).toContain("npm ci && npm start");
+  expect(firstScreen).toContain("npm ci && npm test");
+  expect(linksIn(read("README.md"))).toContain(INDEX);
 });
 
 it("the list of the docs has every page once", () => {

@@ -21,16 +21,9 @@ export function importsOf(file: string): Import[] {
     }));
 }
 
-/** Groups of files each of which imports itself by way of the others, in alphabetical order. */
-export function circlesIn(imports: readonly Import[]): string[][] {
-  const names = [...new Set(imports.flatMap(({ from, to }) => [from, to]))];
-  const reached = new Map(names.map((name) => [name, reachable(name, imports)]));
-  const circles = names.map((name) =>
-    names.filter((other) => reached.get(name)?.has(other) && reached.get(other)?.has(name)).sort(),
-  );
-  return [...new Set(circles.filter((circle) => circle.length > 0).map((circle) => circle.join(" ")))]
-    .sort()
-    .map((circle) => circle.split(" "));
+/** Files each of which imports itself by way of others, or directly, in alphabetical order. */
+export function filesInCircles(imports: readonly Import[]): string[] {
+  return [...new Set(imports.map(({ from }) => from))].filter((file) => reachable(file, imports).has(file)).sort();
 }
 
 function reachable(start: string, imports: readonly Import[]): Set<string> {

@@ -24,11 +24,8 @@ function where(within: readonly ts.SourceFile[], isWrong: (node: ts.Node) => boo
 }
 
 describe("the engine", () => {
-  it("is there to be checked", () => {
-    expect(engine.map(pathOf)).toContain("src/engine/decide.ts");
-  });
-
   it("imports nothing but itself, and the types of the wire form", () => {
+    expect(engine.map(pathOf)).toContain("src/engine/decide.ts");
     const foreign = where(engine, (node) => {
       if (ts.isImportTypeNode(node)) return true;
       if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) return true;
@@ -97,7 +94,9 @@ describe("the source", () => {
   it("names no folder outside the repository", () => {
     const outside = new RegExp(["/work/", "/home/", "/root/", "/tmp/bash"].join("|"));
     const text = files.filter((file) => /\.(ts|tsx|js|md|json|yml|css|html|sh)$/.test(file) && file !== SELF);
-    expect(text.filter((file) => outside.test(read(file)))).toEqual([]);
+    expect(
+      text.filter((file) => outside.test(read(file)) || (file.endsWith(".md") && read(file).includes("/tmp/"))),
+    ).toEqual([]);
   });
 
   it("has no file of more than 200 lines", () => {
