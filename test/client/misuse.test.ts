@@ -492,6 +492,13 @@ describe("projectRateLimit", () => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
   });
 
+  it("takes a fraction of a millisecond, as performance clocks give, for the millisecond it lies in", () => {
+    const at = (now: number) => projectRateLimit(snapshot, { now, count: 5 });
+    expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
+    expect(at(NOW + 0.9)).toEqual(at(NOW));
+    expect([at(NOW + 399.9).ok, at(NOW + 400).ok]).toEqual([false, true]);
+  });
+
   it.each([undefined, null, 5, "send", {}])("refuses %s in place of a snapshot", (given) => {
     expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot");
   });

@@ -8,10 +8,6 @@ import {
   type DataModelFromSchemaDefinition,
   defineSchema,
   defineTable,
-  type FunctionArgs,
-  type FunctionReference,
-  type FunctionReturnType,
-  type FunctionVisibility,
   type GenericActionCtx,
   type GenericMutationCtx,
   type GenericQueryCtx,
@@ -165,14 +161,6 @@ describe("the types know the place", () => {
     expectTypeOf<Component<GenericQueryCtx<Bare>>>().toEqualTypeOf<Reading>();
   });
 
-  it("the limits of no definitions take the same ctx", () => {
-    expectTypeOf<Taking<typeof mutation, typeof freeInTables>>().toEqualTypeOf<All & keyof typeof free>();
-    expectTypeOf<Taking<typeof query, typeof freeInTables>>().toEqualTypeOf<Reading & keyof typeof free>();
-    expectTypeOf<Taking<typeof bareMutation | typeof action, typeof freeInTables>>().toBeNever();
-    expectTypeOf<Taking<typeof bareMutation, typeof free>>().toEqualTypeOf<All & keyof typeof free>();
-    expectTypeOf<Taking<GenericQueryCtx<Bare>, typeof free>>().toEqualTypeOf<Reading & keyof typeof free>();
-  });
-
   it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
     expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
     expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
@@ -215,12 +203,7 @@ describe("what compiles", () => {
 
   it("calls where nothing is defined: each with a config", () => {
     compiled(() => [
-      freeInTables.rateLimit(mutation, { name: "a", config }),
-      freeInTables.checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
-      freeInTables.getRateLimit(query, { name: "a", config }),
-      freeInTables.resetRateLimit(mutation, { name: "a", key: "k", config }),
-      freeInTables.checkRateLimitAll(query, [{ name: "a", config }]),
-      freeInTables.adjustRateLimit(mutation, { name: "a", config, count: 1 }),
+      freeInTables.checkRateLimitAll(query, [{ name: "a", key: "k", count: 2, config }]),
       freeInTables.scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
       freeInTables.cancelRateLimited(mutation, job),
       free.rateLimitAll(bareAction, [{ name: "a", config }], { throws: true }),
@@ -232,20 +215,12 @@ describe("what compiles", () => {
     const others = "signUp" as "signUp" | "either";
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
     const guard = async <Name extends "send" | "either">(name: Name, key: string) => {
-      const status = await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true });
       await inTables.checkRateLimit(query, { name, key });
-      await inTables.getRateLimit(query, { name, key });
-      await inTables.resetRateLimit(mutation, { name, key });
       await inTables.adjustRateLimit(mutation, { name, key, count: -1 });
       await inComponent.rateLimit(action, { name, key, throws: true, config });
-      return status.ok;
-    };
-    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- The same.
-    const shared = async <Name extends "signUp" | "either">(name: Name) => {
-      await inTables.rateLimit(mutation, { name });
+      return (await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true })).ok;
     };
     expectTypeOf(guard<"send">).returns.resolves.toBeBoolean();
-    expectTypeOf(shared<"either">).returns.resolves.toBeVoid();
     compiled(() => [
       inTables.rateLimit(mutation, { name: some, key: "a" }),
       inTables.rateLimitAll(mutation, [{ name: some, key: "a" }, { name: others }]),
@@ -295,39 +270,14 @@ describe("what compiles", () => {
   });
 });
 
-/** What @convex-dev/workflow 0.4.8 gives the handler of a workflow. */
-interface WorkflowStep {
-  workflowId: string;
-  runQuery<Fn extends FunctionReference<"query", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-    options?: { name?: string },
-  ): Promise<FunctionReturnType<Fn>>;
-  runMutation<Fn extends FunctionReference<"mutation", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-    options?: { name?: string; runAfter?: number },
-  ): Promise<FunctionReturnType<Fn>>;
-}
-
-it("the step of a workflow is a ctx of limits in the component, and of no others", () => {
-  const step = {} as WorkflowStep;
-  type Here = Exclude<All & keyof typeof free, "scheduleRateLimited" | "cancelRateLimited">;
-  expectTypeOf<Taking<WorkflowStep, typeof free>>().toEqualTypeOf<Here>();
-  expectTypeOf<Taking<WorkflowStep, typeof freeInTables>>().toBeNever();
-  typeOf(() => free.rateLimit(step, { name: "a", config })).toEqualTypeOf<RateLimitStatus>();
-});
-
 describe("the answers narrow", () => {
   it("those of schedule and enqueue can be taken apart before one looks at ok", () => {
-    const scheduled = { ok: false, retryAt: 1 } as ScheduleResult;
-    const enqueued = { ok: false, retryAt: 1 } as EnqueueResult;
-    const { ok, runAt, job } = scheduled;
+    const { ok, runAt, job } = { ok: false, retryAt: 1 } as ScheduleResult;
     expectTypeOf(ok ? runAt : 0).toEqualTypeOf<number>();
     expectTypeOf(ok ? undefined : job).toEqualTypeOf<undefined>();
-    const { retryAt, ...rest } = enqueued;
+    const { retryAt, ...rest } = { ok: false, retryAt: 1 } as EnqueueResult;
     expectTypeOf(retryAt).toEqualTypeOf<number | undefined>();
-    expect([scheduled.retryAt, retryAt, rest.ok]).toEqual([1, 1, false]);
+    expect([ok, retryAt, rest.ok]).toEqual([false, 1, false]);
   });
 
   it("a status has a number to wait for when it is a denial", () => {
