@@ -25,29 +25,32 @@ describe.each(placeNames)("in the %s", (place) => {
   } as const;
   const limits = define(definitions);
 
-  it.each(Object.keys(definitions))("of a %s, get never looks at the clock and always returns the same, check looks once", async (name) => {
-    await limits.rateLimit({ name, key: "used", count: 9 });
-    await limits.rateLimit({ name, key: "owing", count: 9 });
-    await limits.rateLimit({ name, key: "owing", count: 3, reserve: true });
-    const clock = vi.spyOn(Date, "now");
-    const looks = async (call: () => Promise<unknown>) => {
-      const before = clock.mock.calls.length;
-      await call();
-      return clock.mock.calls.length - before;
-    };
-    const keys = [undefined, "used", "owing"];
-    await query(async (ctx) => {
-      const { getRateLimit, checkRateLimit } = limits.within(ctx);
-      for (const key of keys) {
-        expect(await looks(() => getRateLimit({ name, key }))).toBe(0);
-        expect(await looks(() => checkRateLimit({ name, key }))).toBe(1);
+  it.each(Object.keys(definitions))(
+    "of a %s, get never looks at the clock and always returns the same, check looks once",
+    async (name) => {
+      await limits.rateLimit({ name, key: "used", count: 9 });
+      await limits.rateLimit({ name, key: "owing", count: 9 });
+      await limits.rateLimit({ name, key: "owing", count: 3, reserve: true });
+      const clock = vi.spyOn(Date, "now");
+      const looks = async (call: () => Promise<unknown>) => {
+        const before = clock.mock.calls.length;
+        await call();
+        return clock.mock.calls.length - before;
+      };
+      const keys = [undefined, "used", "owing"];
+      await query(async (ctx) => {
+        const { getRateLimit, checkRateLimit } = limits.within(ctx);
+        for (const key of keys) {
+          expect(await looks(() => getRateLimit({ name, key }))).toBe(0);
+          expect(await looks(() => checkRateLimit({ name, key }))).toBe(1);
+        }
+      });
+      const snapshots = () => Promise.all(keys.map((key) => limits.getRateLimit({ name, key })));
+      const before = await snapshots();
+      for (const offset of [-DAY, 101, 400 * DAY]) {
+        vi.setSystemTime(NOW + offset);
+        expect(await snapshots()).toEqual(before);
       }
-    });
-    const snapshots = () => Promise.all(keys.map((key) => limits.getRateLimit({ name, key })));
-    const before = await snapshots();
-    for (const offset of [-DAY, 101, 400 * DAY]) {
-      vi.setSystemTime(NOW + offset);
-      expect(await snapshots()).toEqual(before);
-    }
-  });
+    },
+  );
 });

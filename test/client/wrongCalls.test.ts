@@ -207,11 +207,6 @@ describe("without a ctx,", () => {
   it.each(wrongFields)("an option %s that is wrong is refused", async (field, call, first, values) => {
     for (const value of values) await refuses(call, [first, { [field]: value }], `${field}: ${JSON.stringify(value)}`);
   });
-
-  it("isRateLimitError takes anything", () => {
-    for (const value of Object.values(wrongValues)) expect(entry.isRateLimitError(value)).toBe(false);
-    expect((entry.isRateLimitError as Fn)()).toBe(false);
-  });
 });
 
 it("an action's ctx without db: the message says what to do instead", async () => {
