@@ -4,7 +4,7 @@
  * value and what is permitted; nothing is read or written; the gate does not open.
  */
 import { anyApi, makeFunctionReference } from "convex/server";
-import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
@@ -117,12 +117,6 @@ describe("a bad definition fails at module load", () => {
 
   it.each([{ overrides: false }, { mode: "enforce" }])("a queue beside %j is none", (fields) => {
     defining({ ...bucket, ...fields, queue: {} }).not.toThrow();
-  });
-
-  it.each(noChoices)("the options throws and onDecision: %j", (value) => {
-    const options = (given: object) => expect(() => defineRateLimits({}, given as never));
-    options({ throws: value }).toThrow(`Rate limit "defineRateLimits": ${must("throws", THROWS, value)}`);
-    options({ onDecision: value }).toThrow("onDecision must be a function of ctx and a decision");
   });
 
   it("a limit without a name, and one bad limit among good ones, is named", () => {
@@ -315,13 +309,6 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it.each([undefined, null, {}, "open", 5, []])("several requests that are %j", async (list) => {
-    for (const name of ["rateLimitAll", "checkRateLimitAll"] as const) {
-      const problem = `${name} needs an array of one or more requests, got ${show(list)}.`;
-      await expect(limits[name](list)).rejects.toThrow(problem);
-    }
-  });
-
   const both = "one bucket cannot be asked both to consume and to reserve in the same call.";
   it.each<[one: object, other: object, options: object, problem: string]>([
     [{}, { reserve: true }, {}, both],
@@ -347,17 +334,11 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it("names that every object has, defined as limits, works", async () => {
-    const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
-    const definitions = Object.fromEntries(names.map((name, i) => [name, { ...bucket, rate: i + 1 }]));
-    expect(Object.keys(definitions)).toEqual(names);
-    const { rateLimit, getRateLimit } = define(definitions);
-    for (const [i, name] of names.entries()) {
-      const asked = { name, key: name };
-      for (let call = 0; call <= i; call++) expect(await rateLimit(asked)).toMatchObject({ ok: true });
-      expect(await rateLimit(asked)).toMatchObject({ ok: false });
-      expect(await getRateLimit(asked)).toMatchObject({ name, value: 0, config: { rate: i + 1 } });
-    }
+  it.each(["constructor", "__proto__"])("the name %s, which every object has, is one like any other", async (name) => {
+    const { rateLimit, getRateLimit } = define(Object.fromEntries([[name, { ...bucket, rate: 1 }]]));
+    expect(await rateLimit({ name, key: name })).toMatchObject({ ok: true });
+    expect(await rateLimit({ name, key: name })).toMatchObject({ ok: false });
+    expect(await getRateLimit({ name, key: name })).toMatchObject({ name, value: 0, config: { rate: 1 } });
   });
 });
 
@@ -497,10 +478,6 @@ describe("projectRateLimit", () => {
     expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
     expect(at(NOW + 0.9)).toEqual(at(NOW));
     expect([at(NOW + 399.9).ok, at(NOW + 400).ok]).toEqual([false, true]);
-  });
-
-  it.each([undefined, null, 5, "send", {}])("refuses %s in place of a snapshot", (given) => {
-    expect(() => projectRateLimit(given as never, { now: NOW })).toThrow("needs a snapshot");
   });
 });
 

@@ -120,16 +120,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
   });
 
-  it.each([{ name: "plain", count: 3 }, { name: "mine" }, { name: "none" }, { name: "plain", count: -1 }])(
-    "misuse, %o, is another error, with throws and without",
-    async (args) => {
-      for (const throws of [true, false]) {
-        const error = await thrownBy(rateLimit({ ...args, throws }));
-        expect(error).toBeInstanceOf(Error);
-        expect([error instanceof ConvexError, isRateLimitError(error)]).toEqual([false, false]);
-      }
-    },
-  );
+  it("misuse is another error, with throws and without", async () => {
+    for (const throws of [true, false]) {
+      const error = await thrownBy(rateLimit({ name: "plain", count: 3, throws }));
+      expect([error instanceof Error, error instanceof ConvexError, isRateLimitError(error)]).toEqual([
+        true,
+        false,
+        false,
+      ]);
+    }
+  });
 
   it("of several denials that with the longest wait is thrown, whichever throws, and with its own jitter", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0.5);

@@ -3,16 +3,7 @@
  * What compiles, and of which type it is. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. What does not
  * compile is in compilerMessages.test.ts.
  */
-import {
-  type AnyDataModel,
-  type DataModelFromSchemaDefinition,
-  defineSchema,
-  defineTable,
-  type GenericActionCtx,
-  type GenericMutationCtx,
-  type GenericQueryCtx,
-  makeFunctionReference,
-} from "convex/server";
+import * as convex from "convex/server";
 import { type GenericId, type Infer, v } from "convex/values";
 import {
   defineRateLimits,
@@ -43,14 +34,14 @@ import { component } from "../support/places.js";
 import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
-const messages = defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
-const appSchema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
-const bareSchema = defineSchema({ messages });
+const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
+const appSchema = convex.defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
+const bareSchema = convex.defineSchema({ messages });
 /** A table of that name that is not ours. */
-const strangeSchema = defineSchema({ messages, rateLimits: defineTable({ used: v.number() }) });
+const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
 /** Our fields, but an index that is not ours. */
-const unindexedSchema = defineSchema({
-  rateLimits: defineTable({
+const unindexedSchema = convex.defineSchema({
+  rateLimits: convex.defineTable({
     name: v.string(),
     key: v.optional(v.string()),
     shard: v.number(),
@@ -60,10 +51,10 @@ const unindexedSchema = defineSchema({
 });
 /* eslint-enable @typescript-eslint/no-unused-vars */
 
-type App = DataModelFromSchemaDefinition<typeof appSchema>;
-type Bare = DataModelFromSchemaDefinition<typeof bareSchema>;
-type Strange = DataModelFromSchemaDefinition<typeof strangeSchema>;
-type Unindexed = DataModelFromSchemaDefinition<typeof unindexedSchema>;
+type App = convex.DataModelFromSchemaDefinition<typeof appSchema>;
+type Bare = convex.DataModelFromSchemaDefinition<typeof bareSchema>;
+type Strange = convex.DataModelFromSchemaDefinition<typeof strangeSchema>;
+type Unindexed = convex.DataModelFromSchemaDefinition<typeof unindexedSchema>;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const definitions = {
@@ -117,15 +108,15 @@ function okOf<Ok>(call: () => Promise<{ ok: Ok }>) {
 
 declare const anyName: string;
 declare const maybe: string | undefined;
-declare const query: GenericQueryCtx<App>;
-declare const mutation: GenericMutationCtx<App>;
-declare const action: GenericActionCtx<App>;
-declare const bareMutation: GenericMutationCtx<Bare>;
-declare const bareAction: GenericActionCtx<Bare>;
+declare const query: convex.GenericQueryCtx<App>;
+declare const mutation: convex.GenericMutationCtx<App>;
+declare const action: convex.GenericActionCtx<App>;
+declare const bareMutation: convex.GenericMutationCtx<Bare>;
+declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
-const now = makeFunctionReference<"action", Record<string, never>, null>("mail:now");
-const send = makeFunctionReference<"mutation", { to: string }, null>("mail:send");
-const next = makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
+const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
+const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
 
 /** The functions that take such a ctx. */
 type Taking<Ctx, Functions> = {
@@ -145,20 +136,20 @@ describe("the types know the place", () => {
     expectTypeOf<Tables<typeof query>>().toEqualTypeOf<Reading>();
     expectTypeOf<Tables<typeof action>>().toBeNever();
     // A forgotten table, another one of that name, one without the index, and an app without a schema.
-    expectTypeOf<Tables<GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
-    expectTypeOf<Tables<GenericQueryCtx<Strange> | GenericMutationCtx<Strange>>>().toBeNever();
-    expectTypeOf<Tables<GenericQueryCtx<Unindexed> | GenericMutationCtx<Unindexed>>>().toBeNever();
-    expectTypeOf<Tables<GenericMutationCtx<AnyDataModel>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Strange> | convex.GenericMutationCtx<Strange>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Unindexed> | convex.GenericMutationCtx<Unindexed>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericMutationCtx<convex.AnyDataModel>>>().toBeNever();
   });
 
   it("component: the ctx of any mutation or action does everything, but a job is cancelled in a mutation; a query's reads", () => {
     type Component<Ctx> = Taking<Ctx, typeof inComponent & typeof adminOfComponent>;
     expectTypeOf<Component<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof bareMutation>>().toEqualTypeOf<All>();
-    expectTypeOf<Component<GenericMutationCtx<AnyDataModel>>>().toEqualTypeOf<All>();
+    expectTypeOf<Component<convex.GenericMutationCtx<convex.AnyDataModel>>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof action>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
     expectTypeOf<Component<typeof bareAction>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
-    expectTypeOf<Component<GenericQueryCtx<Bare>>>().toEqualTypeOf<Reading>();
+    expectTypeOf<Component<convex.GenericQueryCtx<Bare>>>().toEqualTypeOf<Reading>();
   });
 
   it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
@@ -250,7 +241,7 @@ describe("what compiles", () => {
   it("what onDecision needs of a ctx, calls that decide must be given, and others need not", () => {
     const counting = defineInComponent(definitions, {
       component,
-      onDecision: async (own: GenericMutationCtx<App>, decision) => {
+      onDecision: async (own: convex.GenericMutationCtx<App>, decision) => {
         expectTypeOf(decision).toEqualTypeOf<RateLimitDecision>();
         await own.db.insert("messages", { body: decision.name });
       },

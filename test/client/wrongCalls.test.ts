@@ -124,6 +124,8 @@ const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unkno
   ["component", define, { open: config }, [null, 7, "rateLimits", {}]],
   ["componnet", define, { open: config }, [component]],
   ["errorKeys", define, { open: config }, [1]],
+  ["throws", define, { open: config }, [null, 1, "on", { jitter: 1.1 }]],
+  ["onDecision", define, { open: config }, [null, 1, "log", {}]],
 ];
 
 /** What a wrong call throws, or rejects with. */
