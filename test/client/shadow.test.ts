@@ -63,18 +63,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect([await value("tried"), await value("held")]).toEqual([2, 5]);
   });
 
-  it("several requests to its bucket add up, and a wait that is not waited for is not told", async () => {
-    await all({ name: "tried", count: 9 });
-    const three = await all({ name: "tried" }, { name: "tried" }, { name: "held" });
-    expect(three).toMatchObject({ ok: true, statuses: [{ shadow: { ok: false } }, { shadow: { ok: false } }, {}] });
-    expect(await value("tried")).toBe(1);
-    const reserved = await all({ name: "tried", count: 3, reserve: true });
-    expect(reserved).not.toHaveProperty("retryAt");
-    expect(reserved).toMatchObject({ ok: true, statuses: [{ ok: true, shadow: { ok: true, retryAt: NOW + 200 } }] });
-    const checked = await limits.checkRateLimitAll([{ name: "tried", count: 4 }]);
-    expect(checked).toMatchObject({ ok: true, statuses: [{ ok: true, shadow: { ok: false } }] });
-  });
-
   it("a snapshot says so, and clients are let through", async () => {
     await take({ count: 10 });
     const snapshot = await limits.getRateLimit({ name: "tried" });

@@ -1,22 +1,16 @@
 // @vitest-environment edge-runtime
 /** The example's small API, as its callers see it. */
-import { convexTest } from "convex-test";
-import { register } from "convex-rate-limits/test";
 import { expect, it } from "vitest";
-import { schema } from "../support/places.js";
+import { openBackend } from "../support/places.js";
 import { pass, useClock } from "./backend.js";
 
 useClock();
 
-const modules = {
-  "./_generated/api.ts": async () => await Promise.resolve({}),
-  "./http.ts": async () => await import("../../example/convex/http.js"),
-  "./gateway.ts": async () => await import("../../example/convex/gateway.js"),
-};
-
 function open() {
-  const t = convexTest({ schema, modules });
-  register(t);
+  const t = openBackend({
+    "./http.ts": async () => await import("../../example/convex/http.js"),
+    "./gateway.ts": async () => await import("../../example/convex/gateway.js"),
+  });
   return async (path: string, { from, key }: { from?: string; key?: string }) =>
     await t.fetch(path, { headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) } });
 }
