@@ -123,6 +123,7 @@ describe.each(placeNames)("in the %s", (place) => {
       // What a limit in shadow has denied was not taken.
       (calls) => calls.rateLimit({ name: "tried", count: 2 }),
       (calls) => calls.rateLimitAll([third, { name: "window" }, third, { name: "tried" }, third]),
+      (calls) => calls.rateLimitAll([third, { name: "tried", count: 2 }]),
       // Nor was what another limit has denied.
       (calls) => calls.rateLimitAll([third, { name: "window", count: 3 }]),
       (calls) => calls.rateLimitAll([mine, { ...mine, key: "b" }]),
