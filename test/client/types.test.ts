@@ -165,18 +165,14 @@ describe("what compiles", () => {
   it("calls of a limit: with a key where it may have one; with a config also of no definition", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "send", key: "a", config }),
-      inTables.rateLimit(mutation, { name: "signUp", count: 2, reserve: true, throws: true }),
       inTables.rateLimit(mutation, { name: "either", key: maybe }),
       inTables.rateLimit(mutation, { name: anyName, key: "a", config }),
       inTables.resetRateLimit(mutation, { name: "inline", key: "a", config }),
       inComponent.checkRateLimit(query, { name: "inline", config }),
-      inTables.adjustRateLimit(mutation, { name: "signUp", count: -2 }),
       inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "send", key: "a", reserve: true }], {
         throws: true,
       }),
       inTables.rateLimitAll(mutation, [] as { name: "send"; key: string }[]),
-      inTables.rateLimitAll(mutation, [{ name: "inline", config }]),
-      inTables.checkRateLimitAll(query, [{ name: "send", key: "a" }]),
       defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
     ]);
   });

@@ -156,7 +156,6 @@ it.each<Refused>([
 
 describe("a policy", () => {
   it.each<[string, RateLimitConfig, q: number, w: number]>([
-    ["is rate and period when the capacity is the rate", perMinute, 100, 60],
     ["is the capacity and the time it takes to fill", tokens(100, MINUTE, 200), 200, 120],
     ["of a fixed window counts whole windows", windows(10, MINUTE, 25), 25, 180],
     ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
@@ -175,7 +174,6 @@ describe("waits", () => {
   it.each([
     [-5, 0],
     [1, 1],
-    [999, 1],
     [1000, 1],
     [1001, 2],
     [3 * 365 * DAY + 1, 3 * 365 * 86_400 + 1],
