@@ -5,7 +5,7 @@ import { beforeEach, vi } from "vitest";
 import { useBackend } from "./limits.js";
 import { type Backend, type MutationCtx, type PlaceName } from "./places.js";
 
-export interface Start {
+interface Start {
   label: string;
   tokens: number;
   at: number;
