@@ -8,7 +8,7 @@ const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "
 
 /** Files that take long and find few faults that the others do not find. Every surviving fault would have to wait for them. */
 const SLOW = [
-  "test/client/{fingerprint,jobs,liveQueries,misuse,types}.test.ts",
+  "test/client/{fingerprint,liveQueries,misuse,types}.test.ts",
   "test/model/*.test.ts",
   "test/operations/exactness.test.ts",
   "test/queue/{bound,figures,model}.test.ts",

@@ -9,7 +9,7 @@ import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 export const NOW = 1_800_000_000_000;
 export const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: SECOND, capacity: 10 };
 export const empty: StoredBucket = { name: "send", value: 0, ts: NOW, config: tenASecond };
-export const oneADay: StoredBucket = {
+const oneADay: StoredBucket = {
   name: "report",
   value: 0,
   ts: NOW,

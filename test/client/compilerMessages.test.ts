@@ -1,9 +1,7 @@
 /** What the compiler says to a mistake, and what compiles with the strictest settings: one small program, compiled in memory. */
-import path from "node:path";
 import ts from "typescript";
 import { expect, it } from "vitest";
-
-const root = path.resolve(import.meta.dirname, "../..");
+import { openEditor } from "./editor.js";
 
 const APP = `
 import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits";
@@ -61,30 +59,11 @@ const adminOfComponent = rateLimitAdmin(inComponent);
 const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate: 2, period: 1000 } });
 `;
 
-/** The files that all programs share are parsed once. */
-const parsed = new Map<string, ts.SourceFile | undefined>();
-
 /** The compiler's messages about each of several statements, which are one file: the app above is checked once. */
 function messagesOf(statements: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
-  const file = path.join(root, "test/messages.ts");
   const blocks = statements.map((statement) => `{ ${statement} }\n`);
   const text = [APP, ...blocks, "export {};\n"].join("");
-  const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
-    config: unknown;
-  };
-  const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, root).options, noUnusedLocals: false, ...extra };
-  const host = ts.createCompilerHost(options);
-  const program = ts.createProgram([file], options, {
-    ...host,
-    fileExists: (name) => name === file || host.fileExists(name),
-    getSourceFile: (name, version, ...rest) => {
-      if (name === file) return ts.createSourceFile(name, text, version, true);
-      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version, ...rest));
-      return parsed.get(name);
-    },
-  });
-  const source = program.getSourceFile(file);
-  const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+  const found = openEditor(text, { noUnusedLocals: false, ...extra }).messages();
   expect(found.filter(({ start = 0 }) => start < APP.length)).toEqual([]);
   let start = APP.length;
   return blocks.map((block) => {

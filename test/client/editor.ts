@@ -1,4 +1,4 @@
-/** TypeScript's language service on a file that exists in memory only: what an editor offers, and what it shows. */
+/** TypeScript's language service on a file that exists in memory only: what an editor offers, shows and complains about. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
@@ -10,15 +10,21 @@ export interface Editor {
   readonly offered: (mark: string) => string[];
   /** What a pointer that rests on the word before the comment with this text shows: its documentation. */
   readonly shown: (mark: string) => string;
+  /** The compiler's messages. */
+  readonly messages: () => ts.Diagnostic[];
 }
 
-export function openEditor(text: string): Editor {
+/** The files that all programs share are parsed once. */
+const registry = ts.createDocumentRegistry();
+
+/** @param extra - the compiler's options, where they are not the repository's. */
+export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor {
   const file = path.join(root, "test/editor.ts");
   const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
     config: unknown;
   };
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const service = ts.createLanguageService({
+  const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, root).options, ...extra };
+  const host: ts.LanguageServiceHost = {
     ...ts.sys,
     useCaseSensitiveFileNames: () => ts.sys.useCaseSensitiveFileNames,
     fileExists: (name) => name === file || ts.sys.fileExists(name),
@@ -27,12 +33,14 @@ export function openEditor(text: string): Editor {
     getCurrentDirectory: () => root,
     getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
     getScriptFileNames: () => [file],
-    getScriptVersion: () => "1",
+    // The registry knows a file by its version.
+    getScriptVersion: (name) => (name === file ? text : "1"),
     getScriptSnapshot: (name) => {
       if (name === file) return ts.ScriptSnapshot.fromString(text);
       return ts.sys.fileExists(name) ? ts.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined;
     },
-  });
+  };
+  const service = ts.createLanguageService(host, registry);
   const place = (mark: string) => {
     const at = text.indexOf(`/*${mark}*/`);
     if (at < 0) throw new Error(`There is no mark ${mark}.`);
@@ -49,5 +57,6 @@ export function openEditor(text: string): Editor {
       ts
         .displayPartsToString(service.getQuickInfoAtPosition(file, place(mark) - 1)?.documentation)
         .replace(/\s+/g, " "),
+    messages: () => [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)],
   };
 }

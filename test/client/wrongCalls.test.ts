@@ -124,6 +124,8 @@ const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unkno
   ["component", define, { open: config }, [null, 7, "rateLimits", {}]],
   ["componnet", define, { open: config }, [component]],
   ["errorKeys", define, { open: config }, [1]],
+  ["throws", define, { open: config }, [null, 1, "on", { jitter: 1.1 }]],
+  ["onDecision", define, { open: config }, [null, 1, "log", {}]],
 ];
 
 /** What a wrong call throws, or rejects with. */
@@ -206,11 +208,6 @@ describe("without a ctx,", () => {
 
   it.each(wrongFields)("an option %s that is wrong is refused", async (field, call, first, values) => {
     for (const value of values) await refuses(call, [first, { [field]: value }], `${field}: ${JSON.stringify(value)}`);
-  });
-
-  it("isRateLimitError takes anything", () => {
-    for (const value of Object.values(wrongValues)) expect(entry.isRateLimitError(value)).toBe(false);
-    expect((entry.isRateLimitError as Fn)()).toBe(false);
   });
 });
 

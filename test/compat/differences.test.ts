@@ -50,6 +50,15 @@ const denied = (retryAfter: number) => ({ kind: "RateLimited", name: "send", ret
 const COUNT = 'Rate limit "send": count must be a finite number of at least 0, got';
 const UNKNOWN = "is not a field of the options, which has key";
 
+/** The answers to one `limit` after the other. */
+const limitEach =
+  (...each: object[]) =>
+  async ({ limit }: Calls) => {
+    const answers = [];
+    for (const options of each) answers.push(await limit(options));
+    return answers;
+  };
+
 interface Difference {
   config?: object;
   play: (calls: Calls) => Promise<unknown>;
@@ -59,14 +68,7 @@ interface Difference {
 
 const differences: Record<string, Difference> = {
   "a count that is NaN is an error; there it spoils the row, which lets everything through from then on": {
-    play: async ({ limit, getValue }) => [
-      await limit({ count: NaN }),
-      await limit(),
-      await limit(),
-      await limit(),
-      await limit(),
-      await getValue(),
-    ],
+    play: async (calls) => [...(await limitEach({ count: NaN }, {}, {}, {}, {})(calls)), await calls.getValue()],
     ours: [saying(`${COUNT} NaN`), go, go, wait(500), wait(500), value(0)],
     theirs: [anything, go, go, go, go, value(NaN)],
   },
@@ -77,12 +79,9 @@ const differences: Record<string, Difference> = {
   },
   "maxReserved: 0 permits no reservation; there it means no bound": {
     config: { maxReserved: 0 },
-    play: async ({ limit }) => {
-      await limit({ count: 2 });
-      return [await limit({ count: 2, reserve: true }), await limit({ count: 3, reserve: true })];
-    },
-    ours: [wait(1000), saying("can never be served")],
-    theirs: [{ ok: true, retryAfter: 1000 }, anything],
+    play: limitEach({ count: 2 }, { count: 2, reserve: true }, { count: 3, reserve: true }),
+    ours: [go, wait(1000), saying("can never be served")],
+    theirs: [go, { ok: true, retryAfter: 1000 }, anything],
   },
   "a clock that steps back takes nothing away; there it takes tokens": {
     play: async ({ limit }) => {
@@ -96,7 +95,7 @@ const differences: Record<string, Difference> = {
   },
   "waits are whole milliseconds, and long enough": {
     config: { rate: 3, capacity: 1 },
-    play: async ({ limit }) => [await limit(), await limit()],
+    play: limitEach({}, {}),
     ours: [go, wait(334)],
     theirs: [go, wait(expect.closeTo(1000 / 3, 2) as number)],
   },
@@ -117,7 +116,7 @@ const differences: Record<string, Difference> = {
   },
   "windows before a start in the future count; there everybody is denied until then": {
     config: { kind: "fixed window", start: NOW + 10 * SECOND },
-    play: async ({ limit }) => [await limit(), await limit(), await limit()],
+    play: limitEach({}, {}, {}),
     ours: [go, go, wait(SECOND)],
     theirs: [wait(10 * SECOND), wait(10 * SECOND), wait(10 * SECOND)],
   },
@@ -139,10 +138,10 @@ const differences: Record<string, Difference> = {
   },
   "asynchronous updates are exact; there, calls in one mutation do not see each other": {
     config: { applyUpdates: "asynchronously" },
-    play: async ({ limit, check, reset, getValue }) => {
-      const answers = [await limit(), await limit(), await limit(), await limit(), await check()];
-      await reset();
-      return [...answers, await getValue()];
+    play: async (calls) => {
+      const answers = [...(await limitEach({}, {}, {}, {})(calls)), await calls.check()];
+      await calls.reset();
+      return [...answers, await calls.getValue()];
     },
     ours: [go, go, wait(500), wait(500), wait(500), expect.objectContaining({ value: 2, ts: 0, shard: 0 })],
     theirs: [go, go, go, go, anything, anything],
@@ -154,18 +153,14 @@ const differences: Record<string, Difference> = {
     theirs: saying("exceeds"),
   },
   "a field that neither knows is named: a slip in key would ask the bucket that everybody shares": {
-    play: async ({ limit, check, getValue }) =>
-      await Promise.all([limit, check, getValue].map((call) => call({ keys: "ada" }))),
-    ours: Array(3).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
-    theirs: Array(3).fill(saying("Unexpected field `keys`")),
-  },
-  "a field that reset does not have is named": {
-    play: ({ reset }) => reset({ keys: "ada" }),
-    ours: saying(`"keys" ${UNKNOWN}`),
+    play: async ({ limit, check, getValue, reset }) =>
+      await Promise.all([limit, check, getValue, reset].map(async (call) => (await call({ keys: "ada" })) ?? null)),
+    ours: Array(4).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
+    theirs: [...(Array(3).fill(saying("Unexpected field `keys`")) as unknown[]), null],
   },
   "a definition that throws returns its denials: only a call says that they are thrown": {
     config: { throws: true },
-    play: async ({ limit }) => [await limit({ count: 2 }), await limit()],
+    play: limitEach({ count: 2 }, {}),
     ours: [go, wait(500)],
   },
 };
@@ -181,18 +176,19 @@ describe("a difference:", () => {
     expect((await both(bucket, ({ limit }) => limit({ count }))).ours).toEqual(saying(COUNT));
   });
 
-  it("a bad config fails when the module is loaded", () => {
-    const withConfig = (config: object) => () => limiters({ send: { ...bucket, ...config } }).ours;
-    expect(withConfig({ rate: NaN })).toThrow('Rate limit "send": rate must be a number above 0');
-    expect(withConfig({ rate: -1 })).toThrow("rate must be a number above 0");
-    expect(withConfig({ shards: 2.5 })).toThrow("shards must be");
-    expect(withConfig({ burst: 3 })).toThrow('"burst" is not a field');
-    expect(withConfig({ start: 5 })).toThrow('"start" is not a field');
-    expect(withConfig({ applyUpdates: "later" })).toThrow('"applyUpdates" is not a field');
-    expect(withConfig({ start: null, applyUpdates: "transactionally" })).not.toThrow();
-    expect(() => withConfig({})().hookAPI("send", { keys: "ada" } as object)).toThrow(
-      `"keys" ${UNKNOWN}, config, sampl`,
-    );
+  it.each([
+    [{ rate: -1 }, 'Rate limit "send": rate must be a number above 0'],
+    [{ shards: 2.5 }, "shards must be"],
+    [{ burst: 3 }, '"burst" is not a field'],
+    [{ start: 5 }, '"start" is not a field'],
+    [{ applyUpdates: "later" }, '"applyUpdates" is not a field'],
+  ])("a bad config fails when the module is loaded: %j", (config, message) => {
+    expect(() => limiters({ send: { ...bucket, ...config } as RateLimitConfig })).toThrow(message);
+  });
+
+  it("a slip in the options of hookAPI fails when the module is loaded", () => {
+    const { ours } = limiters({ send: { ...bucket, start: null, applyUpdates: "transactionally" } });
+    expect(() => ours.hookAPI("send", { keys: "ada" } as object)).toThrow(`"keys" ${UNKNOWN}, config, sampl`);
   });
 
   it("no component is an error at once, not limits in the app's tables", () => {

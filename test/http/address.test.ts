@@ -52,27 +52,14 @@ it.each<[string, string, prefix?: Ipv6Prefix]>([
   if (prefix === 56) expect(callerAddress(text)).toBe(caller);
 });
 
-it.each([31, 65, 128, 56.5, NaN])("a prefix of %s is misuse", (prefix) => {
-  const message = "the IPv6 prefix must be a whole number from 32 to 64, or false";
-  expect(() => callerAddress("1.2.3.4", prefix)).toThrow(message);
-});
-
 /** Each for another reason. */
 const NOT_ADDRESSES = [
   ...[null, undefined, "", "unknown", "_hidden", "localhost"],
   ...["203.0.113", "203.0.113.7.8", "203.0.113.256", "203.0.113.07", "0xcb.0.113.7", "3405803783"],
   ...["203.0.113.7:", "203.0.113.7:x", "[203.0.113.7]", "[203.0.113.7]:80", "203.0.113.7:123456", "[::1]:123456"],
   ...["2001:db8::1::2", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7:8::", "12345::", ":::"],
-  ...[
-    "[::1",
-    "[::1]x",
-    "[[::1]]",
-    "::1%",
-    "1.2.3.4::",
-    `fe80::1%${"z".repeat(200)}`,
-    "٢٠٣.0.113.7",
-    "203.0.113.7\u0000",
-  ],
+  ...["[::1", "[::1]x", "[[::1]]", "::1%", "1.2.3.4::", `fe80::1%${"z".repeat(200)}`],
+  ...["٢٠٣.0.113.7", "203.0.113.7\u0000"],
 ];
 it.each(NOT_ADDRESSES)("%j is no address", (text) => {
   expect(callerAddress(text)).toBeUndefined();

@@ -1,6 +1,5 @@
 /** A backend with HTTP actions, and limits in either home. */
 import { httpActionGeneric, type HttpRouter, httpRouter, makeFunctionReference } from "convex/server";
-import { convexTest } from "convex-test";
 import { MINUTE, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import {
   custom,
@@ -12,10 +11,9 @@ import {
   limitHttp,
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
-import { register } from "convex-rate-limits/test";
 import { vi } from "vitest";
 import { useClock as useClockAt } from "../support/clock.js";
-import { defineIn, type PlaceName, schema } from "../support/places.js";
+import { defineIn, openBackend, type PlaceName } from "../support/places.js";
 
 /** A whole second, so that whole seconds are easily told. */
 export const START = Date.UTC(2026, 0, 1);
@@ -65,16 +63,10 @@ export function wrap(
 /** An app with these routes. */
 export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecision }: Partial<Way> = {}) {
   const limits = defineIn("tables", definitions, onDecision && { onDecision });
-  const t = convexTest({
-    schema,
-    modules: {
-      "./_generated/api.ts": async () => await Promise.resolve({}),
-      "./http.ts": async () => await Promise.resolve({ default: router }),
-      "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
-    },
+  return openBackend({
+    "./http.ts": async () => await Promise.resolve({ default: router }),
+    "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
   });
-  register(t);
-  return t;
 }
 export type HttpBackend = ReturnType<typeof openHttpBackend>;
 

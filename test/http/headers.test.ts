@@ -156,7 +156,6 @@ it.each<Refused>([
 
 describe("a policy", () => {
   it.each<[string, RateLimitConfig, q: number, w: number]>([
-    ["is rate and period when the capacity is the rate", perMinute, 100, 60],
     ["is the capacity and the time it takes to fill", tokens(100, MINUTE, 200), 200, 120],
     ["of a fixed window counts whole windows", windows(10, MINUTE, 25), 25, 180],
     ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
@@ -175,7 +174,6 @@ describe("waits", () => {
   it.each([
     [-5, 0],
     [1, 1],
-    [999, 1],
     [1000, 1],
     [1001, 2],
     [3 * 365 * DAY + 1, 3 * 365 * 86_400 + 1],
@@ -198,17 +196,12 @@ describe("waits", () => {
     ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
     ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
     ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
-    ["a second where little is left", tenASecond, 3, 9.7, 1, "r=3;t=1"],
-    ["a second where nothing is left", tenASecond, 0, 10, 1, "r=0;t=1"],
     ["the time in which a request of this size comes in", tenASecond, 0, 10, 50, "r=0;t=5"],
     // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
     ["that of the requests that can be made", tenASecond, 80, 2, 60, "r=80;t=6"],
     ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
     ["never thousands within seconds: the draft's warning", windows(10_000, 1000 * SECOND), 9999, 10, 1, "r=110;t=10"],
-    ["one second for one token a second: no request is told two", tokens(1, SECOND), 0, 1, 1, "r=0;t=1"],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
-    ["rounded up a millisecond later", slow, 0, 3, 1, "r=0;t=3", 1],
-    ["shorter a second later", slow, 0, 3, 1, "r=0;t=2", 1000],
     ["over in the end", slow, 0, 3, 1, "r=0;t=0", 5000],
   ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
     const status = allowed(remaining, fullIn * SECOND);

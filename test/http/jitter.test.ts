@@ -27,21 +27,6 @@ it("Retry-After is never earlier than the truth and later by at most the fractio
   );
 });
 
-it("callers are spread evenly over the fraction, also those who share a key or an address", () => {
-  const CALLERS = 10_000;
-  const BINS = 20;
-  const bins = new Array<number>(BINS).fill(0);
-  // Waits of 1e6 s with jitter 1 are 1e6 to 2e6 s, so that rounding to seconds does not matter.
-  for (let i = 0; i < CALLERS; i++) {
-    const bin = Math.min(BINS - 1, Math.floor(((retryAfter(1e9, 1) - 1e6) / 1e6) * BINS));
-    bins[bin] = (bins[bin] ?? 0) + 1;
-  }
-  const expected = CALLERS / BINS;
-  const chiSquare = bins.reduce((sum, observed) => sum + (observed - expected) ** 2 / expected, 0);
-  // 19 degrees of freedom: evenly spread waits exceed 55 once in 40,000 times.
-  expect(chiSquare).toBeLessThan(55);
-});
-
 it.each([
   // [wait in s, jitter, the mean lateness in s]: half of the fraction.
   [1, 0.5, 0.25],

@@ -2,7 +2,7 @@
 /** Who calls and what that caller is allowed: plans, configs by request, and one look-up, also for several limits. */
 import { MINUTE } from "convex-rate-limits";
 import { type Caller, type HttpLimit } from "convex-rate-limits/http";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
 import { byUser, serve, tokens, useClock, wrap } from "./backend.js";
 import { type Answer, type Step, type Story, tell, times } from "./stories.js";
@@ -11,7 +11,6 @@ useClock();
 
 const definitions = {
   calls: { kind: "token bucket", period: MINUTE, keyed: true, plans: { free: { rate: 2 }, pro: { rate: 10 } } },
-  plain: tokens(5),
 } as const;
 const limit = { limit: "calls", by: byUser, without: "deny" };
 const policy = (q: number, name = "calls") => ({ policy: `"${name}";q=${q};w=60` });
@@ -49,15 +48,12 @@ tell(
   placeNames,
 );
 
-describe.each(placeNames)("with the limits in the %s", (place) => {
-  it.each([
-    [limit, `${problem} undefined`],
-    [{ ...limit, plan: "gold" }, `${problem} "gold"`],
-    [{ limit: "plain", by: "everyone", plan: "pro" }, "plan must be left out (the limit has no plans)"],
-    [{ ...limit, plan: "pro", config: tokens(1) }, "plan and config cannot be combined"],
-  ])("%o fails when the module loads", (limits, message) => {
-    expect(() => wrap({ place, definitions, limits })).toThrow(message);
-  });
+it.each([
+  [limit, `${problem} undefined`],
+  [{ ...limit, plan: "gold" }, `${problem} "gold"`],
+  [{ ...limit, plan: "pro", config: tokens(1) }, "plan and config cannot be combined"],
+])("%o fails when the module loads", (limits, message) => {
+  expect(() => wrap({ definitions, limits })).toThrow(message);
 });
 
 /** "pro-…" pays. */

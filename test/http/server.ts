@@ -48,10 +48,7 @@ async function answer(
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value);
   }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
-  const body = chunks.length > 0 ? Buffer.concat(chunks) : null;
-  const response = await t.fetch(incoming.url ?? "/", { method: incoming.method ?? "GET", headers, body });
+  const response = await t.fetch(incoming.url ?? "/", { method: incoming.method ?? "GET", headers });
   told(response.status);
   outgoing.writeHead(response.status, [...response.headers].flat());
   outgoing.end(Buffer.from(await response.arrayBuffer()));

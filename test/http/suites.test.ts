@@ -92,7 +92,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   "Successful requests do not count": {
     limits: limitOf(2),
     refund: "successful",
-    steps: [...times(3, "200"), ...times(2, "/400 400"), "429"],
+    steps: [...times(3, "200", "/302 302"), ...times(2, "/400 400"), "429"],
   },
   "A function says which requests do not count, also an asynchronous one": {
     limits: limitOf(1),

@@ -3,9 +3,9 @@ import { internalActionGeneric, internalMutationGeneric, makeFunctionReference }
 import { type GenericId, type ObjectType, v } from "convex/values";
 import { beforeEach, vi } from "vitest";
 import { useBackend } from "./limits.js";
-import { type Backend, type MutationCtx, openBackend, type PlaceName } from "./places.js";
+import { type Backend, type MutationCtx, type PlaceName } from "./places.js";
 
-export interface Start {
+interface Start {
   label: string;
   tokens: number;
   at: number;
@@ -18,12 +18,6 @@ type JobArgs = ObjectType<typeof jobArgs>;
 export const run = makeFunctionReference<"mutation", JobArgs, null>("jobs:run");
 /** Notes its start, and fails. */
 export const fail = makeFunctionReference<"action", JobArgs, null>("jobs:fail");
-
-/** A backend and the starts of its jobs; `whileRunning` is what a job does besides. */
-export function openQueue(whileRunning?: (ctx: MutationCtx) => Promise<unknown>) {
-  const { starts, modules } = jobsModule(whileRunning);
-  return { t: openBackend(modules), starts };
-}
 
 /** Within a describe: a fresh backend for each test, whose jobs note their starts. */
 export function useJobs(place: PlaceName, whileRunning?: (ctx: MutationCtx) => Promise<unknown>) {
@@ -72,19 +66,19 @@ async function runAt(t: Backend, moment: number): Promise<void> {
 }
 
 /** Moves the clock to a moment, and runs each job on the way at its time. */
-export async function runUntil(t: Backend, moment: number): Promise<void> {
+async function runUntil(t: Backend, moment: number): Promise<void> {
   const due = (await pendingJobs(t)).map(({ scheduledTime }) => scheduledTime).filter((time) => time <= moment);
   for (const time of due.sort((a, b) => a - b)) await runAt(t, time);
   await runAt(t, moment);
 }
 
 /** Runs all that is scheduled, each job at its time. */
-export async function runAll(t: Backend): Promise<void> {
+async function runAll(t: Backend): Promise<void> {
   const times = (await pendingJobs(t)).map(({ scheduledTime }) => scheduledTime);
   await runUntil(t, Math.max(Date.now(), ...times));
 }
 
-export async function pendingJobs(t: Backend) {
+async function pendingJobs(t: Backend) {
   const jobs = await t.query(async (ctx) => await ctx.db.system.query("_scheduled_functions").collect());
   return jobs.filter(({ state }) => state.kind === "pending");
 }
