@@ -9,20 +9,20 @@ import { defineSchema, type DataModelFromSchemaDefinition, type GenericMutationC
 const schema = defineSchema({ ...rateLimitTables });
 declare const ctx: GenericMutationCtx<DataModelFromSchemaDefinition<typeof schema>>;
 const { rateLimit, adjustRateLimit, scheduleRateLimited } = defineRateLimits({
-  send: { kind: "token bucket", rate/*rate*/: 10, period: MINUTE, capacity: 10, keyed/*keyed*/: true },
-  signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved: 1 },
-  monthly: { kind: "fixed window", rate: 10, period: "month", timeZone: "UTC", anchor: 1 },
-  window: { kind: "sliding window", rate: 10, period: MINUTE, shards: 8 },
+  send: { kind: "token bucket", rate/*rate*/: 10, period/*bucketPeriod*/: MINUTE, capacity/*capacity*/: 10, keyed/*keyed*/: true },
+  signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved/*maxReserved*/: 1 },
+  monthly: { kind: "fixed window", rate: 10, period: "month", timeZone/*timeZone*/: "UTC", anchor/*anchor*/: 1 },
+  window: { kind: "sliding window", rate: 10, period/*slidingPeriod*/: MINUTE, shards/*shards*/: 8 },
 }, { errorKeys/*errorKeys*/: true, onDecision/*onDecision*/: () => undefined });
 void rateLimit(ctx, { name: "/*name*/" });
 void rateLimit(ctx, { name: "send", /*args*/ });
-void adjustRateLimit(ctx, { name: "signUp", count: 5 });
+void adjustRateLimit(ctx, { name: "signUp", count/*charge*/: 5 });
 declare const fn: never;
 void scheduleRateLimited(ctx, { name: "signUp", spread/*spread*/: 5 }, fn);
-const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
-const some = await rateLimit(ctx, { name: "send", key: "a", count: 5, atLeast: 1 });
+const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
+const some = await rateLimit(ctx, { name: "send", key: "a", count: 5, atLeast/*atLeast*/: 1 });
 if (some.ok) console.log(some.taken/*taken*/, some.shadow/*shadow*/);
-if (!status.ok) console.log(status.retryAt, status.remaining/*remaining*/, status.resetAt);
+if (!status.ok) console.log(status.retryAt/*denied*/, status.remaining/*remaining*/, status.resetAt/*resetAt*/);
 else console.log(status.retryAt/*allowed*/);
 defineRateLimits({ a: { kind: "/*kind*/" } });
 defineRateLimits({ a: { kind: "fixed window", /*window*/ } });
@@ -45,7 +45,19 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, a start only for windows", () => {
-    const all = "capacity keyed maxReserved mode overrides period plans queue rate shards throws".split(" ");
+    const all = [
+      "capacity",
+      "keyed",
+      "maxReserved",
+      "mode",
+      "overrides",
+      "period",
+      "plans",
+      "queue",
+      "rate",
+      "shards",
+      "throws",
+    ];
     expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"].sort());
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));
@@ -56,20 +68,32 @@ describe("an editor offers", () => {
 describe("an editor shows what it means, and in which unit:", () => {
   it.each([
     ["rate", /Tokens that arrive per `period`; above 0/],
+    ["bucketPeriod", /[Mm]illiseconds; above 0/],
     ["windowPeriod", /length of a window: whole milliseconds.*unit of the calendar/],
+    ["slidingPeriod", /[Mm]illiseconds; above 0/],
+    ["capacity", /most tokens that can be saved up .*default `rate`/],
     ["keyed", /key/],
     ["start", /time at which a window starts, in whole milliseconds since the epoch/],
+    ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
+    ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
+    ["anchor", /when it begins. A day of the month/],
+    ["shards", /Rows that a hot limit is spread over.*default 1/],
     ["errorKeys", /default false/],
     ["call", /Takes `count` tokens, or says when/],
+    ["count", /Tokens to take: .*default 1/],
     ["reserve", /taken from the future, up to `maxReserved`/],
     ["throws", /thrown as a `ConvexError`/],
     ["mode", /enforced in this call; default what its definition says/],
     ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
+    ["atLeast", /as many tokens as possible: .*from 0 to `count`/],
     ["taken", /For a call with `atLeast`: how many tokens the caller has/],
     ["shadow", /its answer if it were enforced/],
+    ["charge", /Tokens to charge; negative for a refund/],
     ["spread", /Milliseconds, up to a day/],
+    ["denied", /first millisecond at which the same request succeeds/],
     ["allowed", /reservation that waits: run the work at this time/],
     ["remaining", /Whole tokens left after this decision/],
+    ["resetAt", /When the bucket is full again/],
   ])("%s", (mark, text) => {
     expect(shown(mark)).toMatch(text);
   });
