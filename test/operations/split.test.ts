@@ -175,6 +175,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
       paidAfter(4, 60),
     ],
     ["is given back to no further than to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
+    ["says how it stands if it is not split yet", [], 4, [60], paidAfter(4, 60)],
     ["owes as one row what it does not hold", [1, 2, 3, 4], 13, [-3], { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR }],
   ])("%s", async (_what, rows, count, left, status) => {
     await insert(...rowsOf(rows));
