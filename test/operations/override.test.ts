@@ -281,20 +281,6 @@ describe.each(placeNames)("in the %s", (place) => {
   describe("a limit on several rows", () => {
     const takeWide = (count = 1) => rateLimit({ name: "wide", count });
 
-    it("is overridden as one, keeps its rows, and comes back with what is left", async () => {
-      await takeWide();
-      expect(await rows()).toHaveLength(4);
-      await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "wide" });
-      for (let i = 0; i < 20; i++) expect(await takeWide()).toMatchObject({ ok: true });
-      expect(await takeWide()).toMatchObject({ ok: false });
-      vi.setSystemTime(NOW + 1000);
-      expect(await checkRateLimit({ name: "wide", count: 0 })).toMatchObject({ remaining: 20 });
-      await override({ block: true, ...ending(5000) }, { name: "wide" });
-      expect(await takeWide()).toMatchObject(blocked(5000));
-      vi.setSystemTime(NOW + 5000);
-      expect(await takeWide(64)).toMatchObject({ ok: true });
-    });
-
     it("keeps its rows when unlimited, where the two that are read are short and others are not", async () => {
       await override({ unlimited: true }, { name: "fast" });
       vi.spyOn(Math, "random").mockReturnValue(0);
