@@ -281,6 +281,15 @@ describe.each(placeNames)("in the %s", (place) => {
   describe("a limit on several rows", () => {
     const takeWide = (count = 1) => rateLimit({ name: "wide", count });
 
+    it("serves what all of its rows hold once its override has ended", async () => {
+      await takeWide();
+      expect(await rows()).toHaveLength(4);
+      await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "wide" });
+      expect(await takeWide(30)).toMatchObject(denied(1000));
+      await override({ block: true, ...ending(5000) }, { name: "wide" });
+      expect(await takeWide(30)).toMatchObject(blocked(5000));
+    });
+
     it("keeps its rows when unlimited, where the two that are read are short and others are not", async () => {
       await override({ unlimited: true }, { name: "fast" });
       vi.spyOn(Math, "random").mockReturnValue(0);
