@@ -56,7 +56,7 @@ export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, un
   const [only] = shards;
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const state = limit.kind.pause(limit, whole.state, until);
-  return whole === only && state === whole.state ? shards : [{ ...whole, state }];
+  return state === whole.state ? shards : [{ ...whole, state }];
 }
 
 /** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */

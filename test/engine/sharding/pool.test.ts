@@ -11,6 +11,7 @@ import {
   adjustOnAll,
   decideOnAll,
   describeWhole,
+  pauseAll,
   servedFrom,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
@@ -121,6 +122,23 @@ describe("a bucket of several rows", () => {
     }
   });
 
+  it("dates what it gives by the clock, as one row by its last write; rows that give remember it", () => {
+    const answers = [0, 2].map((level) => {
+      const { limit, shards } = rowsOf(ample, 640, level);
+      const ahead = shards.map((shard) => ({ ...shard, state: { ...shard.state, ts: NOW + 5 } }));
+      return ask({ limit, shards: ahead }, { count: 1, refundable: true });
+    });
+    expect(answers.map(({ status }) => status)).toMatchObject([{ takenAt: NOW + 5 }, { takenAt: NOW }]);
+    expect(answers.map(({ after }) => after[0]?.state.headroom?.length)).toEqual([1, 1]);
+  });
+
+  it("is not written by a pause that says nothing new", () => {
+    const { limit, shards } = rowsOf(slow, 20, 0);
+    const paused = pauseAll(limit, shards, NOW, NOW + 1000);
+    expect(paused).not.toBe(shards);
+    for (const ms of [500, 1000]) expect(pauseAll(limit, paused, NOW, NOW + ms)).toBe(paused);
+  });
+
   it("gives from the fullest row first", () => {
     for (const held of [0, 159]) {
       const rows = withFirst(rowsOf(ample, 640, 2), held);
@@ -153,6 +171,11 @@ it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number
   ["at once, of rows that will be one", short(unsplit, 1), {}, 0],
 ])("a call is served %s", (_what, { limit, shards }, asked, ms) => {
   expect(servedFrom(limit, shards, NOW, parseDemand(limit, asked)) - NOW).toBe(ms);
+});
+
+it("a call is served at once by rows that have long been full", () => {
+  const { limit, shards } = rowsOf(fast, 64, 4);
+  expect(servedFrom(limit, shards, NOW + 5, parseDemand(limit, { count: 5 }))).toBe(NOW + 5);
 });
 
 describe("the moment at which any row serves", () => {
