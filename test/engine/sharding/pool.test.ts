@@ -132,6 +132,15 @@ describe("a bucket of several rows", () => {
     expect(answers.map(({ after }) => after[0]?.state.headroom?.length)).toEqual([1, 1]);
   });
 
+  it("gives a cancelled job back from older takes where its own is not found", () => {
+    const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 1000, shards: 4 });
+    const tokens = (count: number) => count * limit.unitsPerToken;
+    const state = { value: tokens(56), ts: NOW, recent: [{ at: NOW - 100, units: tokens(8) }] };
+    const shards = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
+    const back = { units: -tokens(3), taking: { takenAt: NOW, startsAt: NOW } };
+    expect(heldByAll(adjustOnAll(limit, shards, NOW, back), NOW)).toBe(tokens(59));
+  });
+
   it("is not written by a pause that says nothing new", () => {
     const { limit, shards } = rowsOf(slow, 20, 0);
     const paused = pauseAll(limit, shards, NOW, NOW + 1000);
