@@ -10,7 +10,6 @@ const FOLDERS = ["engine", "storage", "operations", "client", "queue", "laws", "
 const SLOW = [
   "test/client/{fingerprint,liveQueries,misuse,types}.test.ts",
   "test/model/*.test.ts",
-  "test/operations/exactness.test.ts",
   "test/queue/{bound,figures,model}.test.ts",
 ];
 

@@ -61,7 +61,7 @@ const reserveField: Field = {
  */
 export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
   checkField(name, "count", countField, count);
-  if (reserve !== false) checkField(name, "reserve", reserveField, reserve);
+  checkField(name, "reserve", reserveField, reserve);
   if (atLeast === undefined) return;
   if (!(typeof atLeast === "number" && atLeast >= 0 && atLeast <= count)) {
     throw fieldError(name, "atLeast", `a number of at least 0 and at most count (${count})`, atLeast);

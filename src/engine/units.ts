@@ -1,5 +1,5 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
-import type { Entry, Limit, State } from "./kinds/kind.js";
+import { type Entry, type Limit, type State, windowOf } from "./kinds/kind.js";
 import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
@@ -90,11 +90,7 @@ function windowFrom(
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
     throw damageError(name, key, `the stored window is unusable (${stored})`);
   }
-  const more = {
-    ...(excess > 0 && { excess: ceilUnits(excess, unitsPerToken) }),
-    ...(loweredAt !== undefined && { loweredAt }),
-  };
-  return { since, used: ceilUnits(used, unitsPerToken), ...more };
+  return windowOf(since, ceilUnits(used, unitsPerToken), ceilUnits(excess, unitsPerToken), loweredAt);
 }
 
 /** Tokens taken are rounded up, tokens that may come back are rounded down. */
@@ -130,15 +126,12 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: inTokens(compact(recent, ts)) }),
     ...(headroom && { headroom: inTokens(headroom) }),
-    ...(window && {
-      window: {
-        since: window.since,
-        used: window.used / unitsPerToken,
-        ...(window.excess && { excess: window.excess / unitsPerToken }),
-        ...(window.loweredAt !== undefined && { loweredAt: window.loweredAt }),
-      },
-    }),
+    ...(window && { window: windowInTokens(window, unitsPerToken) }),
   };
+}
+
+function windowInTokens({ since, used, excess = 0, loweredAt }: NonNullable<State["window"]>, unitsPerToken: number) {
+  return windowOf(since, used / unitsPerToken, excess / unitsPerToken, loweredAt);
 }
 
 /** A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000. */

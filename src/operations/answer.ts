@@ -11,6 +11,7 @@ import { MAX_TOKENS } from "../engine/units.js";
 import type { RowChange } from "../storage/rows.js";
 import { changeOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 
 /** The time and the randomness of one call. */
 export interface Call {
@@ -48,8 +49,7 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
 export function renewing(request: Request, status: RateLimitStatus, now: number, after: () => State): RateLimitStatus {
   const { limit, asked } = request;
   if (!asked.renews || !status.ok) return status;
-  const at = renewsAt(limit, after(), asked.count ?? 1, now);
-  return at === undefined ? status : { ...status, renewsAt: at };
+  return present({ ...status, renewsAt: renewsAt(limit, after(), asked.count ?? 1, now) });
 }
 
 /** The answer of a call that is always let through. */

@@ -9,6 +9,7 @@ import * as walk from "../storage/batches.js";
 import { type Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { answerOnRows, planned } from "./consume.js";
 import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
@@ -65,7 +66,7 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
       const { key } = bucket;
       const entry = await describe(listed, bucket, now);
       const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
-      if (isWanted) page.push(key === undefined ? entry : { key, ...entry });
+      if (isWanted) page.push(present({ key, ...entry }));
       if (page.length === most) return { page, cursor: walk.writeCursor({ name: from.name, after: { key } }) };
     }
     bytes += batch.bytes;

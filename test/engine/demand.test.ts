@@ -45,8 +45,9 @@ describe("a demand", () => {
     [
       "reserve",
       "true, false or { within: a number of milliseconds of at least 0 }",
-      [null, 1, "true", {}, { within: -1 }, { within: NaN }, { within: "5" }, [5]],
+      [null, 1, "true", {}, { within: -1 }, { within: NaN }, { within: "5" }, { within: 5, from: 0 }, [5]],
     ],
+    ["refundable", "true or false", [1, "true", null]],
     ["atLeast", "a number of at least 0 and at most count (6)", [-1, NaN, 6.1, "1", null], { count: 6 }],
   ])("has a %s that is %s", (field, permitted, given, other) => {
     for (const value of given) {

@@ -81,6 +81,8 @@ it.each([
   { since: NOW, used: -1 },
   { since: NOW, used: NaN },
   { since: NOW, used: 1, excess: -1 },
+  { since: END_OF_TIME + 2, used: 1 },
+  { since: NOW, used: 1, loweredAt: END_OF_TIME + 2 },
 ])("a stored window that cannot be is damage: %j", (window) => {
   const fixed = parseLimit("quota", { kind: "fixed window", rate: 10, period: 1000, start: 0 });
   const read = () => fromStored(fixed, { value: 5, ts: NOW, window }, "alice");
@@ -105,6 +107,15 @@ describe("a stored state", () => {
     expect(fromStored(limit, { value: 0, ts: 0 }, undefined)).toStrictEqual({ value: 0, ts: 0 });
     const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };
     expect(fromStored(sliding, nothing, undefined).recent?.map(({ units }) => units + 0)).toEqual([0]);
+  });
+
+  it.each<StoredState>([
+    { value: 5, ts: NOW, window: { since: NOW, used: 5 } },
+    { value: -5, ts: NOW, window: { since: END_OF_TIME, used: 15, excess: 2.5, loweredAt: END_OF_TIME } },
+    // A pause lies between two ms.
+    { value: 0, ts: NOW, headroom: [{ at: NOW + 0.5, count: 2 }] },
+  ])("comes back as it is: %j", (stored) => {
+    expect(toStored(limit, fromStored(limit, stored, undefined))).toStrictEqual(stored);
   });
 
   it("comes back to the very unit, for every kind, also with a debt", () => {

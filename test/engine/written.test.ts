@@ -28,4 +28,5 @@ describe("a bucket as its rows say", () => {
 it("rows hold the config of a call without its rows, and without what is left out", () => {
   expect(storedConfig({ ...config, shards: 4, maxReserved: undefined })).toStrictEqual(config);
   expect(parseBucket({ name: "a", config: { ...config, shards: 4 }, plan: null }).plan).toStrictEqual(config);
+  expect(parseBucket({ name: "a", config }).plan).toBeUndefined();
 });

@@ -11,34 +11,9 @@ useClock();
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const { define, mutation, rows } = useBackend(place);
-  const { rateLimit, adjustRateLimit, getRateLimit, resetRateLimit } = define({
-    llm: config,
-    window: { ...config, kind: "fixed window", start: 0 },
-    small: { ...config, maxReserved: 0 },
-  });
+  const { define, mutation } = useBackend(place);
+  const { adjustRateLimit, getRateLimit, resetRateLimit } = define({ llm: config });
   const valueOf = async (args: object) => (await getRateLimit(args)).value;
-
-  /** What was taken before, what is adjusted by, what is left, and when it is full again and out of debt, in ms. */
-  it.each<[string, name: string, taken: number, count: number, remaining: number, fullIn: number, paidIn?: number]>([
-    ["a charge takes tokens without asking", "llm", 0, 4, 6, 400],
-    ["a charge of more than there is says when the debt will be paid", "llm", 4, 10, 0, 1400, 400],
-    ["a charge goes beyond maxReserved", "small", 0, 100, 0, 10_000, 9000],
-    ["a charge of a fixed window is paid by the windows to come", "window", 0, 25, 0, 1000, 2000],
-    ["a negative count gives tokens back", "llm", 8, -5, 7, 300],
-    ["a negative count gives back no more than the capacity", "llm", 3, -100, 10, 0],
-    ["an adjustment by 0 says when the debt will be paid", "llm", 15, 0, 0, 1500, 500],
-    ["what is given back shortens a debt", "llm", 15, -2, 0, 1300, 300],
-    ["what is given back pays a debt", "llm", 15, -5, 0, 1000],
-  ])("%s", async (_what, name, taken, count, remaining, fullIn, paidIn) => {
-    if (taken > 0) await rateLimit({ name, count: taken, reserve: true });
-    const before = await rows();
-    const debt = paidIn === undefined ? {} : { retryAt: NOW + paidIn };
-    const status = { ok: true, remaining, resetAt: NOW + fullIn, ...debt };
-    expect(await adjustRateLimit({ name, count })).toEqual(status);
-    expect(await valueOf({ name })).toBe(Math.min(10, 10 - taken - count));
-    if (count === 0) expect(await rows()).toEqual(before);
-  });
 
   it("a debt beyond what can be counted is cut off there: nothing comes back before it is paid, unless it is reset", async () => {
     const charge = (count: number) => adjustRateLimit({ name: "llm", count });

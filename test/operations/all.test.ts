@@ -1,5 +1,8 @@
-/** Several limits at once. How requests to one bucket add up is held in test/engine/bundle.test.ts, and every answer in test/model. */
-import { isRateLimitError, type RateLimitConfig } from "convex-rate-limits";
+/**
+ * Several limits at once. How requests to one bucket add up is held in test/engine/bundle.test.ts, what is thrown in
+ * test/client/throws.test.ts, and every answer in test/model.
+ */
+import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf } from "../../src/engine/adjustment.js";
 import { bundle } from "../../src/engine/bundle.js";
@@ -26,7 +29,7 @@ const layers = [ofUser(), ofTeam(), { name: "everyone" }];
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, rows } = useBackend(place);
-  const { rateLimit, rateLimitAll, checkRateLimitAll, getRateLimit } = define({ user, team, everyone, queue });
+  const { rateLimit, rateLimitAll, getRateLimit } = define({ user, team, everyone, queue });
 
   it("all of the limits let it go and each gives its tokens, or one of them denies and nothing is taken from any", async () => {
     expect(await rateLimitAll(layers)).toEqual({
@@ -61,27 +64,6 @@ describe.each(placeNames)("in the %s", (place) => {
       { ok: true, remaining: 4, resetAt: NOW + 1000 },
     ];
     expect(await rateLimitAll(requests)).toEqual({ ok: true, retryAt: NOW + 1000, statuses });
-  });
-
-  // How requests are held against each other is for test/engine/bundle.test.ts.
-  it.each([
-    ["rateLimitAll needs", []],
-    ['Rate limit "team": count 6 can never be served: it can hold at most 5', [3, 3].map((count) => ofTeam({ count }))],
-  ])("misuse: %s", async (problem, requests) => {
-    await expect(rateLimitAll(requests)).rejects.toThrow(problem);
-    await expect(checkRateLimitAll(requests)).rejects.toThrow(problem.replace("rateLimitAll", "checkRateLimitAll"));
-    expect(await rows()).toEqual([]);
-  });
-
-  it("throws: the denial that takes longest is thrown, and a reservation that waits is not", async () => {
-    await rateLimitAll([ofUser({ count: 2 }), ofTeam({ count: 5 })]);
-    for (const call of [rateLimitAll, checkRateLimitAll]) {
-      const error: unknown = await call(layers, { throws: true }).catch((thrown: unknown) => thrown);
-      const data = { kind: "RateLimited", name: "team", retryAt: NOW + 1000, retryAfter: 1000 };
-      expect(isRateLimitError(error) && error.data).toEqual(data);
-    }
-    const waiting = await rateLimitAll([ofUser({ reserve: true })], { throws: true });
-    expect(waiting).toMatchObject({ ok: true, retryAt: NOW + 500 });
   });
 });
 

@@ -175,6 +175,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
       paidAfter(4, 60),
     ],
     ["is given back to no further than to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
+    ["says how it stands if it is not split yet", [], 4, [60], paidAfter(4, 60)],
     ["owes as one row what it does not hold", [1, 2, 3, 4], 13, [-3], { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR }],
   ])("%s", async (_what, rows, count, left, status) => {
     await insert(...rowsOf(rows));
@@ -220,27 +221,6 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     ];
     expect(all).toEqual({ ok: false, retryAt: NOW + HOUR, statuses });
     expect((await values()).filter((value) => value !== -1)).toEqual(rows);
-  });
-
-  it("that is slow becomes one with its neighbours as they run out, so that denials read one row", async () => {
-    await insert(...rowsOf([1, 2, 1, 1]));
-    draw(0, 0.3, 0.6, 0.9);
-    const seen: number[][] = [];
-    for (let call = 0; call < 5; call++) {
-      expect(await take()).toMatchObject({ ok: true });
-      seen.push(await values());
-    }
-    expect(seen).toEqual([[2, 1, 1], [1, 1, 1], [1, 1], [1], [0]]);
-    expect(await take()).toMatchObject({ ok: false });
-  });
-
-  it.each([
-    ["overlap in no span, however large the count", { count: 40 }],
-    ["let nothing through where the limit is not split and one lies beside that of the whole", { config: shared }],
-  ])("has rows that %s", async (_what, asked) => {
-    await insert({ name: "hot", value: 64, ts: NOW }, ...rowsOf(each(4, 16)));
-    draw(0);
-    await expect(take(asked)).rejects.toThrow("the stored shards overlap or leave a gap");
   });
 });
 

@@ -63,6 +63,7 @@ describe("turns of one run", () => {
     ["a database that is wrapped anew for each call", (ctx) => [wrapped(ctx), wrapped(ctx), wrapped(ctx)]],
     ["the same without the rest of the ctx", (ctx) => [ctx, { db: {} }, { db: {} }]],
     ["the same, and the whole ctx only then", (ctx) => [{ db: ctx.db }, { db: {} }, ctx]],
+    ["a runQuery that is no function", ({ db }) => [1, 2, 3].map(() => ({ db, runQuery: 5 }))],
     ["the ctx between two that are wrapped", (ctx) => [wrapped(ctx), ctx, wrapped(ctx)]],
   ])("take them with %s, and another run waits for none of them", async (_, contexts) => {
     const { events, operation, end } = stage();

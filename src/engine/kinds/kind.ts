@@ -180,6 +180,11 @@ export function fullState(limit: Limit): State {
   return { value: limit.capacity, ts: 0 };
 }
 
+/** A window without an excess of 0; a field is absent, not undefined. */
+export function windowOf(since: number, used: number, excess: number, loweredAt?: number): Window {
+  return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };
+}
+
 /** All units that count as used, in a window and before it. */
 export function usedIn({ used, excess = 0 }: Window): number {
   return used + excess;

@@ -4,7 +4,7 @@
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn } from "./kind.js";
+import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn, windowOf } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
@@ -26,16 +26,6 @@ export interface RefillingLimit extends Limit {
 /** A state of these kinds: a field is absent, not undefined. */
 function stateOf(value: number, ts: number, headroom: State["headroom"], window: State["window"]): State {
   return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
-}
-
-/** A window as a state keeps it: without an excess of 0. */
-export function windowOf(
-  since: number,
-  used: number,
-  excess: number,
-  loweredAt?: number,
-): NonNullable<State["window"]> {
-  return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };
 }
 
 /** The window of a bucket that lacks `missing` units. If more was used, the capacity was lowered: at the last write, `ts`, it was not yet. */

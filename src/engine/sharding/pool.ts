@@ -54,10 +54,9 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
 export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, until: number): readonly Shard[] {
-  const [only] = shards;
-  const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
+  const whole = fold(limit, WHOLE, shards, now);
   const state = limit.kind.pause(limit, whole.state, until);
-  return whole === only && state === whole.state ? shards : [{ ...whole, state }];
+  return state === whole.state ? shards : [{ ...whole, state }];
 }
 
 /** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { emptyState, fullState } from "../../../src/engine/kinds/kind.js";
 import { KINDS } from "../../../src/engine/kinds/index.js";
-import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
+import { histories, limits, stateAfter } from "../arbitraries.js";
 
 it("the registry of kinds has each kind under its own name", () => {
   expect(Object.keys(KINDS)).toEqual(["token bucket", "fixed window", "sliding window"]);
@@ -10,26 +9,6 @@ it("the registry of kinds has each kind under its own name", () => {
 });
 
 describe("a bucket of any kind", () => {
-  it("is full without a row, at any moment, and needs no reset", () => {
-    fc.assert(
-      fc.property(limits, fc.nat(NOW), (limit, now) => {
-        expect(limit.kind.advance(limit, fullState(limit), now).value).toBe(limit.capacity);
-        if (limit.kind.name !== "fixed window") expect(limit.kind.whenReset(limit, fullState(limit), now)).toBe(now);
-      }),
-    );
-  });
-
-  it("is empty when everything has just been taken", () => {
-    fc.assert(
-      fc.property(limits, (limit) => {
-        const state = emptyState(limit, NOW);
-        expect(state).toMatchObject({ value: 0, ts: NOW });
-        expect(limit.kind.whenHolding(limit, state, 0)).toBe(NOW);
-        if (limit.capacity > 0) expect(limit.kind.whenHolding(limit, state, limit.capacity)).toBeGreaterThan(NOW);
-      }),
-    );
-  });
-
   it("stands at every moment as if it had been looked at before, too, and never with less", () => {
     fc.assert(
       fc.property(limits, histories, fc.nat(5000), fc.nat(5000), (limit, history, firstMs, secondMs) => {

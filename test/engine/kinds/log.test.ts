@@ -13,20 +13,14 @@ const logs = fc
 /** The units taken at a moment or later. */
 const from = (entries: readonly Entry[], moment: number) => sum(entries.filter(({ at }) => at >= moment));
 
-describe("an entry", () => {
-  it("is inserted at its moment, with what is there already", () => {
-    expect(insert([], { at: 5, units: 1 })).toEqual(log([5, 1]));
-    expect(insert(log([3, 1], [7, 2]), { at: 5, units: 4 })).toEqual(log([3, 1], [5, 4], [7, 2]));
-    expect(insert(log([3, 1], [7, 2]), { at: 9, units: 4 })).toEqual(log([3, 1], [7, 2], [9, 4]));
-    expect(insert(log([3, 1], [7, 2]), { at: 7, units: 4 })).toEqual(log([3, 1], [7, 6]));
-    expect(insert(log([3, 1]), { at: 1, units: 0 })).toEqual(log([3, 1]));
-  });
-
-  it("leaves the log that it is inserted into as it was", () => {
-    const before = log([3, 1]);
-    insert(before, { at: 3, units: 1 });
-    expect(before).toEqual(log([3, 1]));
-  });
+it.each([
+  ["into nothing", log(), log([5, 4])],
+  ["between others", log([3, 1], [7, 2]), log([3, 1], [5, 4], [7, 2])],
+  ["after others", log([3, 1]), log([3, 1], [5, 4])],
+  ["with what is there at its time", log([3, 1], [5, 2]), log([3, 1], [5, 6])],
+])("an entry is inserted %s; one without units is not", (_what, entries, after) => {
+  expect(insert(entries, { at: 5, units: 4 })).toEqual(after);
+  expect(insert(entries, { at: 5, units: 0 })).toEqual(entries);
 });
 
 it("logs are merged in the order of their moments, whatever the order of the logs", () => {

@@ -75,18 +75,17 @@ describe("the units of a limit", () => {
     [{ kind: "fixed window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
     [{ kind: "sliding window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
   ])("are refused where a window's rate would lose more, with what to change: %j", (config, field, most) => {
-    const advice = most === undefined ? "" : `, or ${field.split(" ")[0]} of at most ${most}`;
+    const [advised = ""] = field.split(" ");
+    const advice = most === undefined ? "" : `, or ${advised} of at most ${most}`;
     expect(() => parseLimit("send", config)).toThrow(
       `Rate limit "send": rate ${config.rate} has too many decimals to be counted with ${field}: each window would bring too little. ` +
         `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${advice}.`,
     );
+    // What it advises is accepted.
+    if (most !== undefined) expect(parseLimit("send", { ...config, [advised]: most }).name).toBe("send");
   });
 
-  it.each<RateLimitConfig>([
-    { ...third, rate: 0.3333, capacity: 1e6 },
-    { ...third, capacity: 1e5 },
-    { ...fine, maxReserved: 1e11 },
-  ])("are accepted as the advice of that error says: %j", (config) => {
-    expect(parseLimit("send", config).name).toBe("send");
+  it("count a rate with fewer decimals, as that error advises", () => {
+    expect(parseLimit("send", { ...third, rate: 0.3333, capacity: 1e6 }).name).toBe("send");
   });
 });

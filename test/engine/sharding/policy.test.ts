@@ -44,7 +44,7 @@ function after(given: Case): { level: number; used: number } {
   const promised = isPromised && { recent: [{ at: NOW + 1, units: unitsPerToken }] };
   const now = shardOf(left === undefined ? full : left * unitsPerToken, Math.max(NOW, NOW - gapMs), { ...promised });
   let used = 0;
-  const demand = { units: count * unitsPerToken, reserve, wasShort };
+  const demand = { units: count * unitsPerToken, reserve, ...(wasShort && { wasShort }) };
   const bucket = { name: "send", limit: whole, key: key ?? undefined };
   const call = { now: NOW, random: () => random[used++] ?? NaN };
   return { level: levelAfter(bucket, { before, after: now, demand }, call), used };
@@ -236,6 +236,8 @@ describe("units", () => {
     const { unitsPerToken } = limit;
     expect(fastUnits(limit) / unitsPerToken).toBeCloseTo(51.2, 9);
     expect([51, 52].map((count) => isFast(limit, count * unitsPerToken))).toEqual([true, false]);
+    const even = upTo(64, { rate: 1000 });
+    expect(isFast(even, 50 * even.unitsPerToken)).toBe(true);
     expect([fastUnits(upTo(1)), isFast(upTo(1), 1)]).toEqual([0, false]);
   });
 

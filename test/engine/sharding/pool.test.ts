@@ -11,6 +11,7 @@ import {
   adjustOnAll,
   decideOnAll,
   describeWhole,
+  pauseAll,
   servedFrom,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
@@ -89,7 +90,7 @@ it.each<Row>([
   // When a denial ends: for a fast bucket as late as any row serves, since the next call may read two of them only.
   ["several slow rows say when all hold it", slow, 3, 2, { count: 5 }, denied(1875), []],
   ["several fast rows say when each holds it", fast, 0, 4, {}, denied(3), []],
-  ["and the very time if less suffices: all are read", fast, 0, 4, { count: 3, atLeast: 1 }, denied(1), []],
+  ["and the very time if less suffices: all are read", fast, 0, 4, { count: 30, atLeast: 1 }, denied(1), []],
   ["one fast row says the very time", fast, 0, 0, {}, denied(1), []],
   ["and rows that will be one do", unsplit, 0, 1, { count: 5 }, denied(1), []],
 ])(
@@ -119,6 +120,32 @@ describe("a bucket of several rows", () => {
       const charged = adjustOnAll(rows.limit, rows.shards, NOW, { units: 3 * rows.limit.unitsPerToken });
       expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
     }
+  });
+
+  it("dates what it gives by the clock, as one row by its last write; rows that give remember it", () => {
+    const answers = [0, 2].map((level) => {
+      const { limit, shards } = rowsOf(ample, 640, level);
+      const ahead = shards.map((shard) => ({ ...shard, state: { ...shard.state, ts: NOW + 5 } }));
+      return ask({ limit, shards: ahead }, { count: 1, refundable: true });
+    });
+    expect(answers.map(({ status }) => status)).toMatchObject([{ takenAt: NOW + 5 }, { takenAt: NOW }]);
+    expect(answers.map(({ after }) => after[0]?.state.headroom?.length)).toEqual([1, 1]);
+  });
+
+  it("gives a cancelled job back from older takes where its own is not found", () => {
+    const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 1000, shards: 4 });
+    const tokens = (count: number) => count * limit.unitsPerToken;
+    const state = { value: tokens(56), ts: NOW, recent: [{ at: NOW - 100, units: tokens(8) }] };
+    const shards = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
+    const back = { units: -tokens(3), taking: { takenAt: NOW, startsAt: NOW } };
+    expect(heldByAll(adjustOnAll(limit, shards, NOW, back), NOW)).toBe(tokens(59));
+  });
+
+  it("is not written by a pause that says nothing new", () => {
+    const { limit, shards } = rowsOf(slow, 20, 0);
+    const paused = pauseAll(limit, shards, NOW, NOW + 1000);
+    expect(paused).not.toBe(shards);
+    for (const ms of [500, 1000]) expect(pauseAll(limit, paused, NOW, NOW + ms)).toBe(paused);
   });
 
   it("gives from the fullest row first", () => {
@@ -153,6 +180,11 @@ it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number
   ["at once, of rows that will be one", short(unsplit, 1), {}, 0],
 ])("a call is served %s", (_what, { limit, shards }, asked, ms) => {
   expect(servedFrom(limit, shards, NOW, parseDemand(limit, asked)) - NOW).toBe(ms);
+});
+
+it("a call is served at once by rows that have long been full", () => {
+  const { limit, shards } = rowsOf(fast, 64, 4);
+  expect(servedFrom(limit, shards, NOW + 5, parseDemand(limit, { count: 5 }))).toBe(NOW + 5);
 });
 
 describe("the moment at which any row serves", () => {
