@@ -104,7 +104,8 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     case "get": {
       const { count, reserve } = call;
       const snapshot = await limits.getRateLimit(ctx, placeOf(call));
-      const { value, ts } = snapshot;
+      // Of one that is overridden, what the override says of it.
+      const { value, ts } = { ...snapshot, ...snapshot.override };
       return {
         is: "snapshot",
         status: projectRateLimit(snapshot, { now, count, reserve: reserve !== false }),

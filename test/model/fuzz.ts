@@ -6,9 +6,10 @@ import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
 import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
-import { countOf, type Intent, type Part, type Scenario, type Wait } from "./scenario.js";
+import { countOf, type Intent, type Part, planAt, type Scenario, type Wait } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
 import type { Limits, MutationCtx, Stage } from "../support/stage.js";
+import { present } from "../../src/wire/present.js";
 
 export const T0 = Date.UTC(2026, 0, 1);
 /** Longer than most debts of a scenario take to be paid. */
@@ -17,7 +18,8 @@ const QUIET_MS = 1e13;
 class Undone extends Error {}
 
 /** Returns the number of operations played. */
-export async function play(stage: Stage, { plans, other, shards, random, steps }: Scenario): Promise<number> {
+export async function play(stage: Stage, scenario: Scenario): Promise<number> {
+  const { plans, other, shards, random, steps, isOverridden = false } = scenario;
   vi.spyOn(Math, "random").mockImplementation(draws(random));
   const finished = new Set<string>();
   const jobs: Job[] = [];
@@ -29,26 +31,33 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
   /** The limit that the bucket without a key was last written under. */
   let written: ExactLimit | undefined;
+  const first = planAt(plans, 0);
+  let inForce = first;
   let played = 0;
   for (const [at, step] of steps.entries()) {
-    const limit = plans[step.plan % plans.length];
-    if (!limit) throw new Error("no plan");
+    const limit = planAt(plans, step.plan);
     now = moved(step.wait, limit, now, retryAt);
     vi.setSystemTime(now);
     const due = jobs[step.runs];
     if (due && due.handle.runAt <= now && (await stage.finishJob(due.handle.id))) finished.add(due.handle.id);
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, { plan, jobs, takes, now })).slice(0, 5);
-    const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
+    const shardsOf = (i: number) => shards[(step.shards + i) % shards.length];
+    const limits = (i: number) => stage.limits(limit, shardsOf(i), other);
+    // With overrides, calls go by the first plan. The fuzzer reads the same rows by the limit that this comes to.
+    const asked = (i: number) => (isOverridden ? stage.limits(overridable(first), shardsOf(i), other) : limits(i));
+    const overrides = isOverridden && limit !== first;
+    if (isOverridden && limit !== inForce) await override(stage, asked(0), overrides ? limit : undefined);
+    inForce = limit;
     if (last && !isWhole && last.limit === written && written !== limit)
       await goesOn(stage, last, { limits: limits(0), limit });
     const limitOf = await phases(stage, limits(0), plan);
     last = { limits: limits(0), limit, limitOf };
-    const setting: Setting = { limitOf, now, isWhole, finished };
-    const before = await foresee(stage, limits(0), calls, now);
+    const setting: Setting = { limitOf, now, isWhole, finished, isOverridden: overrides };
+    const before = await foresee(stage, asked(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
     const replies = await attempt(stage, step.isUndone, (ctx) =>
-      Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))),
+      Promise.all(calls.map((call, i) => make(asked(i), ctx, call, now))),
     );
     const answered = calls.map((call, i) => ({ call, reply: replies[i] ?? lost(call) }));
     const next = someOrder(states, answered, setting);
@@ -78,7 +87,7 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
       }
     }
     agree(before, answered, setting);
-    if (!step.isUndone) await waitsSuffice(stage, limits(0), answered, setting);
+    if (!step.isUndone) await waitsSuffice(stage, asked(0), answered, setting);
     for (const { call, reply } of answered) {
       if (reply.is === "scheduled" && call.act === "schedule" && !step.isUndone) {
         jobs.push({ handle: reply.job, name: call.name, key: call.key, count: call.count });
@@ -103,7 +112,7 @@ function draws({ seed, areUneven = false }: Scenario["random"]): () => number {
 }
 
 /** Runs a mutation, which may throw at its end: then nothing of it remains. */
-async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationCtx) => Promise<T>): Promise<T> {
+export async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationCtx) => Promise<T>): Promise<T> {
   let result: { value: T } | undefined;
   const mutation = stage.mutation(async (ctx) => {
     result = { value: await body(ctx) };
@@ -114,6 +123,21 @@ async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationC
   await expect(mutation).rejects.toThrow("undone");
   if (!result) throw new Error("the mutation did not run");
   return result.value;
+}
+
+export function overridable(limit: ExactLimit): ExactLimit {
+  return { ...limit, ...{ overrides: true } };
+}
+
+/** Sets what overrides the limit at every key, or clears it. */
+async function override(stage: Stage, limits: Limits, config: ExactLimit | undefined): Promise<void> {
+  await stage.mutation(async (ctx) => {
+    for (const key of KEYS) {
+      const bucket = present({ name: "limit", key });
+      if (config) await limits.overrideRateLimit(ctx, { ...bucket, config: present(config) });
+      else await limits.clearRateLimitOverride(ctx, bucket);
+    }
+  });
 }
 
 /** The limits as they apply to a bucket, with the starts that they choose where the config gives none. */

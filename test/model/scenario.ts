@@ -254,6 +254,8 @@ export interface Scenario {
   readonly plans: readonly ExactLimit[];
   /** The limit named "other". */
   readonly other: ExactLimit;
+  /** Whether the limit is the first plan, and the others override it. */
+  readonly isOverridden?: boolean;
   readonly shards: readonly Shards[];
   /** What `Math.random` says: numbers from a seed. */
   readonly random: Draws;
@@ -268,17 +270,19 @@ interface Draws {
 const random = fc.record({ seed: fc.nat() });
 const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
 const anySteps = stepsOf(step);
-const firstOf = ([first]: readonly ExactLimit[]) => {
-  if (!first) throw new Error("no plan");
-  return first;
-};
+export function planAt(plans: readonly ExactLimit[], i: number): ExactLimit {
+  const plan = plans[i % plans.length];
+  if (!plan) throw new Error("no plan");
+  return plan;
+}
 
 function scenarioOf(
   plans: fc.Arbitrary<ExactLimit[]>,
   shards: fc.Arbitrary<readonly Shards[]>,
   steps: fc.Arbitrary<readonly Step[]>,
 ): fc.Arbitrary<Scenario> {
-  return fc.record({ plans, other: plans.map(firstOf), shards, random, steps });
+  const isOverridden = fc.nat(4).map((number) => number === 0);
+  return fc.record({ plans, other: plans.map((all) => planAt(all, 0)), shards, random, steps, isOverridden });
 }
 
 /** Every bucket on one row. */
