@@ -47,6 +47,7 @@ export interface Request {
 type Bucket = Pick<Request, "key" | "config">;
 
 export type World = ReturnType<typeof openWorld>;
+export type Calls = ReturnType<World["within"]>;
 
 /** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
 function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: number) {
@@ -77,6 +78,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), jobs.run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
+    sweep: () => limits.sweepRateLimits(ctx, { next: jobs.sweep }),
   });
   type Calls = ReturnType<typeof within>;
   /** Each in a transaction of its own. */

@@ -2,7 +2,7 @@
 import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { T0 } from "../laws/arbitraries.js";
-import { underFakeClock, type World, worldIn } from "../laws/world.js";
+import { type Calls, underFakeClock, type World, worldIn } from "../laws/world.js";
 import { placeNames } from "../support/places.js";
 import { play } from "./fuzz.js";
 import type { Intent, Step } from "./scenario.js";
@@ -10,7 +10,6 @@ import { openStage } from "../support/stage.js";
 
 type Shards = RateLimitConfig["shards"];
 type Play = (world: World) => Promise<void>;
-type Calls = ReturnType<World["within"]>;
 
 underFakeClock();
 // Jobs do not run: their timers are fake, too.
