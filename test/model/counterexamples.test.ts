@@ -343,6 +343,18 @@ describe("waits", () => {
       expect(shown).toMatchObject({ ok: false, resetAt, retryAt });
     },
 
+    "a pause makes one row of several, which is empty at its end": async (world) => {
+      const until = T0 + 1000;
+      for (const config of [bucket(), fixed(20), sliding(20)]) {
+        await world.reset({ config });
+        await world.consume({ config: { ...config, shards: { atLeast: 4 } } });
+        expect((await world.rows()).length).toBeGreaterThan(1);
+        await world.pause({ config, until });
+        expect(await world.rows()).toHaveLength(1);
+        expect(await world.get({ config })).toMatchObject({ value: 0, ts: until });
+      }
+    },
+
     "two answers of a provider, of 20 s each, one second apart, pause for 21 s": async (world) => {
       await world.pause({ config: bucket(), until: T0 + 20_000 });
       world.setClock(T0 + 1000);
