@@ -2,6 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { capacityOf } from "./capacity.js";
+import { LAST_MOMENT, lengthOf } from "../model/exact/config.js";
 import { over, rational } from "../model/rational.js";
 import { present } from "../../src/wire/present.js";
 
@@ -10,12 +11,6 @@ const DAY = 86_400_000;
 
 /** An ordinary moment; the clocks of the laws start here. */
 export const T0 = Date.UTC(2026, 0, 1);
-
-/** On average, where it is a unit of the calendar. */
-export function periodMsOf({ period }: RateLimitConfig): number {
-  if (typeof period !== "string") return period;
-  return { day: DAY, week: 7 * DAY, month: (365.2425 / 12) * DAY }[period];
-}
 
 /**
  * A limit of short decimals counts exactly, in thousandths of a token, while its tokens times the denominator of its rate per
@@ -32,7 +27,7 @@ function isExact(config: RateLimitConfig): boolean {
   const [tokens, per] = [rational(rate), rational(isContinuous ? config.period : 1)];
   if (tokens.denominator > SHORT || per.denominator > SHORT) return false;
   const { numerator, denominator } = over(tokens, per);
-  const perDay = (rate / periodMsOf(config)) * DAY;
+  const perDay = (rate / lengthOf(config)) * DAY;
   return (
     Number(denominator) * Math.max(1, capacity, maxReserved, Number(numerator) / Number(denominator)) <= EXACT_TOKENS &&
     Number(denominator) * Math.max(1, 1000 * capacity, perDay) <= OWED_TOKENS
@@ -212,7 +207,7 @@ export const anyConfigs = {
 };
 
 /** How a request's count relates to its limit; `countIn` makes the number. */
-export type Portion = { tokens: number } | { share: number };
+export type Portion = { readonly tokens: number } | { readonly share: number };
 
 export const portion: fc.Arbitrary<Portion> = fc.oneof(
   fc.constantFrom({ tokens: 1 }, { tokens: 0.001 }, { tokens: 0 }),
@@ -243,8 +238,10 @@ export const wait: fc.Arbitrary<Wait> = fc.oneof(
   fc.constantFrom({ periods: 0.5 }, { periods: 1 }, { periods: 3 }, { periods: 1 / 3 }),
 );
 
-/** The last moment that a Date can name; a promise beyond is cut off there. */
-const LAST_MOMENT = 8.64e15;
+/** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
+export function mayBeFast(limit: Pick<RateLimitConfig, "rate" | "period">, count: number): boolean {
+  return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
+}
 
 /** The next moment, never before `now`. */
 export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt: number | undefined): number {
@@ -252,7 +249,7 @@ export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt:
     "ms" in wait
       ? now + wait.ms
       : "periods" in wait
-        ? now + Math.ceil(wait.periods * periodMsOf(config))
+        ? now + Math.ceil(wait.periods * lengthOf(config))
         : (retryAt ?? now) + wait.toRetry;
   return Math.min(LAST_MOMENT, Math.max(now, next));
 }

@@ -1,11 +1,9 @@
 /** Law 2. On one row `retryAt` is exact; on several it suffices, and it is exact where the call has read all of them. */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { periodMsOf, stepsUpTo, T0 } from "./arbitraries.js";
+import { LAST_MOMENT } from "../model/exact/config.js";
+import { mayBeFast, stepsUpTo, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
-
-/** Promises are cut off at the last moment that a Date can name. */
-const LAST_MOMENT = 8.64e15;
 
 async function expectMoment(world: World, request: Request, retryAt: number, isFirst: boolean): Promise<void> {
   const now = Date.now();
@@ -37,7 +35,8 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
         const isDebt = status.ok && config.kind === "sliding window";
         // With `remaining` a status comes from all of the rows; of a fast limit the next call may read two of them.
         const isExact =
-          isOneRow || (status.remaining !== undefined && (status.ok || request.reserve || !mayBeFast(request)));
+          isOneRow ||
+          (status.remaining !== undefined && (status.ok || request.reserve || !mayBeFast(config, request.count)));
         if (!isDebt) await expectMoment(world, again, retryAt, isExact);
         seen[status.ok ? "reserved" : "denied"]++;
         return retryAt;
@@ -45,11 +44,6 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
     },
   );
 });
-
-/** Whether the refill brings the count within 50 ms: then a call on several rows may be denied by what two of them say. */
-function mayBeFast({ config, count = 1 }: Request): boolean {
-  return config.rate * 50 * (1 + 2 ** -40) >= count * periodMsOf(config);
-}
 
 describe("Law 2, honest wait: to the millisecond", () => {
   underFakeClock();

@@ -658,7 +658,7 @@ describe("a scenario", () => {
   const step = (ms: number, ...calls: Intent[]): Step => {
     return { wait: { ms }, plan: 0, shards: 0, runs: 0, isUndone: false, calls };
   };
-  const base = { other: bucket(), shards: [undefined], random: { seed: 0 } } as const;
+  const base = { other: bucket(), shards: [undefined], seed: 0 } as const;
   const cases = {
     "a sweep leaves a row that became full in the last minute, by a clock that is behind it": {
       ...base,

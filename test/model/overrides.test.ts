@@ -5,13 +5,13 @@
 import type { RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { after, portion, wait } from "../laws/arbitraries.js";
+import { after, portion, T0, wait } from "../laws/arbitraries.js";
 import { type PlaceName, placeNames } from "../support/places.js";
 import { randomFrom, seed } from "../support/random.js";
 import { type Limits, type MutationCtx, openStage, type Shards } from "../support/stage.js";
 import { present } from "../../src/wire/present.js";
 import { type ExactLimit, LAST_MOMENT } from "./exact/config.js";
-import { attempt, overridable, T0 } from "./fuzz.js";
+import { attempt, overridable } from "./fuzz.js";
 import { OPERATIONS, useFuzzedClock } from "./operations.js";
 import { allKinds, countOf, planAt, plansOf } from "./scenario.js";
 
