@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { CalendarPeriod } from "../../src/engine/kinds/calendar.js";
 import { startsOn, walk } from "../engine/kinds/naiveCalendar.js";
-import { exactly, floorOf, fraction, least, over, plus, type Rational, rational, times } from "../model/rational.js";
+import { floorOf, fraction, least, over, plus, type Rational, rational, times } from "../model/rational.js";
 import { capacityOf } from "./capacity.js";
 import { T0 } from "./arbitraries.js";
 import { paceAt } from "./subjects.js";
@@ -36,9 +36,9 @@ export function accrued(config: RateLimitConfig, from: number, to: number): Rati
 /** What a bucket holds at a moment, of which a row says what it held at its last write. */
 export function levelOf(config: RateLimitConfig, { value, ts }: { value: number; ts: number }, now: number): Rational {
   const capacity = rational(capacityOf(config));
-  if (config.kind !== "sliding window") return least(capacity, plus(exactly(value), accrued(config, ts, now)));
+  if (config.kind !== "sliding window") return least(capacity, plus(rational(value), accrued(config, ts, now)));
   // What is missing was taken at the last write.
-  return ts > Math.max(ts, now) - config.period ? least(capacity, exactly(value)) : capacity;
+  return ts > Math.max(ts, now) - config.period ? least(capacity, rational(value)) : capacity;
 }
 
 const DAY = 86_400_000;
