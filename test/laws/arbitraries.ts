@@ -56,7 +56,7 @@ const starts = fc.oneof(
 );
 
 /** The limits of a kind; a field that is undefined is left out. */
-function configsOf(
+export function configsOf(
   kind: RateLimitConfig["kind"],
   fields: Readonly<Record<string, fc.Arbitrary<string | number | undefined>>>,
 ): fc.Arbitrary<RateLimitConfig> {

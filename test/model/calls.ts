@@ -1,5 +1,6 @@
 /** What the fuzzer does: calls of the public API, by what they mean and by how they are made. */
 import {
+  isRateLimitError,
   projectRateLimit,
   type RateLimitAllStatus,
   type RateLimitedJob,
@@ -81,10 +82,7 @@ export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: nu
   try {
     return await replyTo(limits, ctx, call, now);
   } catch (error) {
-    const data: unknown = error instanceof Error && "data" in error ? error.data : undefined;
-    if (typeof data === "object" && data !== null && "kind" in data && "retryAt" in data) {
-      return { is: "thrown denial", retryAt: data.retryAt as number };
-    }
+    if (isRateLimitError(error)) return { is: "thrown denial", retryAt: error.data.retryAt };
     return { is: "error", message: error instanceof Error ? error.message : String(error) };
   }
 }

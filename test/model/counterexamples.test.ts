@@ -90,44 +90,32 @@ describe("calls at once", () => {
 });
 
 describe("no token is made", () => {
-  const ways = [
-    {
-      title: "by scheduling, cancelling and taking in turn",
-      shards: [64, 32, 2],
-      rounds: 60,
-      capacity: 1024,
-      count: 50,
-      before: async (calls: Calls, config: RateLimitConfig) => {
-        const scheduled = await calls.schedule({ config, count: 100 });
-        if (scheduled.ok) await calls.cancel(scheduled.job);
-      },
-    },
-    {
-      title: "by settling up and down in turn",
-      shards: [16],
-      rounds: 100,
-      capacity: 1000,
-      count: 40,
-      before: async (calls: Calls, config: RateLimitConfig) => {
-        for (const count of [300, -300]) await calls.adjust({ config, count });
-      },
-    },
-  ];
-  for (const { title, shards, rounds, capacity, count, before } of ways) {
-    const play: Play = async (world) => {
+  /** Rounds of what must not help, each before a call for `count` of the `capacity` of a day. */
+  const rounds =
+    (times: number, capacity: number, count: number, help: (calls: Calls, config: RateLimitConfig) => Promise<void>) =>
+    async (world: World) => {
       const config = bucket({ rate: capacity, period: DAY, capacity });
       let granted = 0;
-      for (let round = 0; round < rounds; round++) {
+      for (let round = 0; round < times; round++) {
         await world.mutation(async (calls) => {
-          await before(calls, config);
+          await help(calls, config);
           if ((await calls.consume({ config, count })).ok) granted += count;
         });
       }
       expect(granted).toBeLessThanOrEqual(capacity);
       expect(granted).toBeGreaterThan(900);
     };
-    examplesOfAll(shards, { [title]: play });
-  }
+  examplesOfAll([64, 32, 2], {
+    "by scheduling, cancelling and taking in turn": rounds(60, 1024, 50, async ({ schedule, cancel }, config) => {
+      const scheduled = await schedule({ config, count: 100 });
+      if (scheduled.ok) await cancel(scheduled.job);
+    }),
+  });
+  examplesOfAll([16], {
+    "by settling up and down in turn": rounds(100, 1000, 40, async ({ adjust }, config) => {
+      for (const count of [300, -300]) await adjust({ config, count });
+    }),
+  });
 
   examplesOfAll(oneRow, {
     "by a late job that is cancelled, of a sliding window that its moment has left": async (world) => {

@@ -122,32 +122,25 @@ async function override(stage: Stage, limits: Limits, config: ExactLimit | undef
   });
 }
 
+const starts = new Map<string, number>();
+
 /** The limits as they apply to a bucket, with the starts that they choose where the config gives none. */
 async function phases(stage: Stage, limits: Limits, plan: Plan): Promise<(place: Place) => ExactLimit> {
   const chosen = new Map<string, ExactLimit>();
   for (const name of ["limit", "other"] as const) {
     const limit = plan[name];
-    if (limit.kind !== "fixed window" || typeof limit.period !== "number" || limit.start !== undefined) continue;
+    const { period } = limit;
+    if (limit.kind !== "fixed window" || typeof period !== "number" || limit.start !== undefined) continue;
     for (const key of KEYS) {
-      const place = { name, key };
-      chosen.set(idOf(place), { ...limit, start: await startOf(stage, limits, place, limit.period) });
+      const id = JSON.stringify([name, key, period]);
+      const get = () => stage.mutation((ctx) => limits.getRateLimit(ctx, present({ name, key })));
+      const start = starts.get(id) ?? ((await get()).config as { start?: number }).start ?? NaN;
+      if (!(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
+      starts.set(id, start);
+      chosen.set(idOf({ name, key }), { ...limit, start });
     }
   }
   return (place) => chosen.get(idOf(place)) ?? plan[place.name];
-}
-
-const starts = new Map<string, number>();
-
-async function startOf(stage: Stage, limits: Limits, { name, key }: Place, period: number): Promise<number> {
-  const id = JSON.stringify([name, key, period]);
-  const known = starts.get(id);
-  if (known !== undefined) return known;
-  const bucket = key === undefined ? { name } : { name, key };
-  const { config } = await stage.mutation((ctx) => limits.getRateLimit(ctx, bucket));
-  const start = "start" in config ? config.start : undefined;
-  if (start === undefined || !(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
-  starts.set(id, start);
-  return start;
 }
 
 /** What every bucket that has rows holds, as lists show it. */

@@ -1,6 +1,6 @@
 /** Random scenarios for the fuzzer: limits that count exactly, clocks that stand still, jump and step back, calls at once. */
 import fc from "fast-check";
-import { exactConfig, type Portion, type Wait } from "../laws/arbitraries.js";
+import { configsOf, exactConfig, type Portion, type Wait } from "../laws/arbitraries.js";
 import { type ExactLimit, lengthOf, type Reserve, sizeOf } from "./exact/config.js";
 import { over, rational } from "./rational.js";
 import type { Shards } from "../support/stage.js";
@@ -293,15 +293,12 @@ function largeLimitOf(kind: Kind): fc.Arbitrary<ExactLimit> {
     period: fc.constantFrom(100, SECOND, 60 * SECOND, HOUR),
     maxReserved: fc.constantFrom(undefined, 0, 100),
   };
-  const capacity = fc.constantFrom(40, 64, 100.5, 1000, 4000);
-  switch (kind) {
-    case "token bucket":
-      return fc.record({ kind: fc.constant(kind), ...fields, rate: fc.constantFrom(1, 64, 1000), capacity });
-    case "fixed window":
-      return fc.record({ kind: fc.constant(kind), ...fields, capacity, start: fc.constantFrom(0, undefined) });
-    case "sliding window":
-      return fc.record({ kind: fc.constant(kind), ...fields });
-  }
+  return configsOf(kind, {
+    ...fields,
+    ...(kind === "token bucket" && { rate: fc.constantFrom(1, 64, 1000) }),
+    ...(kind === "fixed window" && { start: fc.constantFrom(0, undefined) }),
+    ...(kind !== "sliding window" && { capacity: fc.constantFrom(40, 64, 100.5, 1000, 4000) }),
+  }) as fc.Arbitrary<ExactLimit>;
 }
 
 const hot: fc.Arbitrary<Wait> = fc.oneof(
