@@ -1,8 +1,9 @@
 /** Law 2. On one row `retryAt` is exact; on several it suffices, and it is exact where the call has read all of them. */
-import { expect } from "vitest";
+import { describe, expect, it } from "vitest";
+import { placeNames } from "../support/places.js";
 import { LAST_MOMENT } from "../model/exact/config.js";
-import { mayBeFast, stepsUpTo } from "./arbitraries.js";
-import { holds, inEveryWorld, type Request, type World } from "./world.js";
+import { mayBeFast, stepsUpTo, T0 } from "./arbitraries.js";
+import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
 
 async function expectMoment(world: World, request: Request, retryAt: number, isFirst: boolean): Promise<void> {
   const now = Date.now();
@@ -42,4 +43,18 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
       });
     },
   );
+});
+
+describe("Law 2, honest wait: by a clock behind the last write of one of two rows", () => {
+  underFakeClock();
+  const config = { kind: "token bucket", rate: 1, period: 1000, capacity: 64 } as const;
+
+  it.each(placeNames)("in the %s a denial waits until the other row holds the rest", async (place) => {
+    const world = worldIn(place, { atLeast: 2, atMost: 2 });
+    await world.plant({ shard: "0", value: 0, config });
+    await world.plant({ shard: "1", value: 20, ts: T0 + 40_000, config });
+    expect(await world.consume({ config, count: 30 })).toMatchObject({ ok: false, retryAt: T0 + 20_000 });
+    world.setClock(T0 + 20_000);
+    expect(await world.consume({ config, count: 30 })).toMatchObject({ ok: true });
+  });
 });
