@@ -1,19 +1,8 @@
 /** What a config lets in, counted exactly and apart from the engine: the measure of the laws. */
-import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
 import type { CalendarPeriod } from "../../src/engine/kinds/calendar.js";
 import { startsOn, walk } from "../engine/kinds/naiveCalendar.js";
-import {
-  exactly,
-  floorOf,
-  fraction,
-  least,
-  minus,
-  over,
-  plus,
-  type Rational,
-  rational,
-  times,
-} from "../model/rational.js";
+import { floorOf, fraction, least, over, plus, type Rational, rational, times } from "../model/rational.js";
 import { capacityOf } from "./capacity.js";
 import { T0 } from "./arbitraries.js";
 import { paceAt } from "./subjects.js";
@@ -44,41 +33,12 @@ export function accrued(config: RateLimitConfig, from: number, to: number): Rati
   return times(perStep(config), fraction(steps, 1n));
 }
 
-/** The same after a write under another kind, until which time has counted: the first window brings whole tokens for the rest of its time. */
-export function accruedAnew(config: RateLimitConfig, from: number, to: number): Rational {
-  const { kind, rate, period } = config;
-  const steps = to <= from ? 0n : stepAt(config, to) - stepAt(config, from);
-  if (kind !== "fixed window" || steps === 0n) return accrued(config, from, to);
-  const [begun, next] = [0n, 1n].map((later) => {
-    const step = stepAt(config, from) + later;
-    if (typeof period === "string") return calendarStarts(config, from)[Number(step) - 1] ?? NaN;
-    return Number(BigInt(config.start ?? 0) + step * BigInt(period));
-  }) as [number, number];
-  if (from <= begun) return accrued(config, from, to);
-  const part = fraction(BigInt(next - from), BigInt(next - begun));
-  return plus(rational(Number(floorOf(times(rational(rate), part)))), times(rational(rate), fraction(steps - 1n, 1n)));
-}
-
-/** What a bucket holds: tokens at a moment, and of a sliding window what was taken when. */
-export interface Held {
-  value: number;
-  ts: number;
-  recent?: { at: number; count: number }[] | undefined;
-}
-
-/** As of the last write: what had left the window by then, in rows that were not written since, is gone whatever comes. */
-export function heldIn({ config, value, ts, parts, unitsPerToken, lastsMs = Infinity }: RateLimitSnapshot): Held {
-  if (config.kind !== "sliding window") return { value, ts };
-  const away = parts.flatMap(({ runs }) => runs).filter(({ start }) => start + lastsMs > ts);
-  return { value, ts, recent: away.map(({ start, units }) => ({ at: start, count: units / unitsPerToken })) };
-}
-
-/** What a bucket holds at a moment that is not before its last write. */
-export function levelOf(config: RateLimitConfig, { value, ts, recent = [] }: Held, now: number): Rational {
+/** What a bucket holds at a moment, of which a row says what it held at its last write. */
+export function levelOf(config: RateLimitConfig, { value, ts }: { value: number; ts: number }, now: number): Rational {
   const capacity = rational(capacityOf(config));
-  if (config.kind !== "sliding window") return least(capacity, plus(exactly(value), accrued(config, ts, now)));
-  const taken = recent.filter(({ at }) => at > Math.max(ts, now) - config.period);
-  return taken.reduce((left, { count }) => minus(left, exactly(count)), capacity);
+  if (config.kind !== "sliding window") return least(capacity, plus(rational(value), accrued(config, ts, now)));
+  // What is missing was taken at the last write.
+  return ts > Math.max(ts, now) - config.period ? least(capacity, rational(value)) : capacity;
 }
 
 const DAY = 86_400_000;

@@ -2,6 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { capacityOf } from "./capacity.js";
+import { LAST_MOMENT, lengthOf } from "../model/exact/config.js";
 import { over, rational } from "../model/rational.js";
 import { present } from "../../src/wire/present.js";
 
@@ -10,12 +11,6 @@ const DAY = 86_400_000;
 
 /** An ordinary moment; the clocks of the laws start here. */
 export const T0 = Date.UTC(2026, 0, 1);
-
-/** On average, where it is a unit of the calendar. */
-export function periodMsOf({ period }: RateLimitConfig): number {
-  if (typeof period !== "string") return period;
-  return { day: DAY, week: 7 * DAY, month: (365.2425 / 12) * DAY }[period];
-}
 
 /**
  * A limit of short decimals counts exactly, in thousandths of a token, while its tokens times the denominator of its rate per
@@ -32,7 +27,7 @@ function isExact(config: RateLimitConfig): boolean {
   const [tokens, per] = [rational(rate), rational(isContinuous ? config.period : 1)];
   if (tokens.denominator > SHORT || per.denominator > SHORT) return false;
   const { numerator, denominator } = over(tokens, per);
-  const perDay = (rate / periodMsOf(config)) * DAY;
+  const perDay = (rate / lengthOf(config)) * DAY;
   return (
     Number(denominator) * Math.max(1, capacity, maxReserved, Number(numerator) / Number(denominator)) <= EXACT_TOKENS &&
     Number(denominator) * Math.max(1, 1000 * capacity, perDay) <= OWED_TOKENS
@@ -60,59 +55,45 @@ const starts = fc.oneof(
   fc.constantFrom(0, T0, T0 + 1, T0 - 1, T0 + 40 * DAY, -12_345),
 );
 
-type Shape = { rate: number; period: number; capacity: number | undefined; maxReserved: number | undefined };
-
-function tokenBucketOf(shape: fc.Arbitrary<Shape>): fc.Arbitrary<RateLimitConfig> {
-  return shape.map((fields) => present({ kind: "token bucket" as const, ...fields }) as RateLimitConfig);
+/** The limits of a kind; a field that is undefined is left out. */
+export function configsOf(
+  kind: RateLimitConfig["kind"],
+  fields: Readonly<Record<string, fc.Arbitrary<string | number | undefined>>>,
+): fc.Arbitrary<RateLimitConfig> {
+  return fc.record({ kind: fc.constant(kind), ...fields }).map((config) => present(config) as RateLimitConfig);
 }
 
-function fixedWindowOf(shape: fc.Arbitrary<Shape>, start: fc.Arbitrary<number | undefined>) {
-  return fc
-    .tuple(shape, start)
-    .map(([fields, start]) => present({ kind: "fixed window" as const, ...fields, start }) as RateLimitConfig);
-}
-
-const exactTokenBucket = tokenBucketOf(
-  fc.record({ rate: rates, period: fractionalPeriods, capacity: capacities, maxReserved: reserves }),
-).filter(isExact);
-const exactFixedWindow = fixedWindowOf(
-  fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
-  starts,
-).filter(isExact);
-
-const slidingShape = { rate: rates, period: periods, maxReserved: reserves };
-const exactSlidingWindow = fc
-  .record(slidingShape)
-  .map((fields) => present({ kind: "sliding window" as const, ...fields }) as RateLimitConfig)
-  .filter(isExact);
+const terms = { rate: rates, period: periods, maxReserved: reserves };
+const exactTokenBucket = configsOf("token bucket", {
+  ...terms,
+  period: fractionalPeriods,
+  capacity: capacities,
+}).filter(isExact);
+const exactFixedWindow = configsOf("fixed window", { ...terms, capacity: capacities, start: starts }).filter(isExact);
 
 /** Zones whose clocks change, in either hemisphere, by an hour and by half of one, and one whose clocks do not. */
-const timeZones = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu"] as const;
-
+const timeZones = fc.constantFrom(undefined, "UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu");
 /** Anchors of each unit: the default, and one that some months do not have. */
-const calendarPeriods = fc.constantFrom(
-  { period: "day" as const, anchor: undefined },
-  { period: "day" as const, anchor: 150 },
-  { period: "week" as const, anchor: undefined },
-  { period: "month" as const, anchor: undefined },
-  { period: "month" as const, anchor: 31 },
-);
+const anchors = { day: [undefined, 150], week: [undefined], month: [undefined, 31] };
 const exactCalendarWindow = fc
-  .record({
-    timing: calendarPeriods,
-    timeZone: fc.option(fc.constantFrom(...timeZones), { nil: undefined }),
-    rate: rates,
-    capacity: capacities,
-    maxReserved: reserves,
-  })
-  .map(({ timing, ...fields }) => present({ kind: "fixed window" as const, ...fields, ...timing }) as RateLimitConfig)
+  .oneof(
+    ...Object.entries(anchors).map(([period, anchors]) =>
+      configsOf("fixed window", {
+        ...terms,
+        period: fc.constant(period),
+        anchor: fc.constantFrom(...anchors),
+        timeZone: timeZones,
+        capacity: capacities,
+      }),
+    ),
+  )
   .filter(isExact);
 
 /** Configs that count exactly in thousandths, kind by kind. */
 export const exactConfigs = {
   tokenBucket: exactTokenBucket,
   fixedWindow: exactFixedWindow,
-  slidingWindow: exactSlidingWindow,
+  slidingWindow: configsOf("sliding window", terms).filter(isExact),
   calendarWindow: exactCalendarWindow,
 };
 
@@ -121,76 +102,56 @@ export const exactConfig = fc.oneof(exactTokenBucket, exactFixedWindow);
 
 /** Configs whose whole counts are exact, up to 10^9 tokens and months. */
 const largeTokenBucket = fc.oneof(
-  tokenBucketOf(
-    fc.record({
-      rate: fc.constantFrom(1_000_000, 999_999_937, 1_000_000_000),
-      period: fc.constantFrom(SECOND, 3600 * SECOND, DAY),
-      capacity: fc.constantFrom(undefined, 1_000_000_000),
-      maxReserved: fc.constantFrom(undefined, 0, 1_000_000_000),
-    }),
-  ),
-  tokenBucketOf(
-    fc.record({
-      rate: fc.constantFrom(1, 7, 10),
-      period: fc.constantFrom(30 * DAY, 31 * DAY, 365 * DAY),
-      capacity: fc.constantFrom(undefined, 3, 10),
-      maxReserved: fc.constantFrom(undefined, 0, 5),
-    }),
-  ),
-);
-const largeFixedWindow = fixedWindowOf(
-  fc.record({
-    rate: fc.constantFrom(999_999_937, 1_000_000_000),
-    period: fc.constantFrom(SECOND, DAY, 31 * DAY),
+  configsOf("token bucket", {
+    rate: fc.constantFrom(1_000_000, 999_999_937, 1_000_000_000),
+    period: fc.constantFrom(SECOND, 3600 * SECOND, DAY),
     capacity: fc.constantFrom(undefined, 1_000_000_000),
-    maxReserved: fc.constantFrom(undefined, 0),
+    maxReserved: fc.constantFrom(undefined, 0, 1_000_000_000),
   }),
-  starts,
+  configsOf("token bucket", {
+    rate: fc.constantFrom(1, 7, 10),
+    period: fc.constantFrom(30 * DAY, 31 * DAY, 365 * DAY),
+    capacity: fc.constantFrom(undefined, 3, 10),
+    maxReserved: fc.constantFrom(undefined, 0, 5),
+  }),
 );
-const largeSlidingWindow = fc
-  .record({
-    rate: fc.constantFrom(999_999_937, 1_000_000_000),
-    period: fc.constantFrom(SECOND, DAY, 31 * DAY),
-    maxReserved: fc.constantFrom(undefined, 0),
-  })
-  .map((fields) => present({ kind: "sliding window" as const, ...fields }) as RateLimitConfig);
+const largeWindow = {
+  rate: fc.constantFrom(999_999_937, 1_000_000_000),
+  period: fc.constantFrom(SECOND, DAY, 31 * DAY),
+  maxReserved: fc.constantFrom(undefined, 0),
+};
+const largeFixedWindow = configsOf("fixed window", {
+  ...largeWindow,
+  capacity: fc.constantFrom(undefined, 1_000_000_000),
+  start: starts,
+});
 
 /** Configs that no decimal grid fits: thirds, arbitrary doubles, huge capacities that refill by next to nothing. */
 const inexactTokenBucket = fc.oneof(
-  tokenBucketOf(
-    fc.record({
-      rate: fc.oneof(fc.constantFrom(1 / 3, Math.PI, 2 / 7), fc.double({ min: 0.01, max: 1e6, noNaN: true })),
-      period: fc.oneof(fractionalPeriods, fc.double({ min: 0.01, max: 1e6, noNaN: true })),
-      // Given, since a double next to a whole number counts as that number (units.ts: SNAP), and twin and limit would differ.
-      capacity: fc.oneof(decimal(60), fc.constant(10 / 3)),
-      maxReserved: fc.constantFrom(0, 7, 1000),
-    }),
-  ),
-  tokenBucketOf(
-    fc.record({
-      rate: fc.constantFrom(0.001, 1, 3),
-      period: fc.constantFrom(DAY, 365 * DAY, 1e14 + 1),
-      capacity: fc.constantFrom(1e9, 1e12),
-      maxReserved: fc.constantFrom(0, 1000, 1e12),
-    }),
-  ),
-);
-const inexactFixedWindow = fixedWindowOf(
-  fc.record({
-    rate: fc.constantFrom(1 / 3, Math.PI, 2 / 7, 1000 / 3),
-    period: periods,
-    capacity: fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { nil: undefined }),
-    maxReserved: fc.constantFrom(0, 7),
+  configsOf("token bucket", {
+    rate: fc.oneof(fc.constantFrom(1 / 3, Math.PI, 2 / 7), fc.double({ min: 0.01, max: 1e6, noNaN: true })),
+    period: fc.oneof(fractionalPeriods, fc.double({ min: 0.01, max: 1e6, noNaN: true })),
+    // Given, since a double next to a whole number counts as that number (units.ts: SNAP), and twin and limit would differ.
+    capacity: fc.oneof(decimal(60), fc.constant(10 / 3)),
+    maxReserved: fc.constantFrom(0, 7, 1000),
   }),
-  starts,
+  configsOf("token bucket", {
+    rate: fc.constantFrom(0.001, 1, 3),
+    period: fc.constantFrom(DAY, 365 * DAY, 1e14 + 1),
+    capacity: fc.constantFrom(1e9, 1e12),
+    maxReserved: fc.constantFrom(0, 1000, 1e12),
+  }),
 );
-const inexactSlidingWindow = fc
-  .record({
-    rate: fc.constantFrom(1 / 3, Math.PI, 2 / 7, 1000 / 3),
-    period: periods,
-    maxReserved: fc.constantFrom(0, 7),
-  })
-  .map((fields) => ({ kind: "sliding window" as const, ...fields }));
+const inexactWindow = {
+  rate: fc.constantFrom(1 / 3, Math.PI, 2 / 7, 1000 / 3),
+  period: periods,
+  maxReserved: fc.constantFrom(0, 7),
+};
+const inexactFixedWindow = configsOf("fixed window", {
+  ...inexactWindow,
+  capacity: fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { nil: undefined }),
+  start: starts,
+});
 export const inexactConfig = fc.oneof(inexactTokenBucket, inexactFixedWindow);
 
 function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<RateLimitConfig>[]) {
@@ -198,21 +159,22 @@ function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<Ra
 }
 
 /** A fixed window whose start is a hash of its key. */
-const phaselessWindow = fixedWindowOf(
-  fc.record({ rate: rates, period: periods, capacity: capacities, maxReserved: reserves }),
-  fc.constant(undefined),
-).filter(isExact);
+const phaselessWindow = configsOf("fixed window", { ...terms, capacity: capacities }).filter(isExact);
 
 /** Any limit, kind by kind. */
 export const anyConfigs = {
   tokenBucket: mostly(exactTokenBucket, largeTokenBucket, inexactTokenBucket),
   fixedWindow: mostly(exactFixedWindow, largeFixedWindow, inexactFixedWindow, phaselessWindow),
-  slidingWindow: mostly(exactSlidingWindow, largeSlidingWindow, inexactSlidingWindow),
+  slidingWindow: mostly(
+    exactConfigs.slidingWindow,
+    configsOf("sliding window", largeWindow),
+    configsOf("sliding window", inexactWindow),
+  ),
   calendarWindow: exactCalendarWindow,
 };
 
 /** How a request's count relates to its limit; `countIn` makes the number. */
-export type Portion = { tokens: number } | { share: number };
+export type Portion = { readonly tokens: number } | { readonly share: number };
 
 export const portion: fc.Arbitrary<Portion> = fc.oneof(
   fc.constantFrom({ tokens: 1 }, { tokens: 0.001 }, { tokens: 0 }),
@@ -243,8 +205,10 @@ export const wait: fc.Arbitrary<Wait> = fc.oneof(
   fc.constantFrom({ periods: 0.5 }, { periods: 1 }, { periods: 3 }, { periods: 1 / 3 }),
 );
 
-/** The last moment that a Date can name; a promise beyond is cut off there. */
-const LAST_MOMENT = 8.64e15;
+/** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
+export function mayBeFast(limit: Pick<RateLimitConfig, "rate" | "period">, count: number): boolean {
+  return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
+}
 
 /** The next moment, never before `now`. */
 export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt: number | undefined): number {
@@ -252,7 +216,7 @@ export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt:
     "ms" in wait
       ? now + wait.ms
       : "periods" in wait
-        ? now + Math.ceil(wait.periods * periodMsOf(config))
+        ? now + Math.ceil(wait.periods * lengthOf(config))
         : (retryAt ?? now) + wait.toRetry;
   return Math.min(LAST_MOMENT, Math.max(now, next));
 }

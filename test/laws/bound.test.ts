@@ -9,12 +9,11 @@
  * the bound is an exact bucket (test/model): nothing starts that it cannot pay.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
-import fc from "fast-check";
 import { expect } from "vitest";
 import { fraction, greatest, isLess, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
 import { arrivingAt, END_OF_WALK, perStep, stepAt } from "./accrual.js";
 import { capacityOf } from "./capacity.js";
-import { type Step, stepsUpTo, wait } from "./arbitraries.js";
+import { type Step, stepsUpTo } from "./arbitraries.js";
 import { holds, inEveryWorld, type World } from "./world.js";
 
 interface Start {
@@ -65,33 +64,6 @@ inEveryWorld("Law 1, bound: no interval starts more than the limit promises", ({
       const starts = await startsOf(open(), config, steps);
       seen.started += starts.length;
       expectBounded(config, starts);
-    },
-  );
-
-  const single = fc.array(fc.record({ wait, portion: fc.constant({ tokens: 1 }), reserve: fc.boolean() }), {
-    minLength: 10,
-    maxLength: 40,
-    size: "max",
-  });
-  holds(
-    "a window starts at most max(capacity, rate) when work comes token by token, reserved or not",
-    { runs: 60 },
-    [worlds, subject.exact, fc.integer({ min: 1, max: 6 }), fc.nat({ max: 8 }), single],
-    async (open, any, rate, capacity, steps) => {
-      const isSliding = any.kind === "sliding window";
-      if (!isSliding && any.kind !== "fixed window") return;
-      const config = { ...any, rate, maxReserved: 100, ...(!isSliding && { capacity }) } as RateLimitConfig;
-      const starts = await startsOf(open(), config, steps);
-      if (isSliding) {
-        expectBounded(config, starts);
-        return;
-      }
-      const perWindow = new Map<bigint, number>();
-      for (const { at, count } of starts) {
-        const window = stepAt(config, at);
-        perWindow.set(window, (perWindow.get(window) ?? 0) + count);
-      }
-      expect(Math.max(0, ...perWindow.values())).toBeLessThanOrEqual(Math.max(capacity, rate));
     },
   );
 });

@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest";
 import { stepsUpTo } from "./arbitraries.js";
 import { subjects } from "./subjects.js";
-import { holds, inBothPlaces, underFakeClock } from "./world.js";
+import { holds, inBothPlaces, underFakeClock, type World } from "./world.js";
 
 describe("Law 7, equivalence: both places answer alike", () => {
   underFakeClock();
@@ -14,8 +14,8 @@ describe("Law 7, equivalence: both places answer alike", () => {
         { runs: backend === "light" ? 300 : 80 },
         [places, subject.any, stepsUpTo(12)],
         async (openBoth, config, steps) => {
-          const [tables, component] = openBoth(backend);
-          const contents = async (world: typeof tables) =>
+          const [tables, component] = openBoth(backend) as [World, World];
+          const contents = async (world: World) =>
             (await world.rows()).map((row) => ({ ...row, _id: undefined, _creationTime: undefined }));
           await tables.walk(config, steps, async (any) => {
             const request = { ...any, key: "a" };

@@ -3,7 +3,8 @@
  * exact buckets in test/model, which has pauses among all other calls.
  */
 import { expect } from "vitest";
-import { countIn, periodMsOf, portion, T0 } from "./arbitraries.js";
+import { lengthOf } from "../model/exact/config.js";
+import { countIn, portion, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld } from "./world.js";
 
 inEveryWorld("A pause", ({ worlds, subject }) => {
@@ -15,7 +16,7 @@ inEveryWorld("A pause", ({ worlds, subject }) => {
       const world = open();
       const count = countIn(config, false, portion);
       await world.consume({ config, count });
-      const until = T0 + Math.ceil(3 * periodMsOf(config));
+      const until = T0 + Math.ceil(3 * lengthOf(config));
       await world.pause({ config, until });
       const rows = await world.rows();
       expect(rows).toHaveLength(1);

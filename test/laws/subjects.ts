@@ -20,9 +20,9 @@ const titles = {
   calendarWindow: "a calendar window",
 };
 
-const builtIn: readonly Subject[] = (["tokenBucket", "fixedWindow", "slidingWindow", "calendarWindow"] as const).map(
-  (kind) => ({ title: titles[kind], exact: exactConfigs[kind], any: anyConfigs[kind] }),
-);
+const builtIn = (Object.keys(titles) as (keyof typeof titles)[]).map((kind): Subject => {
+  return { title: titles[kind], exact: exactConfigs[kind], any: anyConfigs[kind] };
+});
 
 let chosen = builtIn;
 

@@ -14,6 +14,7 @@ import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
+import { present } from "../../src/wire/present.js";
 import { choose } from "./subjects.js";
 
 /** Two waves come in each of these, one at its start and one after the ebb. */
@@ -102,10 +103,7 @@ const configs = fc
     depth: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
     maxReserved: fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined }),
   })
-  .map((fields) => {
-    const present = Object.entries(fields).filter(([, value]) => value !== undefined);
-    return { kind: "tidal", ...Object.fromEntries(present) } as unknown as RateLimitConfig;
-  });
+  .map((fields) => present({ kind: "tidal", ...fields }) as unknown as RateLimitConfig);
 
 const tide = (moment: number) => waveAt(moment) * WAVE_MS;
 choose([{ title: "a tidal bucket, which only this test has", exact: configs, any: configs, tide }]);

@@ -35,6 +35,11 @@ const severalRows: readonly Setting[] = [
   [1, { atLeast: 16 }, 2, 64, 1, { atLeast: 256 }, 4, "auto", 8, 1],
 ];
 
+const rows = [
+  { title: "one row", isOneRow: true, settings: oneRow },
+  { title: "several rows", isOneRow: false, settings: severalRows },
+];
+
 export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
@@ -47,6 +52,7 @@ export interface Request {
 type Bucket = Pick<Request, "key" | "config">;
 
 export type World = ReturnType<typeof openWorld>;
+export type Calls = ReturnType<World["within"]>;
 
 /** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
 function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: number) {
@@ -77,6 +83,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), jobs.run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
+    sweep: () => limits.sweepRateLimits(ctx, { next: jobs.sweep }),
   });
   type Calls = ReturnType<typeof within>;
   /** Each in a transaction of its own. */
@@ -151,13 +158,15 @@ export function underFakeClock(): void {
 }
 
 /** Opens fresh worlds, all alike: the same rows and the same random numbers. */
-type Open = (backend?: Backend) => World;
+type Open<Opened = World> = (backend?: Backend) => Opened;
 
-function openersOf(place: PlaceName, settings: readonly Setting[]): fc.Arbitrary<Open> {
-  const setting = fc.constantFrom(...settings);
-  return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
-    const open: Open = (backend = "light") => openWorld(place, backend, setting, seed);
-    return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
+function openersOf<Opened>(
+  settings: readonly Setting[],
+  open: (backend: Backend, setting: Setting, seed: number) => Opened,
+): fc.Arbitrary<Open<Opened>> {
+  return fc.tuple(fc.constantFrom(...settings), fc.nat()).map(([setting, seed]) => {
+    const opener: Open<Opened> = (backend = "light") => open(backend, setting, seed);
+    return Object.assign(opener, { toString: () => JSON.stringify({ setting, seed }) });
   });
 }
 
@@ -167,49 +176,32 @@ export function worldIn(place: PlaceName, shards: Shards, backend: Backend = "li
 }
 
 /** A world in your tables and one in the component, alike in rows and random numbers. */
-export function inBothPlaces(): fc.Arbitrary<(backend: Backend) => [World, World]> {
-  const setting = fc.constantFrom(...oneRow, ...severalRows);
-  return fc.tuple(setting, fc.nat()).map(([setting, seed]) => {
-    const open = (backend: Backend): [World, World] => [
-      openWorld("tables", backend, setting, seed),
-      openWorld("component", backend, setting, seed),
-    ];
-    return Object.assign(open, { toString: () => JSON.stringify({ setting, seed }) });
-  });
+export function inBothPlaces(): fc.Arbitrary<Open<World[]>> {
+  return openersOf([...oneRow, ...severalRows], (...world) => placeNames.map((place) => openWorld(place, ...world)));
 }
 
 /** One of the worlds that a law is tried in. */
 export interface Where {
   /** Openers of worlds, for a property. */
   readonly worlds: fc.Arbitrary<Open>;
-  /** A world for an example. */
-  readonly open: Open;
   readonly subject: Subject;
-  readonly place: PlaceName;
   /** Whether the limit is one row, whose answers are exact and not only safe. */
   readonly isOneRow: boolean;
 }
 
-/** Runs a law on every kind, in either place, on one row and on several, or on several only. */
-export function inEveryWorld(
-  law: string,
-  body: (where: Where) => void,
-  rows: readonly boolean[] = [true, false],
-): void {
+/** Runs a law on every kind, in either place, on one row and on several. */
+export function inEveryWorld(law: string, body: (where: Where) => void): void {
   describe(law, () => {
     underFakeClock();
     describe.each(subjects())("$title", (subject) => {
       describe.each(placeNames)("in the %s", (place) => {
-        describe.each(rows.map((isOneRow) => ({ isOneRow, title: isOneRow ? "on one row" : "on several rows" })))(
-          "$title",
-          ({ isOneRow }) => {
-            const settings = isOneRow ? oneRow : severalRows;
-            const worlds = openersOf(place, settings);
-            const setting = isOneRow ? [undefined] : [{ atLeast: 16, atMost: 64 }];
-            const open: Open = (backend = "light") => openWorld(place, backend, setting, 1);
-            body({ worlds, open, subject, place, isOneRow });
-          },
-        );
+        describe.each(rows)("on $title", ({ isOneRow, settings }) => {
+          body({
+            worlds: openersOf(settings, (backend, ...world) => openWorld(place, backend, ...world)),
+            subject,
+            isOneRow,
+          });
+        });
       });
     });
   });

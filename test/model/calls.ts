@@ -1,5 +1,6 @@
 /** What the fuzzer does: calls of the public API, by what they mean and by how they are made. */
 import {
+  isRateLimitError,
   projectRateLimit,
   type RateLimitAllStatus,
   type RateLimitedJob,
@@ -81,59 +82,43 @@ export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: nu
   try {
     return await replyTo(limits, ctx, call, now);
   } catch (error) {
-    const data: unknown = error instanceof Error && "data" in error ? error.data : undefined;
-    if (typeof data === "object" && data !== null && "kind" in data && "retryAt" in data) {
-      return { is: "thrown denial", retryAt: data.retryAt as number };
-    }
+    if (isRateLimitError(error)) return { is: "thrown denial", retryAt: error.data.retryAt };
     return { is: "error", message: error instanceof Error ? error.message : String(error) };
   }
 }
 
 async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
   switch (call.act) {
-    case "take": {
-      const { count, atLeast, reserve, mode, throws, refundable } = call;
-      const request = { ...placeOf(call), count, atLeast, reserve, mode, refundable };
-      return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...request, throws }), call));
-    }
+    case "take":
     case "check": {
       const { count, atLeast, reserve, mode } = call;
       const request = { ...placeOf(call), count, atLeast, reserve, mode };
-      return statusOf(trueAnswer(await limits.checkRateLimit(ctx, request), call));
+      if (call.act !== "take") return statusOf(trueAnswer(await limits.checkRateLimit(ctx, request), call));
+      const { throws, refundable } = call;
+      return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...request, throws, refundable }), call));
     }
     case "get": {
       const { count, reserve } = call;
       const snapshot = await limits.getRateLimit(ctx, placeOf(call));
-      const { value, ts } = snapshot;
-      return {
-        is: "snapshot",
-        status: projectRateLimit(snapshot, { now, count, reserve: reserve !== false }),
-        value,
-        ts,
-      };
+      // Of one that is overridden, what the override says of it.
+      const { value, ts } = { ...snapshot, ...snapshot.override };
+      const status = projectRateLimit(snapshot, { now, count, reserve: reserve !== false });
+      return { is: "snapshot", status, value, ts };
     }
     case "all":
     case "checkAll": {
-      const requests = call.requests.map(({ count, reserve, mode, ...place }) => ({
-        ...placeOf(place),
-        count,
-        reserve,
-        mode,
-      }));
+      const requests = call.requests.map(({ name, key, ...asked }) => ({ ...placeOf({ name, key }), ...asked }));
       const decide = call.act === "all" ? limits.rateLimitAll : limits.checkRateLimitAll;
       const all = await decide(ctx, requests);
-      const statuses = all.statuses.map((status, i) => {
-        const request = call.requests[i];
-        return request ? trueAnswer(status, request) : status;
-      });
+      const statuses = call.requests.map((request, i) => trueAnswer(all.statuses[i], request));
       return { is: "statuses", all: { ...all, statuses } };
     }
     case "adjust":
       return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
-    case "undo": {
-      const { count, takenAt } = call;
-      return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: -count, takenAt }));
-    }
+    case "undo":
+      return statusOf(
+        await limits.adjustRateLimit(ctx, { ...placeOf(call), count: -call.count, takenAt: call.takenAt }),
+      );
     case "schedule": {
       const { count, spread } = call;
       const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count, spread }, jobs.run);
@@ -163,7 +148,8 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
 }
 
 /** @throws when a caller of a limit in shadow is held up, or one of another limit is not told what it answers. */
-function trueAnswer(status: RateLimitStatus, { count, atLeast, mode }: Request): RateLimitStatus {
+function trueAnswer(status: RateLimitStatus | undefined, { count, atLeast, mode }: Request): RateLimitStatus {
+  if (!status) throw new Error("a request without a status");
   const { shadow, taken } = status.ok ? status : { shadow: undefined, taken: undefined };
   const isThrough = status.ok && status.retryAt === undefined && taken === (atLeast === undefined ? undefined : count);
   if (mode === "shadow" ? shadow && isThrough : !shadow) return shadow ?? status;

@@ -2,15 +2,14 @@
 import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { T0 } from "../laws/arbitraries.js";
-import { underFakeClock, type World, worldIn } from "../laws/world.js";
+import { type Calls, underFakeClock, type World, worldIn } from "../laws/world.js";
 import { placeNames } from "../support/places.js";
 import { play } from "./fuzz.js";
 import type { Intent, Step } from "./scenario.js";
-import { openStage } from "../support/stage.js";
+import { type Backend, openStage } from "../support/stage.js";
 
 type Shards = RateLimitConfig["shards"];
 type Play = (world: World) => Promise<void>;
-type Calls = ReturnType<World["within"]>;
 
 underFakeClock();
 // Jobs do not run: their timers are fake, too.
@@ -33,23 +32,25 @@ function fixed(rate: number, fields: { period?: number; start?: number; capacity
   return { kind: "fixed window", rate, period: MINUTE, start: T0, ...fields } as const;
 }
 
-/** What was seen in every place: on one row, unless others are named. */
-function example(title: string, run: Play, shards: readonly Shards[] = [undefined]): void {
-  describe.each(placeNames)(`in the %s`, (place) => {
-    it.each(shards.map((each) => ({ each })))(`${title} (shards: $each)`, async ({ each }) => {
-      await run(worldIn(place, each));
+const oneRow = [undefined];
+
+type Examples = Readonly<Record<string, Play>>;
+
+/** What was seen in every place, on so many rows. */
+function examples(shards: readonly Shards[], all: Examples, backend: Backend = "light"): void {
+  describe.each(placeNames)(`in the %s of a ${backend} backend`, (place) => {
+    describe.each(Object.entries(all))("%s", (_title, run) => {
+      it.each(shards.map((each) => ({ each })))("shards: $each", async ({ each }) => {
+        await run(worldIn(place, each, backend));
+      });
     });
   });
 }
 
 /** The same on a backend that checks arguments, results and documents, too. */
-function exampleOfAll(title: string, run: Play, shards: readonly Shards[] = [undefined]): void {
-  example(title, run, shards);
-  describe.each(placeNames)(`in the %s of a whole backend`, (place) => {
-    it.each(shards.map((each) => ({ each })))(`${title} (shards: $each)`, async ({ each }) => {
-      await run(worldIn(place, each, "whole"));
-    });
-  });
+function examplesOfAll(shards: readonly Shards[], all: Examples): void {
+  examples(shards, all);
+  examples(shards, all, "whole");
 }
 
 async function left(world: World, config: RateLimitConfig): Promise<number | undefined> {
@@ -62,143 +63,100 @@ async function job(world: World, config: RateLimitConfig) {
   return scheduled.job;
 }
 
-/** So many calls at once. */
-function atOnce(world: World, calls: number, config: RateLimitConfig) {
-  return world.mutation(({ consume }) => Promise.all(Array.from({ length: calls }, () => consume({ config }))));
-}
-
 describe("calls at once", () => {
-  exampleOfAll("of twenty on four tokens, four are allowed", async (world) => {
-    await world.consume({ config: bucket(), count: 16 });
-    expect((await atOnce(world, 20, bucket())).filter(({ ok }) => ok)).toHaveLength(4);
-    expect(await left(world, bucket())).toBe(0);
-  });
+  examplesOfAll(oneRow, {
+    "of ten, each with its own wrapper around ctx.db, five are allowed": async (world) => {
+      const config = bucket({ capacity: 5 });
+      const statuses = await world.mutation((_calls, ctx) => {
+        const wrap = () => ("db" in ctx ? { ...ctx, db: new Proxy(ctx.db, {}) } : ctx);
+        return Promise.all(Array.from({ length: 10 }, () => world.within(wrap() as typeof ctx).consume({ config })));
+      });
+      expect(statuses.filter(({ ok }) => ok)).toHaveLength(5);
+      expect(await left(world, config)).toBe(0);
+    },
 
-  exampleOfAll("twenty on a bucket that was never used leave one that works", async (world) => {
-    await atOnce(world, 19, bucket());
-    expect(await left(world, bucket())).toBe(1);
-  });
-
-  exampleOfAll("of ten, each with its own wrapper around ctx.db, five are allowed", async (world) => {
-    const config = bucket({ capacity: 5 });
-    const statuses = await world.mutation((_calls, ctx) => {
-      const wrap = () => ("db" in ctx ? { ...ctx, db: new Proxy(ctx.db, {}) } : ctx);
-      return Promise.all(Array.from({ length: 10 }, () => world.within(wrap() as typeof ctx).consume({ config })));
-    });
-    expect(statuses.filter(({ ok }) => ok)).toHaveLength(5);
-    expect(await left(world, config)).toBe(0);
-  });
-
-  exampleOfAll("ten jobs start one after the other", async (world) => {
-    const config = bucket({ capacity: 1 });
-    const results = await world.mutation(({ schedule }) =>
-      Promise.all(Array.from({ length: 10 }, () => schedule({ config, count: 1 }))),
-    );
-    const starts = results.map((result) => (result.ok ? result.runAt : undefined));
-    expect(starts.sort()).toEqual(Array.from({ length: 10 }, (_each, i) => T0 + i * MINUTE));
-  });
-
-  exampleOfAll("a job that is cancelled twice is given back once", async (world) => {
-    const scheduled = await job(world, bucket());
-    await world.consume({ config: bucket(), count: 15 });
-    const results = await world.mutation(({ cancel }) => Promise.all([cancel(scheduled), cancel(scheduled)]));
-    expect(results).toContainEqual({ canceled: true });
-    expect(results).toContainEqual({ canceled: false, state: "canceled" });
-    expect(await left(world, bucket())).toBe(5);
-  });
-
-  exampleOfAll("one that throws takes no other's turn away", async (world) => {
-    const config = bucket({ capacity: 3 });
-    const results = await world.mutation(({ consume }) =>
-      Promise.all([1, NaN, 1, 1, 1, 1].map((count) => consume({ config, count, throws: true }).catch(String))),
-    );
-    const reasons = results.filter((each) => typeof each === "string");
-    expect(reasons).toHaveLength(3);
-    expect(reasons.filter((reason) => reason.includes('"kind":"RateLimited"'))).toHaveLength(2);
-    expect(reasons.filter((reason) => reason.includes("count must be"))).toHaveLength(1);
-    expect(await left(world, config)).toBe(0);
+    "one that throws takes no other's turn away": async (world) => {
+      const config = bucket({ capacity: 3 });
+      const results = await world.mutation(({ consume }) =>
+        Promise.all([1, NaN, 1, 1, 1, 1].map((count) => consume({ config, count, throws: true }).catch(String))),
+      );
+      const reasons = results.filter((each) => typeof each === "string");
+      expect(reasons).toHaveLength(3);
+      expect(reasons.filter((reason) => reason.includes('"kind":"RateLimited"'))).toHaveLength(2);
+      expect(reasons.filter((reason) => reason.includes("count must be"))).toHaveLength(1);
+      expect(await left(world, config)).toBe(0);
+    },
   });
 });
 
 describe("no token is made", () => {
-  const ways = [
-    {
-      title: "by scheduling, cancelling and taking in turn",
-      shards: [64, 32, 2],
-      rounds: 60,
-      capacity: 1024,
-      count: 50,
-      before: async (calls: Calls, config: RateLimitConfig) => {
-        const scheduled = await calls.schedule({ config, count: 100 });
-        if (scheduled.ok) await calls.cancel(scheduled.job);
-      },
-    },
-    {
-      title: "by settling up and down in turn",
-      shards: [16],
-      rounds: 100,
-      capacity: 1000,
-      count: 40,
-      before: async (calls: Calls, config: RateLimitConfig) => {
-        for (const count of [300, -300]) await calls.adjust({ config, count });
-      },
-    },
-  ];
-  for (const { title, shards, rounds, capacity, count, before } of ways) {
-    const play: Play = async (world) => {
+  /** Rounds of what must not help, each before a call for `count` of the `capacity` of a day. */
+  const rounds =
+    (times: number, capacity: number, count: number, help: (calls: Calls, config: RateLimitConfig) => Promise<void>) =>
+    async (world: World) => {
       const config = bucket({ rate: capacity, period: DAY, capacity });
       let granted = 0;
-      for (let round = 0; round < rounds; round++) {
+      for (let round = 0; round < times; round++) {
         await world.mutation(async (calls) => {
-          await before(calls, config);
+          await help(calls, config);
           if ((await calls.consume({ config, count })).ok) granted += count;
         });
       }
       expect(granted).toBeLessThanOrEqual(capacity);
       expect(granted).toBeGreaterThan(900);
     };
-    exampleOfAll(title, play, shards);
-  }
-
-  exampleOfAll("by a late job that is cancelled, of a sliding window that its moment has left", async (world) => {
-    const config = sliding(1);
-    const late = await job(world, config);
-    world.setClock(T0 + 5000);
-    expect(await world.consume({ config })).toMatchObject(yes);
-    expect(await world.cancel(late)).toEqual({ canceled: true });
-    expect(await world.consume({ config })).toMatchObject({ ok: false, retryAt: T0 + 6000 });
+  examplesOfAll([64, 32, 2], {
+    "by scheduling, cancelling and taking in turn": rounds(60, 1024, 50, async ({ schedule, cancel }, config) => {
+      const scheduled = await schedule({ config, count: 100 });
+      if (scheduled.ok) await cancel(scheduled.job);
+    }),
+  });
+  examplesOfAll([16], {
+    "by settling up and down in turn": rounds(100, 1000, 40, async ({ adjust }, config) => {
+      for (const count of [300, -300]) await adjust({ config, count });
+    }),
   });
 
-  exampleOfAll("by rows of a sliding window that a clock ahead has written, for clocks behind it", async (world) => {
-    const take = (shards: Shards) => world.consume({ config: { ...sliding(64), shards } });
-    const split = { atLeast: 16 };
-    for (const ms of [1, 2, 3, 4, 5, 6, 7, 8, 5000]) {
-      world.setClock(T0 + ms);
-      await take(split);
-    }
-    world.setClock(T0 + 2000);
-    let taken = 0;
-    for (let call = 0; call < 150; call++) if ((await take(call < 75 ? split : 1)).ok) taken++;
-    expect(taken).toBeGreaterThan(0);
-    expect(taken).toBeLessThanOrEqual(64);
-  });
+  examplesOfAll(oneRow, {
+    "by a late job that is cancelled, of a sliding window that its moment has left": async (world) => {
+      const config = sliding(1);
+      const late = await job(world, config);
+      world.setClock(T0 + 5000);
+      expect(await world.consume({ config })).toMatchObject(yes);
+      expect(await world.cancel(late)).toEqual({ canceled: true });
+      expect(await world.consume({ config })).toMatchObject({ ok: false, retryAt: T0 + 6000 });
+    },
 
-  exampleOfAll("by a gift that filled the bucket, and a cancelled job of the same millisecond", async (world) => {
-    const first = await job(world, bucket());
-    await world.adjust({ config: bucket(), count: -1 });
-    await job(world, bucket());
-    await world.cancel(first);
-    // Had the first job never been, the gift would have found the bucket full.
-    expect(await left(world, bucket())).toBe(19);
+    "by rows of a sliding window that a clock ahead has written, for clocks behind it": async (world) => {
+      const take = (shards: Shards) => world.consume({ config: { ...sliding(64), shards } });
+      const split = { atLeast: 16 };
+      for (const ms of [1, 2, 3, 4, 5, 6, 7, 8, 5000]) {
+        world.setClock(T0 + ms);
+        await take(split);
+      }
+      world.setClock(T0 + 2000);
+      let taken = 0;
+      for (let call = 0; call < 150; call++) if ((await take(call < 75 ? split : 1)).ok) taken++;
+      expect(taken).toBeGreaterThan(0);
+      expect(taken).toBeLessThanOrEqual(64);
+    },
+
+    "by a gift that filled the bucket, and a cancelled job of the same millisecond": async (world) => {
+      const first = await job(world, bucket());
+      await world.adjust({ config: bucket(), count: -1 });
+      await job(world, bucket());
+      await world.cancel(first);
+      // Had the first job never been, the gift would have found the bucket full.
+      expect(await left(world, bucket())).toBe(19);
+    },
   });
 
   for (const [used, then, raised] of [
     [18, 2, 82],
     [22, 0, 78],
   ] as const) {
-    exampleOfAll(
-      `by a refund of ${used} used beyond a lowered limit: it pays for that first, and once`,
-      async (world) => {
+    examplesOfAll(oneRow, {
+      [`by a refund of ${used} used beyond a lowered limit: it pays for that first, and once`]: async (world) => {
         const [large, small] = [fixed(100), fixed(20)];
         await world.consume({ config: large, count: used });
         const status = await world.consume({ config: large, count: 4, refundable: true });
@@ -206,24 +164,25 @@ describe("no token is made", () => {
         expect(await left(world, small)).toBe(then);
         expect(await left(world, large)).toBe(raised);
       },
-    );
+    });
   }
 
-  exampleOfAll("by a refund of what a window has half forgotten, if its capacity was lowered since", async (world) => {
-    const [large, small] = [20, 10].map((capacity) => fixed(6, { capacity })) as [RateLimitConfig, RateLimitConfig];
-    await world.consume({ config: large, count: 10, refundable: true });
-    world.setClock(T0 + MINUTE);
-    // Six of the ten came back with this window.
-    await world.consume({ config: large, count: 12, refundable: true });
-    world.setClock(T0 + MINUTE + 2);
-    await world.adjust({ config: small, count: -10, takenAt: T0 });
-    expect(await left(world, small)).toBe(0);
-    expect(await left(world, large)).toBe(8);
+  examplesOfAll(oneRow, {
+    "by a refund of what a window has half forgotten, if its capacity was lowered since": async (world) => {
+      const [large, small] = [20, 10].map((capacity) => fixed(6, { capacity })) as [RateLimitConfig, RateLimitConfig];
+      await world.consume({ config: large, count: 10, refundable: true });
+      world.setClock(T0 + MINUTE);
+      // Six of the ten came back with this window.
+      await world.consume({ config: large, count: 12, refundable: true });
+      world.setClock(T0 + MINUTE + 2);
+      await world.adjust({ config: small, count: -10, takenAt: T0 });
+      expect(await left(world, small)).toBe(0);
+      expect(await left(world, large)).toBe(8);
+    },
   });
 
-  exampleOfAll(
-    "by a refund after a downgrade, of what one of its rows does not count as used before",
-    async (world) => {
+  examplesOfAll([undefined, { atLeast: 4 }, { atLeast: 64 }], {
+    "by a refund after a downgrade, of what one of its rows does not count as used before": async (world) => {
       const [large, small] = [400, 64].map((capacity) => fixed(64, { capacity })) as [RateLimitConfig, RateLimitConfig];
       await world.consume({ config: large, count: 400, refundable: true });
       world.setClock(T0 + 3 * MINUTE);
@@ -231,43 +190,43 @@ describe("no token is made", () => {
       await world.adjust({ config: small, count: -400, takenAt: T0 });
       expect(await left(world, small)).toBe(64 - 18);
     },
-    [undefined, { atLeast: 4 }, { atLeast: 64 }],
-  );
-
-  example("by a capacity of less than a unit, which is none", async (world) => {
-    const config = bucket({ rate: 1e12, period: 1, capacity: 0.001 });
-    let granted = 0;
-    for (let call = 0; call < 3; call++)
-      if ((await world.consume({ config, count: 0.001 }).catch(() => no)).ok) granted++;
-    expect(granted).toBeLessThanOrEqual(1);
   });
 
-  example("by a charge on a debt that a lowered limit cannot count", async (world) => {
-    const [large, small] = [1e12, 1].map((rate) => bucket({ rate, period: 1000, capacity: rate })) as [
-      RateLimitConfig,
-      RateLimitConfig,
-    ];
-    await world.adjust({ config: large, count: 1e12 });
-    await world.adjust({ config: large, count: 1e12 });
-    const before = await world.check({ config: small });
-    expect(before).toMatchObject({ ok: false, remaining: 0 });
-    await world.adjust({ config: small, count: 1 });
-    expect((await world.check({ config: small })).retryAt).toBeGreaterThanOrEqual(before.retryAt ?? NaN);
-  });
+  examples(oneRow, {
+    "by a capacity of less than a unit, which is none": async (world) => {
+      const config = bucket({ rate: 1e12, period: 1, capacity: 0.001 });
+      let granted = 0;
+      for (let call = 0; call < 3; call++)
+        if ((await world.consume({ config, count: 0.001 }).catch(() => no)).ok) granted++;
+      expect(granted).toBeLessThanOrEqual(1);
+    },
 
-  example("by a bucket that owes a third of a day, a charge and its refund", async (world) => {
-    const config = fixed(1 / 3, { period: DAY, capacity: 1e5 });
-    await world.consume({ config, count: 1e5 });
-    await world.adjust({ config, count: 3e5 });
-    await world.adjust({ config, count: -3e5 });
-    expect(await left(world, config)).toBe(0);
+    "by a charge on a debt that a lowered limit cannot count": async (world) => {
+      const [large, small] = [1e12, 1].map((rate) => bucket({ rate, period: 1000, capacity: rate })) as [
+        RateLimitConfig,
+        RateLimitConfig,
+      ];
+      await world.adjust({ config: large, count: 1e12 });
+      await world.adjust({ config: large, count: 1e12 });
+      const before = await world.check({ config: small });
+      expect(before).toMatchObject({ ok: false, remaining: 0 });
+      await world.adjust({ config: small, count: 1 });
+      expect((await world.check({ config: small })).retryAt).toBeGreaterThanOrEqual(before.retryAt ?? NaN);
+    },
+
+    "by a bucket that owes a third of a day, a charge and its refund": async (world) => {
+      const config = fixed(1 / 3, { period: DAY, capacity: 1e5 });
+      await world.consume({ config, count: 1e5 });
+      await world.adjust({ config, count: 3e5 });
+      await world.adjust({ config, count: -3e5 });
+      expect(await left(world, config)).toBe(0);
+    },
   });
 });
 
 describe("waits", () => {
-  example(
-    "a denied reservation on several rows succeeds at its retryAt",
-    async (world) => {
+  examples([{ atLeast: 2 }], {
+    "a denied reservation on several rows succeeds at its retryAt": async (world) => {
       const config = bucket({ period: 1, capacity: 4, maxReserved: 0 });
       await world.consume({ config });
       const { ok, retryAt = NaN } = await world.consume({ config, count: 4, reserve: true });
@@ -275,43 +234,40 @@ describe("waits", () => {
       world.setClock(retryAt);
       expect(await world.consume({ config, count: 4, reserve: true })).toMatchObject(yes);
     },
-    [{ atLeast: 2 }],
-  );
+  });
 
-  example(
-    "a reservation of nothing waits until the debt is paid, and not longer, whenever it is asked",
-    async (world) => {
+  examples(oneRow, {
+    "a reservation of nothing waits until the debt is paid, and not longer, whenever it is asked": async (world) => {
       const config = bucket({ rate: 3, period: DAY, capacity: 1e9, maxReserved: 1e12 });
       await world.consume({ config, count: 1e9 + 9, reserve: true });
       const { retryAt } = await world.check({ config, count: 0, reserve: true });
       world.setClock(T0 + DAY / 2 + 1);
       expect(await world.check({ config, count: 0, reserve: true })).toMatchObject({ retryAt });
     },
-  );
 
-  example("a charge on more than a lowered sliding window can count is paid in the end", async (world) => {
-    const [large, small] = [sliding(1e12), sliding(1)];
-    for (const [ms, config] of [large, large, small].entries()) {
-      world.setClock(T0 + ms);
-      await world.adjust({ config, count: 1e10 });
-    }
-    expect(await world.check({ config: small })).toMatchObject({ ok: false, remaining: 0, retryAt: T0 + 1001 });
-    world.setClock(T0 + 1001);
-    expect(await world.check({ config: small })).toMatchObject(yes);
-  });
+    "a charge on more than a lowered sliding window can count is paid in the end": async (world) => {
+      const [large, small] = [sliding(1e12), sliding(1)];
+      for (const [ms, config] of [large, large, small].entries()) {
+        world.setClock(T0 + ms);
+        await world.adjust({ config, count: 1e10 });
+      }
+      expect(await world.check({ config: small })).toMatchObject({ ok: false, remaining: 0, retryAt: T0 + 1001 });
+      world.setClock(T0 + 1001);
+      expect(await world.check({ config: small })).toMatchObject(yes);
+    },
 
-  example("a token bucket of an odd rate a millisecond is a limit as one of twice the rate in two", async (world) => {
-    for (const period of [2, 1]) {
-      const rate = period * 0.010000000000000002;
-      const config = bucket({ rate, period, capacity: 0.001, maxReserved: 0 });
-      expect(await world.check({ config, count: 0.001 })).toMatchObject(yes);
-    }
+    "a token bucket of an odd rate a millisecond is a limit as one of twice the rate in two": async (world) => {
+      for (const period of [2, 1]) {
+        const rate = period * 0.010000000000000002;
+        const config = bucket({ rate, period, capacity: 0.001, maxReserved: 0 });
+        expect(await world.check({ config, count: 0.001 })).toMatchObject(yes);
+      }
+    },
   });
 
   const onRows = [undefined, { atLeast: 16, atMost: 64 }];
-  example(
-    "work that was reserved token by token fills every window and overfills none",
-    async (world) => {
+  examples(onRows, {
+    "work that was reserved token by token fills every window and overfills none": async (world) => {
       const starts: number[] = [];
       for (let i = 0; i < 9; i++) {
         const status = await world.consume({ config: fixed(3, { period: 1000 }), reserve: true });
@@ -319,57 +275,68 @@ describe("waits", () => {
       }
       expect(starts).toEqual([0, 0, 0, 1000, 1000, 1000, 2000, 2000, 2000]);
     },
-    onRows,
-  );
 
-  example(
-    "work of several tokens that two windows pay starts in the later, beside all that is left of that",
-    async (world) => {
+    "work of several tokens that two windows pay starts in the later, beside all that is left of that": async (
+      world,
+    ) => {
       const config = fixed(3, { period: 1000 });
       expect(await world.consume({ config })).toMatchObject(yes);
       expect(await world.consume({ config, count: 3, reserve: true })).toMatchObject({ ok: true, retryAt: T0 + 1000 });
       world.setClock(T0 + 1000);
       expect(await world.consume({ config, count: 2 })).toMatchObject({ ok: true, remaining: 0 });
     },
-    onRows,
-  );
-
-  example("for a debt too large to count, which a larger limit has left, are what the snapshot says", async (world) => {
-    const [large, small] = [fixed(1e9), fixed(1 / 3, { capacity: 10 / 3 })];
-    await world.adjust({ config: large, count: 1_115_529_859 });
-    world.setClock(T0 + 2 * MINUTE + 1000);
-    const { resetAt, retryAt } = await world.check({ config: small, count: 1 / 3 });
-    const shown = projectRateLimit(await world.get({ config: small }), { now: T0 + 2 * MINUTE + 1000, count: 1 / 3 });
-    expect(shown).toMatchObject({ ok: false, resetAt, retryAt });
   });
 
-  example("two answers of a provider, of 20 s each, one second apart, pause for 21 s", async (world) => {
-    await world.pause({ config: bucket(), until: T0 + 20_000 });
-    world.setClock(T0 + 1000);
-    await world.pause({ config: bucket(), until: T0 + 21_000 });
-    expect(await world.consume({ config: bucket({ rate: 60, capacity: 60 }) })).toMatchObject({
-      ok: false,
-      retryAt: T0 + 22_000,
-    });
-  });
+  examples(oneRow, {
+    "for a debt too large to count, which a larger limit has left, are what the snapshot says": async (world) => {
+      const [large, small] = [fixed(1e9), fixed(1 / 3, { capacity: 10 / 3 })];
+      await world.adjust({ config: large, count: 1_115_529_859 });
+      world.setClock(T0 + 2 * MINUTE + 1000);
+      const { resetAt, retryAt } = await world.check({ config: small, count: 1 / 3 });
+      const shown = projectRateLimit(await world.get({ config: small }), { now: T0 + 2 * MINUTE + 1000, count: 1 / 3 });
+      expect(shown).toMatchObject({ ok: false, resetAt, retryAt });
+    },
 
-  example("a window that is raised during a pause waits until the end of the next", async (world) => {
-    const until = T0 + 1000;
-    await world.pause({ config: fixed(10), until });
-    expect(await left(world, fixed(20))).toBe(10);
-    await world.pause({ config: fixed(20), until });
-    expect(await left(world, fixed(20))).toBe(0);
-  });
+    "a pause makes one row of several, which is empty at its end": async (world) => {
+      const until = T0 + 1000;
+      for (const config of [bucket(), fixed(20), sliding(20)]) {
+        await world.reset({ config });
+        await world.consume({ config: { ...config, shards: { atLeast: 4 } } });
+        expect((await world.rows()).length).toBeGreaterThan(1);
+        await world.pause({ config, until });
+        expect(await world.rows()).toHaveLength(1);
+        expect(await world.get({ config })).toMatchObject({ value: 0, ts: until });
+      }
+    },
 
-  // Seed 5013.
-  example("a pause by a clock behind: what a sliding window held counts from the row's time", async (world) => {
-    const config = sliding(10, MINUTE);
-    await world.consume({ config, count: 5 });
-    world.setClock(T0 + 1);
-    await world.consume({ config, count: 5 });
-    world.setClock(T0);
-    await world.pause({ config, until: T0 + 1 });
-    expect(await world.check({ config })).toMatchObject({ ok: false, retryAt: T0 + MINUTE + 1 });
+    "two answers of a provider, of 20 s each, one second apart, pause for 21 s": async (world) => {
+      await world.pause({ config: bucket(), until: T0 + 20_000 });
+      world.setClock(T0 + 1000);
+      await world.pause({ config: bucket(), until: T0 + 21_000 });
+      expect(await world.consume({ config: bucket({ rate: 60, capacity: 60 }) })).toMatchObject({
+        ok: false,
+        retryAt: T0 + 22_000,
+      });
+    },
+
+    "a window that is raised during a pause waits until the end of the next": async (world) => {
+      const until = T0 + 1000;
+      await world.pause({ config: fixed(10), until });
+      expect(await left(world, fixed(20))).toBe(10);
+      await world.pause({ config: fixed(20), until });
+      expect(await left(world, fixed(20))).toBe(0);
+    },
+
+    // Seed 5013.
+    "a pause by a clock behind: what a sliding window held counts from the row's time": async (world) => {
+      const config = sliding(10, MINUTE);
+      await world.consume({ config, count: 5 });
+      world.setClock(T0 + 1);
+      await world.consume({ config, count: 5 });
+      world.setClock(T0);
+      await world.pause({ config, until: T0 + 1 });
+      expect(await world.check({ config })).toMatchObject({ ok: false, retryAt: T0 + MINUTE + 1 });
+    },
   });
 
   // Seeds 4002 and 4003: the row's time is the end of the pause.
@@ -379,20 +346,18 @@ describe("waits", () => {
       return { count: -count, takenAt: status.ok ? status.takenAt : NaN };
     };
 
-    example(
-      `a pause by a clock behind, after which what was taken before does not come back (${config.kind})`,
-      async (world) => {
+    examples(oneRow, {
+      [`a pause by a clock behind, after which what was taken before does not come back (${config.kind})`]: async (
+        world,
+      ) => {
         const taken = await take(world, 20);
         world.setClock(T0 - 1);
         await world.pause({ config, until: T0 });
         await world.adjust({ config, ...taken });
         expect(await left(world, config)).toBe(0);
       },
-    );
 
-    example(
-      `a pause after a gift in the same pause, and all that was taken comes back (${config.kind})`,
-      async (world) => {
+      [`a pause after a gift in the same pause, and all that was taken comes back (${config.kind})`]: async (world) => {
         const until = T0 + 1000;
         await world.pause({ config, until });
         const before = await take(world, 1);
@@ -404,70 +369,66 @@ describe("waits", () => {
         expect(await world.get({ config })).toMatchObject({ value: 0, ts: until });
         expect(await left(world, config)).toBe(0);
       },
-    );
 
-    example(`a pause that is repeated between reservations, which writes once (${config.kind})`, async (world) => {
-      const until = T0 + 1000;
-      await world.pause({ config, until });
-      await take(world, 1);
-      await world.pause({ config, until });
-      for (const count of [2, 3]) {
-        await take(world, count);
-        const rows = await world.rows();
+      [`a pause that is repeated between reservations, which writes once (${config.kind})`]: async (world) => {
+        const until = T0 + 1000;
         await world.pause({ config, until });
-        await world.pause({ config, until: until - 1 });
-        expect(await world.rows()).toEqual(rows);
-      }
+        await take(world, 1);
+        await world.pause({ config, until });
+        for (const count of [2, 3]) {
+          await take(world, count);
+          const rows = await world.rows();
+          await world.pause({ config, until });
+          await world.pause({ config, until: until - 1 });
+          expect(await world.rows()).toEqual(rows);
+        }
+      },
     });
   }
 
-  example("a pause whose end is more than five years away is misuse", async (world) => {
-    const most = T0 + 5 * 366 * DAY;
-    for (const until of [most + 1, NaN, -1, "soon" as never, undefined as never]) {
-      await expect(world.pause({ config: bucket(), until })).rejects.toThrow(
-        'Rate limit "limit": until must be a number of milliseconds since the epoch at least 0 and at most ',
+  examples(oneRow, {
+    "a pause whose end is more than five years away is misuse": async (world) => {
+      const most = T0 + 5 * 366 * DAY;
+      for (const until of [most + 1, NaN, -1, "soon" as never, undefined as never]) {
+        await expect(world.pause({ config: bucket(), until })).rejects.toThrow(
+          'Rate limit "limit": until must be a number of milliseconds since the epoch at least 0 and at most ',
+        );
+      }
+      await expect(world.pause({ config: bucket(), until: most + 1 })).rejects.toThrow(
+        `at most ${most}, got ${most + 1}`,
       );
-    }
-    await expect(world.pause({ config: bucket(), until: most + 1 })).rejects.toThrow(
-      `at most ${most}, got ${most + 1}`,
-    );
-    await world.pause({ config: bucket(), until: most });
-    expect(await world.rows()).toHaveLength(1);
+      await world.pause({ config: bucket(), until: most });
+      expect(await world.rows()).toHaveLength(1);
+    },
   });
 });
 
 describe("a config that changes", () => {
   const onRows = [undefined, { atLeast: 4 }, { atLeast: 16, atMost: 64 }];
 
-  example(
-    "tokens that a lowered capacity let go by stay away when it is raised again",
-    async (world) => {
+  examples(onRows, {
+    "tokens that a lowered capacity let go by stay away when it is raised again": async (world) => {
       const plan = (capacity: number) => bucket({ period: 60 * MINUTE, capacity });
       await world.consume({ config: plan(100), count: 10 });
       expect(await world.consume({ config: plan(5), count: 1 })).toMatchObject(yes);
       expect(await left(world, plan(5))).toBe(4);
       expect(await left(world, plan(100))).toBe(4);
     },
-    onRows,
-  );
 
-  example(
-    "a capacity lowered a thousandfold applies at once, though the row holds more than the finer units can count",
-    async (world) => {
-      const daily = (rate: number) => bucket({ rate, period: DAY, capacity: rate });
-      expect(await world.consume({ config: daily(1_000_000) })).toMatchObject(yes);
-      expect(await world.consume({ config: daily(1000) })).toMatchObject(yes);
-      expect(await left(world, daily(1000))).toBe(999);
-    },
-    onRows,
-  );
+    "a capacity lowered a thousandfold applies at once, though the row holds more than the finer units can count":
+      async (world) => {
+        const daily = (rate: number) => bucket({ rate, period: DAY, capacity: rate });
+        expect(await world.consume({ config: daily(1_000_000) })).toMatchObject(yes);
+        expect(await world.consume({ config: daily(1000) })).toMatchObject(yes);
+        expect(await left(world, daily(1000))).toBe(999);
+      },
+  });
 
   const month = (rate: number, timeZone = "UTC") =>
     ({ kind: "fixed window", period: "month", rate, timeZone }) as const;
 
-  example(
-    "10 of 20 used this month, upgrade to 100,000: 99,990 are left, in any order of plans",
-    async (world) => {
+  examples(onRows, {
+    "10 of 20 used this month, upgrade to 100,000: 99,990 are left, in any order of plans": async (world) => {
       await world.consume({ config: month(20), count: 10 });
       expect(await left(world, month(100_000))).toBe(99_990);
       await world.consume({ config: month(100_000), count: 90 });
@@ -479,12 +440,8 @@ describe("a config that changes", () => {
       world.setClock(T0 + 31 * DAY);
       expect(await left(world, month(100_000))).toBe(100_000);
     },
-    onRows,
-  );
 
-  example(
-    "a token bucket between two windows brings the time that they have not counted, and no more",
-    async (world) => {
+    "a token bucket between two windows brings the time that they have not counted, and no more": async (world) => {
       const [window, other] = [fixed(100, { period: 1000 }), bucket({ rate: 100, period: 1000, capacity: 100 })];
       const take = async (at: number, config: RateLimitConfig, count = 100) => {
         world.setClock(T0 + at);
@@ -498,21 +455,21 @@ describe("a config that changes", () => {
       expect(await take(1000, window)).toBe(40);
       expect(await take(2000, window)).toBe(100);
     },
-    onRows,
-  );
-
-  exampleOfAll("a refund after a downgrade counts after the next upgrade, also a window later", async (world) => {
-    const [large, small] = [fixed(6, { capacity: 8 }), fixed(2, { capacity: 1 })];
-    await world.consume({ config: large, count: 8, refundable: true });
-    world.setClock(T0 + MINUTE);
-    await world.adjust({ config: small, count: -8, takenAt: T0 });
-    expect(await left(world, small)).toBe(1);
-    expect(await left(world, large)).toBe(8);
   });
 
-  example(
-    "a customer who moves loses hours, not a month",
-    async (world) => {
+  examplesOfAll(oneRow, {
+    "a refund after a downgrade counts after the next upgrade, also a window later": async (world) => {
+      const [large, small] = [fixed(6, { capacity: 8 }), fixed(2, { capacity: 1 })];
+      await world.consume({ config: large, count: 8, refundable: true });
+      world.setClock(T0 + MINUTE);
+      await world.adjust({ config: small, count: -8, takenAt: T0 });
+      expect(await left(world, small)).toBe(1);
+      expect(await left(world, large)).toBe(8);
+    },
+  });
+
+  examples(onRows, {
+    "a customer who moves loses hours, not a month": async (world) => {
       const [before, after] = [month(1000, "America/Los_Angeles"), month(1000, "Europe/Berlin")];
       await world.consume({ config: before, count: 1 });
       world.setClock(T0 + 20 * DAY);
@@ -523,88 +480,26 @@ describe("a config that changes", () => {
       world.setClock(T0 + 59 * DAY);
       expect(await left(world, after)).toBe(1000);
     },
-    onRows,
-  );
+  });
 });
 
 describe("nothing opens the gate", () => {
   const shared = { kind: "token bucket", rate: 5, period: 1000 } as const;
-  const half = (shard?: string) => ({ value: 2, shard, config: { ...shared, capacity: 5 } });
-  const goes = async (world: World, count: number, config: RateLimitConfig = shared) =>
-    (await world.consume({ config, count }).catch(() => no)).ok;
   const onRows = [undefined, { atLeast: 16, atMost: 64 }];
 
-  example(
-    "a split bucket whose first row is missing is damaged, whichever row a call reads",
-    async (world) => {
-      await world.plant({ ...half("1"), value: 0 });
+  examples([{ atLeast: 2 }], {
+    "a split bucket whose first row is missing is damaged until it is reset, whichever row is read": async (world) => {
+      await world.plant({ value: 0, shard: "1", config: { ...shared, capacity: 5 } });
       for (let call = 0; call < 8; call++) {
         await expect(world.consume({ config: shared })).rejects.toThrow("resetRateLimit");
       }
+      await world.reset({ config: shared });
+      expect(await world.consume({ config: shared, count: 5 })).toMatchObject(yes);
     },
-    [{ atLeast: 2 }],
-  );
+  });
 
-  example(
-    "two halves are a bucket",
-    async (world) => {
-      for (const row of [half("0"), half("1")]) await world.plant(row);
-      expect(await world.check({ config: shared, count: 4 })).toMatchObject(yes);
-    },
-    onRows,
-  );
-
-  const bad = [
-    [undefined, "1"],
-    ["0", "0"],
-    ["0"],
-    ["1"],
-    ["0", "1", "1"],
-    ["0", "10"],
-    ["0", "2"],
-    ["0", ""],
-    ["0", "1x"],
-  ];
-  for (const rows of bad) {
-    example(
-      `rows that overlap, or leave a gap, or are none of a bucket's: ${JSON.stringify(rows)}`,
-      async (world) => {
-        for (const shard of rows) await world.plant(half(shard));
-        // Counts that one row could serve, and counts that need all of them.
-        for (const count of [3, 5]) expect(await goes(world, count)).toBe(false);
-        await expect(world.check({ config: shared })).rejects.toThrow(/resetRateLimit/);
-        await world.reset({ config: shared });
-        expect(await world.consume({ config: shared, count: 5 })).toMatchObject(yes);
-      },
-      onRows,
-    );
-  }
-
-  const entries = [
-    [{ at: T0, count: -5 }],
-    [{ at: T0, count: NaN }],
-    [{ at: NaN, count: 1 }],
-    [{ at: -1, count: 1 }],
-    [{ at: T0 + 0.5, count: 1 }],
-    [T0, T0 - 1].map((at) => ({ at, count: 1 })),
-  ];
-  example(
-    "no entries that are none of a sliding window's",
-    async (world) => {
-      const config = sliding(5);
-      for (const recent of entries) {
-        await world.plant({ value: 5, recent });
-        expect(await goes(world, 1, config), JSON.stringify(recent)).toBe(false);
-        await expect(world.check({ config })).rejects.toThrow(/unusable.*resetRateLimit/);
-        await world.reset({ config });
-      }
-    },
-    onRows,
-  );
-
-  example(
-    "not a count whose units overflow, nor a slope that does",
-    async (world) => {
+  examples(onRows, {
+    "not a count whose units overflow, nor a slope that does": async (world) => {
       for (const reserve of [false, true]) {
         const request = { config: bucket({ capacity: 1 }), count: Number.MAX_VALUE, reserve };
         await expect(world.consume(request)).rejects.toThrow();
@@ -614,8 +509,7 @@ describe("nothing opens the gate", () => {
       await expect(world.consume({ config: steep })).rejects.toThrow("period must be");
       expect(await world.rows()).toEqual([]);
     },
-    onRows,
-  );
+  });
 });
 
 describe.each(placeNames)("where clocks disagree, in the %s", (place) => {
@@ -668,7 +562,7 @@ describe("a scenario", () => {
   const step = (ms: number, ...calls: Intent[]): Step => {
     return { wait: { ms }, plan: 0, shards: 0, runs: 0, isUndone: false, calls };
   };
-  const base = { other: bucket(), shards: [undefined], random: { seed: 0 } } as const;
+  const base = { other: bucket(), shards: [undefined], seed: 0 } as const;
   const cases = {
     "a sweep leaves a row that became full in the last minute, by a clock that is behind it": {
       ...base,

@@ -1,24 +1,26 @@
 /** Plays a scenario on a stage, and holds every reply against the exact buckets; throws at the first that is wrong. */
 import { expect, vi } from "vitest";
+import { mayBeFast, T0, type Wait } from "../laws/arbitraries.js";
 import { randomFrom } from "../support/random.js";
 import { type Call, type Job, make, type Place, type Reply, type Request, type Status, type Take } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
 import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
-import { exactly, fraction, isLess, least, minus, over, plus, rational, times, toNumber, ZERO } from "./rational.js";
-import { countOf, type Intent, type Part, type Scenario, type Wait } from "./scenario.js";
+import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
+import { countOf, type Intent, type Part, planAt, type Scenario } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
 import type { Limits, MutationCtx, Stage } from "../support/stage.js";
+import { present } from "../../src/wire/present.js";
 
-export const T0 = Date.UTC(2026, 0, 1);
 /** Longer than most debts of a scenario take to be paid. */
 const QUIET_MS = 1e13;
 
 class Undone extends Error {}
 
 /** Returns the number of operations played. */
-export async function play(stage: Stage, { plans, other, shards, random, steps }: Scenario): Promise<number> {
-  vi.spyOn(Math, "random").mockImplementation(draws(random));
+export async function play(stage: Stage, scenario: Scenario): Promise<number> {
+  const { plans, other, shards, seed, steps, isOverridden = false } = scenario;
+  vi.spyOn(Math, "random").mockImplementation(randomFrom(seed));
   const finished = new Set<string>();
   const jobs: Job[] = [];
   const takes: Take[] = [];
@@ -27,58 +29,52 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   let now = T0;
   let retryAt = now;
   let last: { limits: Limits; limit: ExactLimit; limitOf: Setting["limitOf"] } | undefined;
-  /** The limit that the bucket without a key was last written under. */
-  let written: ExactLimit | undefined;
+  const first = planAt(plans, 0);
+  let inForce = first;
   let played = 0;
   for (const [at, step] of steps.entries()) {
-    const limit = plans[step.plan % plans.length];
-    if (!limit) throw new Error("no plan");
+    const limit = planAt(plans, step.plan);
     now = moved(step.wait, limit, now, retryAt);
     vi.setSystemTime(now);
     const due = jobs[step.runs];
     if (due && due.handle.runAt <= now && (await stage.finishJob(due.handle.id))) finished.add(due.handle.id);
     const plan = { limit, other };
     const calls = step.calls.flatMap((intent) => callsOf(intent, { plan, jobs, takes, now })).slice(0, 5);
-    const limits = (i: number) => stage.limits(limit, shards[(step.shards + i) % shards.length], other);
-    if (last && !isWhole && last.limit === written && written !== limit)
-      await goesOn(stage, last, { limits: limits(0), limit });
+    const shardsOf = (i: number) => shards[(step.shards + i) % shards.length];
+    const limits = (i: number) => stage.limits(limit, shardsOf(i), other);
+    // With overrides, calls go by the first plan. The fuzzer reads the same rows by the limit that this comes to.
+    const asked = (i: number) => (isOverridden ? stage.limits(overridable(first), shardsOf(i), other) : limits(i));
+    const overrides = isOverridden && limit !== first;
+    if (isOverridden && limit !== inForce) await override(stage, asked(0), overrides ? limit : undefined);
+    inForce = limit;
     const limitOf = await phases(stage, limits(0), plan);
     last = { limits: limits(0), limit, limitOf };
-    const setting: Setting = { limitOf, now, isWhole, finished };
-    const before = await foresee(stage, limits(0), calls, now);
+    const setting: Setting = { limitOf, now, isWhole, finished, isOverridden: overrides };
+    const before = await foresee(stage, asked(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
     const replies = await attempt(stage, step.isUndone, (ctx) =>
-      Promise.all(calls.map((call, i) => make(limits(i), ctx, call, now))),
+      Promise.all(calls.map((call, i) => make(asked(i), ctx, call, now))),
     );
     const answered = calls.map((call, i) => ({ call, reply: replies[i] ?? lost(call) }));
     const next = someOrder(states, answered, setting);
-    const problem = { at, plan: limit, other, shards, now, answered: answered.map(plain), exact: states.map(plain) };
+    const problem = { at, plan: limit, other, shards, now, answered, exact: states };
     if (next.length === 0) {
-      expect.fail(`no serial order of the exact buckets gives these replies: ${JSON.stringify(problem, bigints)}`);
+      expect.fail(`no serial order of the exact buckets gives these replies: ${textOf(problem)}`);
     }
-    if (!step.isUndone) {
-      states = next;
-      const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, { name: "limit", key: undefined }));
-      if (effects.some((effect) => effect === "pause" || (effect !== "reset" && effect < 0))) written = limit;
-    }
+    if (!step.isUndone) states = next;
     if (held) {
       const then = await heldBy(stage, limits(0), setting);
       states = states.filter((exact) => isWithin(then, exact, setting));
       if (states.length === 0) {
-        expect.fail(
-          `the rows hold more than the exact buckets: ${JSON.stringify({ ...problem, then: [...then] }, bigints)}`,
-        );
+        expect.fail(`the rows hold more than the exact buckets: ${textOf({ ...problem, then })}`);
       }
       const effects = step.isUndone ? [] : answered;
       const wrong = unbalanced(held, then, effects, setting, states);
-      if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${JSON.stringify(problem, bigints)}`);
-      if (at % 4 === 0) {
-        await isShownAsOfLastWrite(stage, limits(0), now);
-        await grows(stage, limits(0), limit, now);
-      }
+      if (wrong) expect.fail(`tokens were made or lost: ${wrong} ${textOf(problem)}`);
+      if (at % 4 === 0) await isShownAsOfLastWrite(stage, limits(0), now);
     }
     agree(before, answered, setting);
-    if (!step.isUndone) await waitsSuffice(stage, limits(0), answered, setting);
+    if (!step.isUndone) await waitsSuffice(stage, asked(0), answered, setting);
     for (const { call, reply } of answered) {
       if (reply.is === "scheduled" && call.act === "schedule" && !step.isUndone) {
         jobs.push({ handle: reply.job, name: call.name, key: call.key, count: call.count });
@@ -97,13 +93,8 @@ export async function play(stage: Stage, { plans, other, shards, random, steps }
   return played;
 }
 
-function draws({ seed, areUneven = false }: Scenario["random"]): () => number {
-  const next = randomFrom(seed);
-  return areUneven ? () => (next() < 0.75 ? next() / 64 : next()) : next;
-}
-
 /** Runs a mutation, which may throw at its end: then nothing of it remains. */
-async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationCtx) => Promise<T>): Promise<T> {
+export async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationCtx) => Promise<T>): Promise<T> {
   let result: { value: T } | undefined;
   const mutation = stage.mutation(async (ctx) => {
     result = { value: await body(ctx) };
@@ -116,32 +107,40 @@ async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: MutationC
   return result.value;
 }
 
+export function overridable(limit: ExactLimit): ExactLimit {
+  return { ...limit, ...{ overrides: true } };
+}
+
+/** Sets what overrides the limit at every key, or clears it. */
+async function override(stage: Stage, limits: Limits, config: ExactLimit | undefined): Promise<void> {
+  await stage.mutation(async (ctx) => {
+    for (const key of KEYS) {
+      const bucket = present({ name: "limit", key });
+      if (config) await limits.overrideRateLimit(ctx, { ...bucket, config: present(config) });
+      else await limits.clearRateLimitOverride(ctx, bucket);
+    }
+  });
+}
+
+const starts = new Map<string, number>();
+
 /** The limits as they apply to a bucket, with the starts that they choose where the config gives none. */
 async function phases(stage: Stage, limits: Limits, plan: Plan): Promise<(place: Place) => ExactLimit> {
   const chosen = new Map<string, ExactLimit>();
   for (const name of ["limit", "other"] as const) {
     const limit = plan[name];
-    if (limit.kind !== "fixed window" || typeof limit.period !== "number" || limit.start !== undefined) continue;
+    const { period } = limit;
+    if (limit.kind !== "fixed window" || typeof period !== "number" || limit.start !== undefined) continue;
     for (const key of KEYS) {
-      const place = { name, key };
-      chosen.set(idOf(place), { ...limit, start: await startOf(stage, limits, place, limit.period) });
+      const id = JSON.stringify([name, key, period]);
+      const get = () => stage.mutation((ctx) => limits.getRateLimit(ctx, present({ name, key })));
+      const start = starts.get(id) ?? ((await get()).config as { start?: number }).start ?? NaN;
+      if (!(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
+      starts.set(id, start);
+      chosen.set(idOf({ name, key }), { ...limit, start });
     }
   }
   return (place) => chosen.get(idOf(place)) ?? plan[place.name];
-}
-
-const starts = new Map<string, number>();
-
-async function startOf(stage: Stage, limits: Limits, { name, key }: Place, period: number): Promise<number> {
-  const id = JSON.stringify([name, key, period]);
-  const known = starts.get(id);
-  if (known !== undefined) return known;
-  const bucket = key === undefined ? { name } : { name, key };
-  const { config } = await stage.mutation((ctx) => limits.getRateLimit(ctx, bucket));
-  const start = "start" in config ? config.start : undefined;
-  if (start === undefined || !(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
-  starts.set(id, start);
-  return start;
 }
 
 /** What every bucket that has rows holds, as lists show it. */
@@ -237,74 +236,18 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset" | 
   return call.act === "adjust" ? [-call.count] : [];
 }
 
-/** Each row of a token bucket fills at its part of the rate: 2^-level, where level is the number of digits of `shard`. */
-async function grows(stage: Stage, limits: Limits, limit: ExactLimit, now: number): Promise<void> {
-  if (limit.kind !== "token bucket") return;
-  const later = now + Math.ceil(lengthOf(limit) / 64);
-  const { parts, unitsPerToken } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
-  const rate = over(rational(limit.rate), rational(limit.period));
-  const tokens = (units: number) => over(exactly(units), exactly(unitsPerToken));
-  let total = ZERO;
-  let room = ZERO;
-  for (const { shard, value, ts, capacity } of parts) {
-    if (shard === undefined) return;
-    const part = fraction(1n, 2n ** BigInt(shard.length));
-    const elapsedMs = fraction(BigInt(Math.max(0, later - ts)), 1n);
-    total = plus(total, least(tokens(capacity), plus(tokens(value), times(times(rate, part), elapsedMs))));
-    room = plus(room, tokens(capacity));
-  }
-  // A capacity is rounded down to a unit.
-  const missing = minus(rational(limit.capacity), room);
-  const isWhole = !isLess(missing, ZERO) && isLess(missing, tokens(1));
-  expect(isWhole, "whether all rows have room for the capacity").toBe(true);
-  vi.setSystemTime(later);
-  const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
-  vi.setSystemTime(now);
-  const held = page[0]?.value ?? NaN;
-  const off = minus(exactly(held), total);
-  const near = exactly(rounding(held));
-  // What comes in is rounded down to a unit in each row.
-  const most = minus(minus(ZERO, near), tokens(parts.length));
-  if (isLess(near, off) || isLess(off, most)) {
-    expect.fail(`the rows have grown to ${held}, not ${toNumber(total)}: ${JSON.stringify({ limit, later, parts })}`);
-  }
-}
-
 /** A snapshot of several rows is of the last moment at which one was written, and says what all of them held then. */
 async function isShownAsOfLastWrite(stage: Stage, limits: Limits, now: number): Promise<void> {
   const { parts, value, ts } = await stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
   if (parts.length === 1) return;
+  expect(Math.min(...parts.map((part) => part.value)), "a row of several, which owes nothing").toBeGreaterThanOrEqual(
+    0,
+  );
   expect(ts, "the last write").toBe(Math.max(...parts.map((part) => part.ts)));
   vi.setSystemTime(ts);
   const { page } = await stage.mutation((ctx) => limits.listRateLimits(ctx, { name: "limit", limit: 1 }));
   vi.setSystemTime(now);
   expect(value, "what the rows held at their last write").toBe(page[0]?.value);
-}
-
-/** Under another config a bucket goes on with what it held at its last write under the one before, at most full. */
-async function goesOn(
-  stage: Stage,
-  before: { limits: Limits; limit: ExactLimit },
-  after: { limits: Limits; limit: ExactLimit },
-): Promise<void> {
-  const [former, limit] = [before.limit, after.limit];
-  // What a sliding window holds depends on what was taken when, which a limit of another kind does not show.
-  if (former.kind === "sliding window" || limit.kind === "sliding window") return;
-  const get = ({ limits }: { limits: Limits }) => stage.mutation((ctx) => limits.getRateLimit(ctx, { name: "limit" }));
-  const [had, has] = [await get(before), await get(after)];
-  expect(has.ts, "the last write, under another config").toBe(had.ts);
-  // The rows may be of a config before the last, under which the bucket held more.
-  const least = had.value < sizeOf(former) ? had.value : 0;
-  const size = sizeOf(limit);
-  const text = () => `held ${had.value}, holds ${has.value}: ${JSON.stringify({ former, limit })}`;
-  const areWindows = former.kind === "fixed window" && limit.kind === "fixed window";
-  // Under another capacity a window holds what was not used of it.
-  const unused = areWindows ? size - (sizeOf(former) - had.value) + 2 / has.unitsPerToken : -Infinity;
-  const most = had.value < sizeOf(former) ? Math.max(Math.min(size, had.value), unused) : size;
-  // What comes back of use above a lowered capacity counts under the larger one only, also where the bucket owes.
-  const raised = Math.max(0, sizeOf(former) - size);
-  const fewest = areWindows ? Math.min(0, had.value - raised) : Math.min(size, least);
-  if (has.value > most || has.value < fewest - 1 / has.unitsPerToken) expect.fail(text());
 }
 
 function lost({ act }: Call): Reply {
@@ -353,10 +296,9 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
   }));
 }
 
-/** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
-function mayBeFast(limit: ExactLimit, { count, atLeast }: Request): boolean {
-  if (atLeast !== undefined) return false;
-  return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
+/** Of a call that takes as much as there is, all rows are read. */
+function isFast(limit: ExactLimit, { count, atLeast }: Request): boolean {
+  return atLeast === undefined && mayBeFast(limit, count);
 }
 
 function agree(
@@ -382,7 +324,7 @@ function agree(
   // A check reads everything: it knows of every token that a call can find.
   if (ok) expect(check.status, "the check before a call that is allowed").toMatchObject({ ok: true });
   const promise = (status: Status) => ({ ok: status.ok, retryAt: status.retryAt ?? now });
-  const isLazy = !isWhole && call.reserve === false && mayBeFast(limitOf(call), call);
+  const isLazy = !isWhole && call.reserve === false && isFast(limitOf(call), call);
   if (!isLazy && reply.is === "status") expect(reply.status.taken, "what a call gets").toBe(check.status.taken);
   if (!isLazy) expect(promise({ ok, retryAt }), "a call").toEqual(promise(check.status));
 }
@@ -409,7 +351,7 @@ async function waitsSuffice(
     throw new Undone("undone");
   });
   await expect(again).rejects.toThrow("undone");
-  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !mayBeFast(limitOf(call), call)) {
+  if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !isFast(limitOf(call), call)) {
     vi.setSystemTime(retryAt - 1);
     const early = await stage.mutation((ctx) => make(limits, ctx, { ...call, act: "check" }, retryAt - 1));
     expect(early, "the same call a millisecond before its retryAt").toMatchObject({ status: { ok: false } });
@@ -513,34 +455,17 @@ function moved(wait: Wait, limit: ExactLimit, now: number, retryAt: number): num
 }
 
 function momentIn(reply: Reply): number | undefined {
-  switch (reply.is) {
-    case "status":
-    case "snapshot":
-      return reply.status.retryAt;
-    case "thrown denial":
-    case "refused":
-      return reply.retryAt;
-    case "scheduled":
-      return reply.runAt;
-    case "statuses":
-      return reply.all.retryAt;
-    case "page":
-    case "canceled":
-    case "done":
-    case "error":
-      return undefined;
-  }
+  if (reply.is === "status" || reply.is === "snapshot") return reply.status.retryAt;
+  if (reply.is === "statuses") return reply.all.retryAt;
+  if (reply.is === "scheduled") return reply.runAt;
+  return "retryAt" in reply ? reply.retryAt : undefined;
 }
 
-function plain(part: object): object {
-  return Object.fromEntries(
-    Object.entries(part).map(([name, value]) => [
-      name,
-      value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value] : (value as unknown),
-    ]),
-  );
-}
-
-function bigints(_name: string, value: unknown): unknown {
-  return typeof value === "bigint" ? Number(value) : value;
+/** For messages. */
+function textOf(problem: object): string {
+  return JSON.stringify(problem, (_name, value: unknown) => {
+    if (typeof value === "bigint") return Number(value);
+    if (value instanceof Map) return Object.fromEntries(value) as object;
+    return value instanceof Set ? [...(value as Set<unknown>)] : value;
+  });
 }

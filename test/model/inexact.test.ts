@@ -2,23 +2,18 @@
  * Limits whose rate is no short decimal (a third of a token), or too small beside their capacity, cannot be counted exactly.
  * They err to the safe side only, and by next to nothing. Judged by the exact bucket, for which a double is the fraction it is here.
  */
-import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { describe, expect, it } from "vitest";
 import { runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
-import { FakeDb } from "../support/fakeDb.js";
+import { underFakeClock, worldIn } from "../laws/world.js";
 import { type Amount, LAST_MOMENT, type RefillingLimit } from "./exact/config.js";
 import { ask, type Level, levelAt } from "./exact/refilling.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
-import { withAll } from "../support/places.js";
 
-// Four hundred operations a run, on a machine that does other things as well.
-vi.setConfig({ testTimeout: 60_000 });
-
-useClock(T0, "Date");
+underFakeClock();
 
 /** The slope is rounded down by four units in the last place, and twice more in products: less than 2^-48 of what arrives. */
 const SLOPE_LOSS = fraction(1n, 2n ** 48n);
@@ -43,11 +38,10 @@ function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: R
 
 describe("a limit that cannot be counted exactly", () => {
   it("never grants more than the exact one, and lags behind it by at most a unit per write", async () => {
-    const { rateLimit, checkRateLimit, getRateLimit } = withAll(defineRateLimits({}));
     let granted = 0;
     await fc.assert(
       fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {
-        const db = new FakeDb();
+        const world = worldIn("tables", undefined);
         const limit = exactLimit(config);
         let exact: Level;
         const { unitsPerToken } = parseLimit("limit", config);
@@ -62,10 +56,9 @@ describe("a limit that cannot be counted exactly", () => {
         for (const { wait, portion, reserve } of steps) {
           now = after(wait, config, now, retryAt);
           if (now >= LAST_MOMENT) return;
-          vi.setSystemTime(now);
+          world.setClock(now);
           const demand = { count: countIn(config, reserve, portion), reserve };
-          const bucket = { name: "limit", config };
-          const status = await db.transaction((ctx) => rateLimit(ctx as never, { ...bucket, ...demand }));
+          const status = await world.consume({ config, ...demand });
           retryAt = status.retryAt;
           const level = levelAt(limit, exact, now);
           const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
@@ -85,7 +78,7 @@ describe("a limit that cannot be counted exactly", () => {
             if (demand.count === 0) continue;
             mostBehind = allowedBehind;
             // Units are powers of two here, so the stored double is the very number of them.
-            const { value } = await db.transaction((ctx) => getRateLimit(ctx as never, bucket));
+            const { value } = await world.get({ config });
             expect(isLess(plus(left, snapped), exactly(value))).toBe(false);
             expect(isLess(exactly(value), minus(left, mostBehind))).toBe(false);
           } else {
@@ -93,10 +86,8 @@ describe("a limit that cannot be counted exactly", () => {
             const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
             expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
             if (status.retryAt === LAST_MOMENT) return;
-            vi.setSystemTime(status.retryAt);
-            expect(await db.transaction((ctx) => checkRateLimit(ctx as never, { ...bucket, ...demand }))).toMatchObject(
-              { ok: true },
-            );
+            world.setClock(status.retryAt);
+            expect(await world.check({ config, ...demand })).toMatchObject({ ok: true });
           }
         }
       }),

@@ -2,7 +2,7 @@
 import { describe, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { fuzz, placeShares, useFuzzedClock } from "./operations.js";
-import { allKinds, manyMoments, oneRow } from "./scenario.js";
+import { allKinds, oneRow } from "./scenario.js";
 import { openStage } from "../support/stage.js";
 
 useFuzzedClock();
@@ -18,9 +18,5 @@ describe.each(placeNames)("in the %s, on one row", (place) => {
     { title: "limits of any kind that become each other", kinds: allKinds, share: 0.12 },
   ])("$title answer as exact ones do", async ({ kinds, share }) => {
     await fuzz(oneRow(kinds), () => openStage(place, "light"), share * placeShares[place]);
-  });
-
-  it("sliding windows of more moments than they tell apart grant nothing that exact ones would not", async () => {
-    await fuzz(manyMoments(), () => openStage(place, "light"), 0.06 * placeShares[place]);
   });
 });

@@ -8,7 +8,8 @@ import { expect, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import type { PlaceName } from "../support/places.js";
 import { runs, seed } from "../support/random.js";
-import { play, T0 } from "./fuzz.js";
+import { T0 } from "../laws/arbitraries.js";
+import { play } from "./fuzz.js";
 import type { Scenario } from "./scenario.js";
 import type { Stage } from "../support/stage.js";
 

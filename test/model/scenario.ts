@@ -1,6 +1,6 @@
 /** Random scenarios for the fuzzer: limits that count exactly, clocks that stand still, jump and step back, calls at once. */
 import fc from "fast-check";
-import { exactConfig } from "../laws/arbitraries.js";
+import { configsOf, exactConfig, type Portion, type Wait } from "../laws/arbitraries.js";
 import { type ExactLimit, lengthOf, type Reserve, sizeOf } from "./exact/config.js";
 import { over, rational } from "./rational.js";
 import type { Shards } from "../support/stage.js";
@@ -101,13 +101,6 @@ const anyPortion: fc.Arbitrary<Portion> = fc.oneof(
   { arbitrary: fc.constantFrom(1, 0.5, 0.25, 0.1).map((share) => ({ share })), weight: 9 },
   { arbitrary: fc.constant({ tokens: 0 }), weight: 1 },
 );
-/** Parts of what a row holds, of a bucket on many. */
-const fewTokens: fc.Arbitrary<Portion> = fc.oneof(
-  { arbitrary: fc.constantFrom(1, 1, 1, 2, 3).map((tokens) => ({ tokens })), weight: 40 },
-  { arbitrary: anyPortion, weight: 1 },
-);
-export type Portion = { readonly tokens: number } | { readonly share: number };
-
 /** A count of thousandths that the limit can serve; of work that waits, perhaps more than it can hold at once. */
 export function countOf(limit: ExactLimit, portion: Portion, reserve: boolean, ways = 1): number {
   const size = sizeOf(limit);
@@ -146,9 +139,6 @@ const ANY_ACT: Weights = { take: 40, ask: 10, all: 10, adjust: 10, schedule: 20,
 const PROMISES: Weights = { take: 15, ask: 5, all: 2, adjust: 5, schedule: 30, cancel: 30 };
 /** Reservations make one row of a bucket, so there are few where it is to have many. */
 const FEW_PROMISES: Weights = { take: 60, ask: 10, all: 10, adjust: 20, schedule: 3, cancel: 3 };
-/** A charge of more than there is makes one row of a bucket, too. */
-const TAKES: Weights = { take: 90, ask: 5, all: 5, adjust: 5, schedule: 1, cancel: 1 };
-
 /** Of a call that takes as much as there is, what suffices, and whether it asks for more than there ever is. */
 const part = fc.record({ share: fc.constantFrom(0, 0.1, 0.5, 1), isBeyond: fc.boolean() });
 export type Part = typeof part extends fc.Arbitrary<infer Value> ? Value : never;
@@ -199,7 +189,6 @@ const callOnRows = callsOn(
   { place: onePlace, portion: anyPortion, reserve: fewPromises, part: fewParts },
   FEW_PROMISES,
 );
-const callForFew = callsOn({ place: onePlace, portion: fewTokens, reserve: fewPromises, part: fewParts }, TAKES);
 export type Intent = Calls extends fc.Arbitrary<infer Value> ? Value : never;
 
 const wait = fc.oneof(
@@ -212,7 +201,6 @@ const wait = fc.oneof(
   { arbitrary: fc.constantFrom(65_000, 200_000_000).map((ms) => ({ ms })), weight: 1 },
   { arbitrary: fc.constantFrom(1, 20, 5000, 86_400_000).map((ms) => ({ ms: -ms })), weight: 1 },
 );
-export type Wait = { readonly ms: number } | { readonly toRetry: number } | { readonly periods: number };
 
 export interface Step {
   readonly wait: Wait;
@@ -254,31 +242,28 @@ export interface Scenario {
   readonly plans: readonly ExactLimit[];
   /** The limit named "other". */
   readonly other: ExactLimit;
+  /** Whether the limit is the first plan, and the others override it. */
+  readonly isOverridden?: boolean;
   readonly shards: readonly Shards[];
-  /** What `Math.random` says: numbers from a seed. */
-  readonly random: Draws;
+  /** Of what `Math.random` says. */
+  readonly seed: number;
   readonly steps: readonly Step[];
 }
-interface Draws {
-  readonly seed: number;
-  /** Whether most numbers are near 0: so one row of several is taken from far more often than the others. */
-  readonly areUneven?: boolean;
-}
-
-const random = fc.record({ seed: fc.nat() });
 const stepsOf = (each: fc.Arbitrary<Step>) => fc.array(each, { minLength: 1, maxLength: 40, size: "max" });
 const anySteps = stepsOf(step);
-const firstOf = ([first]: readonly ExactLimit[]) => {
-  if (!first) throw new Error("no plan");
-  return first;
-};
+export function planAt(plans: readonly ExactLimit[], i: number): ExactLimit {
+  const plan = plans[i % plans.length];
+  if (!plan) throw new Error("no plan");
+  return plan;
+}
 
 function scenarioOf(
   plans: fc.Arbitrary<ExactLimit[]>,
   shards: fc.Arbitrary<readonly Shards[]>,
   steps: fc.Arbitrary<readonly Step[]>,
 ): fc.Arbitrary<Scenario> {
-  return fc.record({ plans, other: plans.map(firstOf), shards, random, steps });
+  const isOverridden = fc.nat(4).map((number) => number === 0);
+  return fc.record({ plans, other: plans.map((all) => planAt(all, 0)), shards, seed: fc.nat(), steps, isOverridden });
 }
 
 /** Every bucket on one row. */
@@ -308,15 +293,12 @@ function largeLimitOf(kind: Kind): fc.Arbitrary<ExactLimit> {
     period: fc.constantFrom(100, SECOND, 60 * SECOND, HOUR),
     maxReserved: fc.constantFrom(undefined, 0, 100),
   };
-  const capacity = fc.constantFrom(40, 64, 100.5, 1000, 4000);
-  switch (kind) {
-    case "token bucket":
-      return fc.record({ kind: fc.constant(kind), ...fields, rate: fc.constantFrom(1, 64, 1000), capacity });
-    case "fixed window":
-      return fc.record({ kind: fc.constant(kind), ...fields, capacity, start: fc.constantFrom(0, undefined) });
-    case "sliding window":
-      return fc.record({ kind: fc.constant(kind), ...fields });
-  }
+  return configsOf(kind, {
+    ...fields,
+    ...(kind === "token bucket" && { rate: fc.constantFrom(1, 64, 1000) }),
+    ...(kind === "fixed window" && { start: fc.constantFrom(0, undefined) }),
+    ...(kind !== "sliding window" && { capacity: fc.constantFrom(40, 64, 100.5, 1000, 4000) }),
+  }) as fc.Arbitrary<ExactLimit>;
 }
 
 const hot: fc.Arbitrary<Wait> = fc.oneof(
@@ -349,76 +331,7 @@ function manyRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
   return scenarioOf(plans, shards, stepsOf(stepOf(callOnRows, hotOrBack, rarely(2), rarely(20))));
 }
 
-/** Buckets on rows of which one has less than the others, so that calls are served by a second row, and make the two even. */
-function unevenRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  // Such limits count as fast for few tokens, so an empty row is not folded, and yet it stays empty for a while.
-  const fields = { rate: fc.constantFrom(64, 100), period: fc.constantFrom(500, SECOND), maxReserved: fc.constant(20) };
-  const plan = fc.oneof(
-    ...kinds.map((kind) =>
-      fc
-        .record(fields)
-        .map((each): ExactLimit =>
-          kind === "sliding window" ? { kind, ...each } : { kind, ...each, capacity: each.rate },
-        ),
-    ),
-  );
-  const waits = fc.oneof(
-    { arbitrary: fc.constantFrom(1, 10, 20, 40).map((ms) => ({ ms })), weight: 20 },
-    { arbitrary: hotOrBack, weight: 1 },
-  );
-  const shards = fc.constantFrom<readonly Shards[]>([{ atLeast: 4, atMost: 4 }], [{ atLeast: 8, atMost: 8 }]);
-  const steps = stepsOf(stepOf(callForFew, waits, fc.constant(0), fc.constant(0)));
-  return scenarioOf(
-    plan.map((one) => [one]),
-    shards,
-    steps,
-  ).map((scenario) => ({
-    ...scenario,
-    random: { ...scenario.random, areUneven: true },
-  }));
-}
-
 /** Buckets on several rows, whose number may change at every call. */
 export function severalRows(kinds: readonly Kind[]): fc.Arbitrary<Scenario> {
-  return fc.oneof(scenarioOf(plansOf(kinds), settings, stepsOf(step)), manyRows(kinds), unevenRows(kinds));
-}
-
-const soon: fc.Arbitrary<Wait> = fc.oneof(
-  { arbitrary: fc.integer({ min: 1, max: 50 }).map((ms) => ({ ms })), weight: 9 },
-  { arbitrary: fc.constantFrom(-1, 0, 1).map((toRetry) => ({ toRetry })), weight: 1 },
-);
-
-/** Sliding windows with more moments than they tell apart. */
-export function manyMoments(): fc.Arbitrary<Scenario> {
-  const limit = fc.record({
-    kind: fc.constant("sliding window" as const),
-    rate: fc.constantFrom(100, 200),
-    period: fc.constantFrom(1500, 4000),
-    maxReserved: fc.constantFrom(undefined, 20),
-  });
-  const small = fc.record({
-    wait: soon,
-    step,
-    times: fc.integer({ min: 1, max: 3 }),
-    portion: fc.constantFrom(0.5, 1, 2),
-  });
-  const take = (tokens: number): Intent => ({
-    act: "take",
-    throws: false,
-    refundable: false,
-    of: { place: { name: "limit", key: undefined }, portion: { tokens }, reserve: tokens === 2 },
-  });
-  const many = fc.array(small, { minLength: 80, maxLength: 120, size: "max" }).map((all) =>
-    all.map(({ wait, step: each, times, portion }, i): Step => {
-      const calls = i % 6 === 5 ? each.calls.slice(0, 1) : Array.from({ length: times }, () => take(portion));
-      return { ...each, wait, calls };
-    }),
-  );
-  return fc.record({
-    plans: limit.map((one) => [one]),
-    other: limit,
-    shards: fc.constantFrom([undefined], [4]),
-    random,
-    steps: many,
-  });
+  return fc.oneof(scenarioOf(plansOf(kinds), settings, stepsOf(step)), manyRows(kinds));
 }

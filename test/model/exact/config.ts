@@ -44,7 +44,7 @@ export function sizeOf(limit: ExactLimit): number {
 const DAY_MS = 86_400_000;
 
 /** About how long the limit takes to bring its rate. */
-export function lengthOf({ period }: ExactLimit): number {
+export function lengthOf({ period }: Pick<ExactLimit, "period">): number {
   return typeof period === "number" ? period : { day: 1, week: 7, month: 30.436875 }[period] * DAY_MS;
 }
 

@@ -14,24 +14,13 @@ import { join } from "node:path";
 import { faults } from "./list.js";
 
 const root = process.cwd();
-const chosen = process.argv.slice(2).map(Number);
+const numbers = process.argv.slice(2).map(Number);
+const chosen = [...faults.entries()].filter(([i]) => numbers.length === 0 || numbers.includes(i + 1));
 const copy = mkdtempSync(join(tmpdir(), "faults-"));
-// The configuration of the tests reads the documents.
-for (const path of [
-  "src",
-  "convex",
-  "bench",
-  "test",
-  "example",
-  "docs",
-  "vitest.config.ts",
-  "package.json",
-  "tsconfig.json",
-])
-  cpSync(join(root, path), join(copy, path), { recursive: true });
+cpSync(root, copy, { recursive: true, filter: (path) => !/[/](node_modules|[.]git|dist|coverage)$/.test(path) });
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
 
-const fuzzers = ["severalRows", "oneRow", "window"].map((each) => `test/model/${each}.test.ts`);
+const fuzzers = ["severalRows", "oneRow"].map((each) => `test/model/${each}.test.ts`);
 
 /** Both places run the same operations, so one of them is enough. */
 function passes(tests: readonly string[], places = ["-t", "in the tables"]): boolean {
@@ -42,11 +31,10 @@ function passes(tests: readonly string[], places = ["-t", "in the tables"]): boo
   return status === 0;
 }
 
-if (!passes(fuzzers))
+if (chosen.some(([, { test }]) => test === undefined) && !passes(fuzzers))
   throw new Error("The fuzzer finds something without any fault, so nothing would follow from what it finds with one.");
 let survivors = 0;
-for (const [i, { name, file, from, to, test }] of faults.entries()) {
-  if (chosen.length > 0 && !chosen.includes(i + 1)) continue;
+for (const [i, { name, file, from, to, test }] of chosen) {
   const path = join(copy, "src", file);
   const text = readFileSync(path, "utf8");
   if (text.split(from).length !== 2) {
