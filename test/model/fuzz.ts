@@ -313,7 +313,11 @@ function agree(
   if (check.is !== "status" || get.is !== "snapshot") throw new Error(`no status: ${JSON.stringify(before)}`);
   if (call.act !== "take") return;
   // A projection knows reservations without a bound on the wait.
-  if (call.atLeast === undefined && typeof call.reserve === "boolean" && !isBeyondList(get.status, limitOf(call))) {
+  if (
+    call.atLeast === undefined &&
+    typeof call.reserve === "boolean" &&
+    !isBeyondList(get.status, limitOf(call), now)
+  ) {
     const { ok, retryAt, remaining } = get.status;
     const resetAt = shownReset(get.status, limitOf(call), check.status.resetAt);
     expect({ ok, retryAt, remaining, resetAt }).toEqual({ retryAt: undefined, ...check.status });

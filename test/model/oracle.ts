@@ -31,6 +31,7 @@ import {
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
 import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
+import { T0 } from "../laws/arbitraries.js";
 
 /** All buckets, and the jobs whose reservations were given up. */
 export interface Exact {
@@ -104,7 +105,7 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
   if (reply.is !== "status" && reply.is !== "snapshot") return [];
   if (reply.is === "snapshot" && !isSnapshot(reply, limit, state, setting)) return [];
   if (call.act === "take" && call.throws && call.mode !== "shadow" && !reply.status.ok) return [];
-  if (reply.is === "snapshot" && isBeyondList(reply.status, limit)) return [exact];
+  if (reply.is === "snapshot" && isBeyondList(reply.status, limit, now)) return [exact];
   const resetAt = reply.is === "snapshot" ? shownReset(reply.status, limit, outcome.answer.resetAt) : undefined;
   const shown = resetAt === undefined ? reply.status : { ...reply.status, resetAt };
   if (!isRightStatus(shown, outcome.answer, state, setting) || !isInOrder(state, decided, setting)) return [];
@@ -128,9 +129,12 @@ function countOf(call: Request, reply: Reply, state: State, setting: Setting): n
   return isPart && isAll ? taken : undefined;
 }
 
-/** A debt of more calendar windows than a snapshot lists is shown as one without an end. */
-export function isBeyondList({ retryAt }: Status, { period }: ExactLimit): boolean {
-  return typeof period === "string" && retryAt === 8.64e15;
+/** A snapshot lists the calendar's windows of this time from the last write on (docs/platform.md). */
+const LISTED_MS = 10 * 366 * 86_400_000;
+
+/** Whether a snapshot does not list the windows that bring the tokens: it shows a debt without an end, or no next window. */
+export function isBeyondList({ retryAt, resetAt }: Status, { period }: ExactLimit, now: number): boolean {
+  return typeof period === "string" && (retryAt === 8.64e15 || (resetAt === undefined && now > T0 + LISTED_MS));
 }
 
 /** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */
