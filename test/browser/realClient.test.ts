@@ -29,7 +29,7 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-it("shows the limit live, by the server's clock, until nobody subscribes", async () => {
+it("shows the limit live, by the server's clock, until the last subscriber leaves", async () => {
   const limit = watchRateLimit(client, getRateLimit, { key: "ann", getServerTime });
   const told: (ProjectedStatus | undefined)[] = [];
   const stop = limit.subscribe((status) => told.push(status));
@@ -52,7 +52,7 @@ it("shows the limit live, by the server's clock, until nobody subscribes", async
   expect(told).toHaveLength(heard);
 });
 
-it("a client for server rendering has no status, and asks nothing", () => {
+it("has no status on a client for server rendering, and sends no query", () => {
   const disabled = new ConvexClient(server.url, { disabled: true });
   const told: unknown[] = [];
   const stop = watchRateLimit(disabled, getRateLimit, { key: "ann", getServerTime }).subscribe((status) =>
@@ -63,7 +63,7 @@ it("a client for server rendering has no status, and asks nothing", () => {
   expect(console.error).not.toHaveBeenCalled();
 });
 
-it("says what the query throws", async () => {
+it("reports an error that the query throws", async () => {
   const onError = vi.fn();
   const limit = watchRateLimit(client, refs.failQuery as unknown as RateLimitQuery, { onError });
   const stop = limit.subscribe(() => undefined);

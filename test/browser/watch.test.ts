@@ -18,7 +18,7 @@ function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
 }
 
 describe("a watch", () => {
-  it("is of nothing while it is loading, and tells the status as soon as it is known", () => {
+  it("has no status while it is loading, and reports the status as soon as it is known", () => {
     const client = new FakeClient();
     const { told, status } = watch(client);
     expect(told).toEqual([undefined]);
@@ -27,7 +27,7 @@ describe("a watch", () => {
     expect(status()).toBe(told.at(-1));
   });
 
-  it.each(changes)("tells %s", (_when, shown, demand, ...answers) => {
+  it.each(changes)("reports %s", (_when, shown, demand, ...answers) => {
     const client = new FakeClient();
     client.show(shown);
     const told: string[] = [];
@@ -39,7 +39,7 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("says what the status is by, and tells when that alone changes", () => {
+  it("reports the plan of the status, also if only the plan changes", () => {
     const client = new FakeClient();
     const { told, limit } = watch(client);
     expect(limit()).toBeUndefined();
@@ -49,7 +49,7 @@ describe("a watch", () => {
     expect(limit()).toEqual({ plan: "pro", tokens: 10, config });
   });
 
-  it("tells that what was denied until a time is promised for that very time", () => {
+  it("reports that a demand that was denied until a time is reserved for that same time", () => {
     const client = new FakeClient();
     const debt = { ...empty, value: -4.5, config: { ...config, maxReserved: 5 } };
     client.show(debt);
@@ -62,7 +62,7 @@ describe("a watch", () => {
     ]);
   });
 
-  it("serves several subscribers from one subscription, and none when the last has gone", () => {
+  it("serves several subscribers from one subscription, which ends when the last subscriber leaves", () => {
     const client = new FakeClient();
     client.show(empty);
     const limit = watch(client, { getServerTime });
@@ -77,7 +77,7 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("can be ended by what it tells", () => {
+  it("can be stopped by its own subscriber", () => {
     const client = new FakeClient();
     client.show(empty);
     const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
@@ -92,10 +92,10 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("misses no moment that passes while it is busy", () => {
+  it("misses no change that becomes due while it is busy", () => {
     const client = new FakeClient();
     client.show(empty);
-    // Each look at the clock takes a millisecond.
+    // Each read of the clock takes 1 ms.
     const base = Date.now.bind(Date);
     let looks = 0;
     vi.spyOn(Date, "now").mockImplementation(() => base() + looks++);
@@ -119,7 +119,7 @@ describe("a watch", () => {
     expect(told).toMatchObject([{ ok: true, value: 5 }]);
   });
 
-  it("gives a gauge the tokens that are held at the moment, with fractions, and what is owed", () => {
+  it("gives a gauge the tokens that are held now, with fractions, and debts", () => {
     const client = new FakeClient();
     client.show(empty);
     const { check } = watch(client);
@@ -129,7 +129,7 @@ describe("a watch", () => {
     expect(check({ count: 0 })).toMatchObject({ ok: false, value: -0.5, remaining: 0 });
   });
 
-  it("tells of nothing when the server sends the same again, and waits once", () => {
+  it("reports nothing if the server sends the same snapshot again, and waits once", () => {
     const client = new FakeClient();
     client.show(empty);
     const { told } = watch(client);
@@ -138,7 +138,7 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it("reports what the query throws, has no status then, and recovers", () => {
+  it("reports an error of the query, has no status then, and recovers", () => {
     const client = new FakeClient();
     client.show(empty);
     const onError = vi.fn();
@@ -152,7 +152,7 @@ describe("a watch", () => {
     expect(told.at(-1)).toMatchObject({ ok: false });
   });
 
-  it("reports an error once, though the clock is corrected meanwhile, and again after it was gone", async () => {
+  it("reports an error once, even if the clock is corrected meanwhile, and again if it returns", async () => {
     const client = new FakeClient();
     client.show(empty);
     const onError = vi.fn();
@@ -170,7 +170,7 @@ describe("a watch", () => {
     expect(onError).toHaveBeenCalledTimes(2);
   });
 
-  it("logs an error that nobody handles, and a count below 0 is one", () => {
+  it("logs an error that has no handler, such as a count below 0", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
     client.show(empty);
@@ -178,7 +178,7 @@ describe("a watch", () => {
     expect(errors).toHaveBeenCalledExactlyOnceWith(new Error('Rate limit "send": count must be from 0 to 10, got -1.'));
   });
 
-  it("denies a count above the capacity for that reason in check, too, unless it is reserved", () => {
+  it("check also denies a count above the capacity as too large, unless it is reserved", () => {
     const client = new FakeClient();
     client.show({ ...empty, value: 10 });
     const { told, check } = watch(client, { count: 11 });
