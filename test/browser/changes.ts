@@ -1,6 +1,6 @@
 /**
- * What a client shows as time passes: for a snapshot and a demand, each answer with its time in ms since NOW. The client shows nothing else
- * in between or later. The store and the hook show the same.
+ * The answers that a client shows as time passes, for a snapshot and a demand, each with its time in ms since NOW. The client shows nothing
+ * else in between or later. The store and the hook show the same.
  */
 import { DAY, MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
 import type { Demand, ProjectedStatus } from "convex-rate-limits/client";

@@ -87,7 +87,7 @@ const question = fc.record({
   reserve: fc.boolean(),
 });
 
-/** What the server decides on all rows. It must equal what the client projects from their snapshot. */
+/** The server's decision on all rows. It must equal the client's projection from their snapshot. */
 function agreed(limit: Limit, shards: readonly Shard[], now: number, ask: { count?: number; reserve?: boolean }) {
   const decided = decideOnAll(limit, shards, now, parseDemand(limit, ask)).status;
   expect(projectRateLimit(snapshotOf(limit, shards), { now, ...ask })).toEqual(decided);

@@ -18,7 +18,7 @@ const NOW = 1_800_000_000_000;
 
 function firstMatch(pattern: RegExp): string {
   const [, found] = pattern.exec(page) ?? [];
-  if (found === undefined) throw new Error(`docs/client.md has nothing like ${String(pattern)}.`);
+  if (found === undefined) throw new Error(`docs/client.md has no match for ${String(pattern)}.`);
   return found;
 }
 

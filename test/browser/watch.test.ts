@@ -12,40 +12,40 @@ useClock(NOW);
 
 function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
   const limit = watchRateLimit(fake as unknown as ConvexClient, getRateLimit, options);
-  const told: (ProjectedStatus | undefined)[] = [];
-  const stop = limit.subscribe((status) => told.push(status));
-  return { ...limit, told, stop };
+  const reported: (ProjectedStatus | undefined)[] = [];
+  const stop = limit.subscribe((status) => reported.push(status));
+  return { ...limit, reported, stop };
 }
 
 describe("a watch", () => {
   it("has no status while it is loading, and reports the status as soon as it is known", () => {
     const client = new FakeClient();
-    const { told, status } = watch(client);
-    expect(told).toEqual([undefined]);
+    const { reported, status } = watch(client);
+    expect(reported).toEqual([undefined]);
     client.show(empty);
-    expect(told.slice(1)).toMatchObject([{ ok: false, retryAt: NOW + 100, value: 0 }]);
-    expect(status()).toBe(told.at(-1));
+    expect(reported.slice(1)).toMatchObject([{ ok: false, retryAt: NOW + 100, value: 0 }]);
+    expect(status()).toBe(reported.at(-1));
   });
 
   it.each(changes)("reports %s", (_when, shown, demand, ...answers) => {
     const client = new FakeClient();
     client.show(shown);
-    const told: string[] = [];
+    const reported: string[] = [];
     watchRateLimit(client as unknown as ConvexClient, getRateLimit, demand).subscribe((status) => {
-      told.push(describeStatus(status));
+      reported.push(describeStatus(status));
     });
     vi.advanceTimersByTime(2 * DAY);
-    expect(told).toEqual(answers);
+    expect(reported).toEqual(answers);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it("reports the plan of the status, also if only the plan changes", () => {
     const client = new FakeClient();
-    const { told, limit } = watch(client);
+    const { reported, limit } = watch(client);
     expect(limit()).toBeUndefined();
     client.show({ ...snapshotBy(empty), plan: "free" });
     client.show({ ...snapshotBy(empty), plan: "pro" });
-    expect(told).toHaveLength(3);
+    expect(reported).toHaveLength(3);
     expect(limit()).toEqual({ plan: "pro", tokens: 10, config });
   });
 
@@ -53,10 +53,10 @@ describe("a watch", () => {
     const client = new FakeClient();
     const debt = { ...empty, value: -4.5, config: { ...config, maxReserved: 5 } };
     client.show(debt);
-    const { told } = watch(client, { count: 5, reserve: true });
+    const { reported } = watch(client, { count: 5, reserve: true });
     client.show({ ...debt, value: 0.5 });
     const wait = { retryAt: NOW + 450, remaining: 0 };
-    expect(told).toMatchObject([
+    expect(reported).toMatchObject([
       { ok: false, ...wait },
       { ok: true, ...wait },
     ]);
@@ -81,13 +81,13 @@ describe("a watch", () => {
     const client = new FakeClient();
     client.show(empty);
     const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const stop = limit.subscribe((status) => {
-      told.push(status);
+      reported.push(status);
       if (status?.ok) stop();
     });
     vi.advanceTimersByTime(100);
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -101,9 +101,9 @@ describe("a watch", () => {
     vi.spyOn(Date, "now").mockImplementation(() => base() + looks++);
     for (let before = 1; before <= 10; before++) {
       client.show({ ...empty, ts: Date.now() + before - 100 });
-      const { told, stop } = watch(client);
+      const { reported, stop } = watch(client);
       vi.advanceTimersByTime(20);
-      expect(told.at(-1)).toMatchObject({ ok: true });
+      expect(reported.at(-1)).toMatchObject({ ok: true });
       stop();
     }
   });
@@ -114,9 +114,9 @@ describe("a watch", () => {
     const limit = watch(client);
     limit.stop();
     vi.advanceTimersByTime(500);
-    const told: unknown[] = [];
-    limit.subscribe((status) => told.push(status));
-    expect(told).toMatchObject([{ ok: true, value: 5 }]);
+    const reported: unknown[] = [];
+    limit.subscribe((status) => reported.push(status));
+    expect(reported).toMatchObject([{ ok: true, value: 5 }]);
   });
 
   it("gives a gauge the tokens that are held now, with fractions, and debts", () => {
@@ -132,9 +132,9 @@ describe("a watch", () => {
   it("reports nothing if the server sends the same snapshot again, and waits once", () => {
     const client = new FakeClient();
     client.show(empty);
-    const { told } = watch(client);
+    const { reported } = watch(client);
     client.show({ ...empty });
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(1);
   });
 
@@ -142,14 +142,14 @@ describe("a watch", () => {
     const client = new FakeClient();
     client.show(empty);
     const onError = vi.fn();
-    const { told, status } = watch(client, { onError });
+    const { reported, status } = watch(client, { onError });
     const failure = new Error("not signed in");
     client.fail(failure);
     expect(onError).toHaveBeenCalledExactlyOnceWith(failure);
-    expect(told.at(-1)).toBeUndefined();
+    expect(reported.at(-1)).toBeUndefined();
     expect(status).toThrow(failure);
     client.recover();
-    expect(told.at(-1)).toMatchObject({ ok: false });
+    expect(reported.at(-1)).toMatchObject({ ok: false });
   });
 
   it("reports an error once, even if the clock is corrected meanwhile, and again if it returns", async () => {
@@ -181,9 +181,9 @@ describe("a watch", () => {
   it("check also denies a count above the capacity as too large, unless it is reserved", () => {
     const client = new FakeClient();
     client.show({ ...empty, value: 10 });
-    const { told, check } = watch(client, { count: 11 });
+    const { reported, check } = watch(client, { count: 11 });
     expect(check({ count: 1e6, reserve: true })).toMatchObject({ ok: true });
-    expect(check({ count: 1e300, reserve: true })).toEqual(told.at(-1));
+    expect(check({ count: 1e300, reserve: true })).toEqual(reported.at(-1));
     expect(check({ count: 10 })).toMatchObject({ ok: true });
   });
 });

@@ -127,15 +127,15 @@ describe("over HTTP", () => {
   });
 
   it.each([
-    ["no JSON", "{", 400],
-    ["nothing", "", 400],
-    ["no object", "[]", 400],
-    ["no path", '{"args":[{}]}', 400],
+    ["a body that is not JSON", "{", 400],
+    ["an empty body", "", 400],
+    ["a body that is not an object", "[]", 400],
+    ["a body without a path", '{"args":[{}]}', 400],
     ["a path that is not a string", '{"path":1,"args":[{}]}', 400],
-    ["no arguments", '{"path":"notes:list"}', 400],
+    ["a body without arguments", '{"path":"notes:list"}', 400],
     ["arguments that are not an object", '{"path":"notes:list","args":["a"]}', 400],
-    ["more than 16 MiB", `{"path":"${"x".repeat(17 * 2 ** 20)}"}`, 413],
-  ])("a body that is %s is refused", async (_what, body, status) => {
+    ["a body of more than 16 MiB", `{"path":"${"x".repeat(17 * 2 ** 20)}"}`, 413],
+  ])("%s is refused", async (_what, body, status) => {
     const response = await fetch(`${server.url}/api/query`, { method: "POST", body });
     expect(response.status).toBe(status);
     expect(await response.json()).toHaveProperty("message");
@@ -194,7 +194,7 @@ describe("HTTP actions", () => {
 });
 
 describe("over a WebSocket", () => {
-  it("a subscription gets others' changes, and a mutation resolves only after its subscriptions show its effect", async () => {
+  it("a subscription shows others' changes, and a mutation resolves only after its client's subscriptions show its effect", async () => {
     const reader = overWebSocket();
     const list = watch(reader, refs.list);
     expect(await list.result(1)).toEqual([]);

@@ -15,7 +15,7 @@ async function openGate() {
     const locks = [];
     for (let i = 0; i < times; i++) {
       const answer = await signIn("guess");
-      if (answer.outcome !== "wrong") throw new Error(`not looked at: ${answer.outcome}`);
+      if (answer.outcome !== "wrong") throw new Error(`The password was not checked: ${answer.outcome}.`);
       locks.push(answer.lockedUntil - Date.now());
       vi.setSystemTime(answer.lockedUntil);
     }

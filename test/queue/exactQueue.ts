@@ -35,7 +35,7 @@ export interface ExactJob {
 
 const AHEAD_MS = 1050;
 
-/** What one run of the worker knows about time. */
+/** The clock and the snapshot of one run of the worker. */
 export interface RunTime {
   readonly clock: number;
   /** The last commit that it sees. */

@@ -26,7 +26,7 @@ const FULL = PLACES.flatMap((place) => [
 
 describe("on one bucket with a fifth fewer tokens than its callers ask for", () => {
   it.each(SECONDS > 0 ? FULL : SHORT)(
-    "$perSecond jobs a second in the $place on $platform do not conflict, are not lost, and keep to the limit",
+    "$perSecond jobs a second in the $place on $platform do not conflict, are not lost, and do not exceed the limit",
     async ({ decidedMs, waitMs, ...load }) => {
       const figures = await runQueueLoad({ ...load, seed: "1" });
       expect(figures.jobs).toBeGreaterThan(0.9 * load.perSecond * load.seconds);

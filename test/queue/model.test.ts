@@ -1,7 +1,7 @@
 /**
  * Compares the queue with the exact queue on the simulated backend. Worlds have simultaneous callers, cancels, refunds, charges and
- * settlements; plain calls, reservations and resets of the same limit; runs whose server dies, a deploy that stops runs for a minute, and
- * clocks that differ. QUEUE_WORLDS is the number of worlds (default 8); QUEUE_SEED plays others.
+ * settlements, and plain calls, reservations and resets of the same limit. In some, servers die during runs, a deploy stops runs for a
+ * minute, or clocks differ. QUEUE_WORLDS is the number of worlds (default 8); QUEUE_SEED plays others.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../bench/simulator/random.js";
@@ -99,20 +99,20 @@ beforeEach(() => {
   };
 });
 
-const told: Told[] = [];
-const toldSplit: Told[] = [];
+const results: Told[] = [];
+const splitResults: Told[] = [];
 
 describe("the queue decides as the exact queue does", () => {
   it.each(Array.from({ length: WORLDS }, (_, i) => [i, settingOf(i, `${SEED}/${i}`)] as const))(
     "world %i: %j",
     async (world, setting) => {
-      told.push(await play(setting, `${SEED}/${world}`));
+      results.push(await play(setting, `${SEED}/${world}`));
     },
   );
 
   it("the worlds together cover every event that they are for", () => {
-    const total = (what: keyof Told) => told.reduce((sum, one) => sum + one[what], 0);
-    expect(told).toHaveLength(WORLDS);
+    const total = (what: keyof Told) => results.reduce((sum, one) => sum + one[what], 0);
+    expect(results).toHaveLength(WORLDS);
     expect(total("ran") + total("canceled") + total("dropped")).toBe(total("jobs"));
     expect(total("dropped")).toBeGreaterThan(0);
     for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged", "again"] as const) {
@@ -139,12 +139,12 @@ describe("on several rows the queue grants only what one exact bucket could gran
   it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const))(
     "world %i: %j",
     async (world, setting) => {
-      toldSplit.push(await play(setting, `${SEED}/split ${world}`));
+      splitResults.push(await play(setting, `${SEED}/split ${world}`));
     },
   );
 
   it("the bucket was split in some of the payments", () => {
-    const total = (what: keyof Told) => toldSplit.reduce((sum, one) => sum + one[what], 0);
+    const total = (what: keyof Told) => splitResults.reduce((sum, one) => sum + one[what], 0);
     expect(total("ran") + total("canceled")).toBe(total("jobs"));
     for (const what of ["ran", "canceled", "settled"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);

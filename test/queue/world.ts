@@ -123,9 +123,7 @@ class World {
     await this.#backend.agenda.run();
     await this.#heal();
     demand(this.#ended === operations, "operations are missing", this.#ended);
-    demand(this.#exact.waiting.size === 0, "jobs still wait when nothing happens any more", [
-      ...this.#exact.waiting.values(),
-    ]);
+    demand(this.#exact.waiting.size === 0, "jobs still wait after the last event", [...this.#exact.waiting.values()]);
     for (const [id, ran] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
@@ -133,7 +131,7 @@ class World {
   /** If a chain of runs was broken, a caller a minute later restarts it, and then all jobs run. */
   async #heal(): Promise<void> {
     if (this.#exact.waiting.size === 0) return;
-    demand(this.#isBroken, "jobs wait, and nobody has broken a chain of runs");
+    demand(this.#isBroken, "jobs wait although no chain of runs was broken");
     this.#ended--;
     this.#backend.agenda.plan(this.#backend.agenda.nowMs + 61_000, () => {
       this.#enqueue(this.setting.operations);
@@ -198,12 +196,12 @@ class World {
       },
       ({ canceled, position }) => {
         const waited = this.#exact.waiting.has(job?.id ?? "");
-        demand((position !== null) === waited, "getQueued must know who waits");
+        demand((position !== null) === waited, "getQueued must find exactly the waiting jobs");
         if (position) {
           this.#counts.positions++;
-          demand(position.isExact && position.ahead < this.#exact.waiting.size, "a place in the queue", position);
+          demand(position.isExact && position.ahead < this.#exact.waiting.size, "the place must be exact", position);
         }
-        demand(canceled === this.#exact.cancel(job?.id ?? ""), "a job that waits, and no other, can be cancelled", job);
+        demand(canceled === this.#exact.cancel(job?.id ?? ""), "only a waiting job can be cancelled", job);
         this.#counts[canceled ? "canceled" : "tooLate"]++;
       },
     );
@@ -275,7 +273,7 @@ class World {
         const said = { status, answer, clock };
         if (this.#isWhole) demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", said);
         if (!status.ok) return;
-        demand(answer.ok, "what is granted an exact bucket could grant", said);
+        demand(answer.ok, "an exact bucket must also grant what is granted", said);
         this.#checkStart(status.retryAt ?? clock, answer.retryAt ?? clock, said);
         exact.bucket = this.#asOfRows(exact.bucket, after, clock, count);
       },
@@ -326,7 +324,7 @@ class World {
     if (isWritten || isJoined(after)) exact.bucket = after;
     else if (this.#isWhole) {
       const [before, now] = [leftAt(limit, exact.bucket, clock), leftAt(limit, after, clock)];
-      demand(isDeepStrictEqual(before, now), "a refund must give back what the exact bucket does", { before, now });
+      demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
     }
   }
 
@@ -379,7 +377,7 @@ class World {
     const dropped = gone.filter((id) => this.#broken.has(id));
     demand(
       isDeepStrictEqual([...taken, ...dropped].sort(), gone.sort()),
-      "what leaves the queue is scheduled, and nothing else",
+      "exactly the jobs that leave the queue must be scheduled",
     );
     // A run of an older generation does nothing.
     const isPlanned = planned.some(({ state }) => state.kind === "pending");
@@ -450,11 +448,11 @@ class World {
     if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
     const rows = rowsIn(writes, "rateLimitQueue");
     const [[id, document] = ["", null]] = rows;
-    demand(rows.length === 1 && document !== null, "a job that must run again waits in one row", rows);
+    demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
     if (!ended) throw new Error("a job that was never paid has run");
-    demand(document?.["at"] === ended.at, "a job that must run again has the place it had", { document, ended });
+    demand(document?.["at"] === ended.at, "a job that must run again keeps its place", { document, ended });
     this.#firstIds.set(id, first);
     this.#runs.delete(String(label));
     this.#exact.enqueue({ ...ended, back: this.#backend.store.published });
@@ -482,7 +480,7 @@ class World {
     demand(!this.#over.has(generation), "a run of an older generation continued", generation);
     if (isNewStart) this.#over.add(this.#chain.generation);
     demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs continue in parallel", generation);
-    demand(next.length <= 1, "a run planned several", next);
+    demand(next.length <= 1, "a run planned several runs", next);
     this.#chain = { generation, nextAt: next[0] };
   }
 

@@ -36,6 +36,6 @@ function blocksIn(source: string, text: readonly string[], margin: string): Bloc
       open = { line: index + 2, language: (mark[1] ?? "").trim() };
     }
   });
-  if (open) throw new Error(`${source}:${open.line} opens a block of code that nothing closes`);
+  if (open) throw new Error(`${source}:${open.line} begins a code block that is not closed`);
   return blocks;
 }
