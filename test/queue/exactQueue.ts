@@ -3,11 +3,11 @@
  *
  * - A job arrives when its caller commits, and counts in runs of the worker that begin after that.
  * - Within a priority, the earlier job goes first. In a fair queue, the job of the earlier round goes first, then the earlier job. A job
- *   gets its round when it first counts: one more than the user's own last round and the lowest round that waits.
+ *   gets its round when it first counts: one more than the user's own last round or the lowest round that waits, whichever is higher.
  * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
  *   from its commit.
- * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the time
- *   at which that bucket would start it.
+ * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
+ *   time that the exact bucket gives it.
  */
 import { ask, type State } from "../model/exact/bucket.js";
 import type { ExactLimit } from "../model/exact/config.js";

@@ -30,7 +30,7 @@ const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "the config of a list is parsed on arrival" },
   { from: "convex/schema.ts", to: "src/storage/schema.ts", reason: "the component's table is the app's table" },
   { from: "convex/schema.ts", to: "src/storage/queueSchema.ts", reason: "the component's queue tables are the app's" },
-  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "a sweep reads buckets without their config" },
+  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "a sweep identifies a bucket without its config" },
 ];
 /** Files that every room may import, so that arguments are checked, and misuse is worded, in one way. */
 const OF_ALL_ROOMS: readonly string[] = ["src/engine/misuse.ts", "src/engine/fields.ts"];

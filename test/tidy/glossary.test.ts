@@ -23,7 +23,7 @@ const BANNED_ALLOWED: Readonly<Record<string, string>> = {
 const OTHER_TYPE: Readonly<Record<string, string>> = {
   "share: Limit": "of a limit, a share is a limit",
   "table: Place": "the app's tables are a place",
-  "limit: LimitedBy": "the limit that denied the request",
+  "limit: LimitedBy": "a limit that was applied to the request",
 };
 
 /** Names that two files export, each with its reason. src/compat is not checked: its names are the official component's. */
