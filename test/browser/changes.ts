@@ -1,6 +1,6 @@
 /**
- * What a client shows as time passes: of a snapshot and a demand each answer, after the milliseconds from NOW at which it comes.
- * Nothing is shown in between, nor after the last one. The store and the hook show the same.
+ * The answers that a client shows as time passes, for a snapshot and a demand, each with its time in ms since NOW. The client shows nothing
+ * else in between or later. The store and the hook show the same.
  */
 import { DAY, MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
 import type { Demand, ProjectedStatus } from "convex-rate-limits/client";
@@ -29,13 +29,13 @@ const windows = (value: number, config: object) => ({
   value,
   config: { kind: "fixed window", start: NOW, ...config } as RateLimitConfig,
 });
-/** A snapshot of one bucket, and of the other one that holds in its place until 200 ms from now. */
+/** A snapshot of one bucket, and of another that overrides it for 200 ms. */
 const overridden = (own: StoredBucket, other: StoredBucket): RateLimitSnapshot => ({
   ...snapshotBy(own),
   override: { ...snapshotBy(other), until: NOW + 200 },
 });
 
-/** "100: allowed, 0 left of 1, full or more at 1000": the time, and all fields of a status. */
+/** The time and all fields of a status: "100: allowed, 0 left of 1, reset at 1100". */
 export function describe(status: ProjectedStatus | undefined): string {
   const after = (time: number) => (time === 8.64e15 ? "the end of time" : `${time - NOW}`);
   if (!status) return `${after(Date.now())}: loading`;
@@ -57,7 +57,7 @@ export const changes: Change[] = [
     "100: allowed, 0 left of 1, reset at 1100",
     "1000: allowed, 9 left of 10, reset at 1100",
   ],
-  ["once of a bucket that is full", { ...bucket(10), ts: 0 }, {}, "0: allowed, 9 left of 10, reset at 100"],
+  ["once that a bucket is full", { ...bucket(10), ts: 0 }, {}, "0: allowed, 9 left of 10, reset at 100"],
   [
     "the end of a wait of a day",
     oneADay,
@@ -75,21 +75,21 @@ export const changes: Change[] = [
     "160000: allowed, 14 left of 15, reset at 220000",
   ],
   [
-    "the start of a window, however soon",
+    "the start of a window, even within a second",
     windows(1, { rate: 5, period: MINUTE, capacity: 6, start: NOW + 300 }),
     {},
     "0: allowed, 0 left of 1, reset at 300",
     "300: allowed, 5 left of 6, reset at 60300",
   ],
   [
-    "nothing of a window that is full, whatever it can hold: in units a third is a little less than the number",
+    "no further windows once the bucket is full, even if a third in units is a little less than the number",
     windows(0, { rate: 10 / 3, period: SECOND }),
     {},
     "0: denied until 1000, 0 left of 0, reset at 1000",
     "1000: allowed, 2 left of 3.3333333330228925, reset at 2000",
   ],
   [
-    "short windows at most once a second, and what may be done at the very time",
+    "short windows at most once a second, and the end of a wait at its very time",
     windows(0, { rate: 1, period: 50, capacity: 100 }),
     {},
     "0: denied until 50, 0 left of 0, reset at 50",
@@ -101,20 +101,20 @@ export const changes: Change[] = [
     "5000: allowed, 99 left of 100, reset at 5050",
   ],
   [
-    "when the debt of a short window is paid, and nothing at each window until then",
+    "when the debt of a short window is paid, and no window before that",
     windows(-3750, { rate: 1, period: 50, capacity: 1 }),
     {},
     "0: denied until 187550, 0 left of -3750, reset at 50",
     "187550: allowed, 0 left of 1, reset at 187600",
   ],
   [
-    "one answer where the capacity is 0, and every answer is a reservation",
+    "one answer if the capacity is 0, since every answer is a reservation",
     bucket(0, { capacity: 0 }),
     { reserve: true },
     "0: allowed from 100, 0 left of 0, reset at 100",
   ],
   [
-    "when it is full, with a capacity that is no decimal",
+    "when the bucket is full, with a capacity that is not a decimal",
     bucket(0, { capacity: 10 / 3 }),
     {},
     "0: denied until 100, 0 left of 0, reset at 334",
@@ -122,7 +122,7 @@ export const changes: Change[] = [
     "334: allowed, 2 left of 3.333333330078125, reset at 434",
   ],
   [
-    "when another config ends, before its bucket is full",
+    "when an override ends, before its bucket is full",
     overridden(bucket(5), bucket(5, { rate: 1 })),
     {},
     "0: allowed, 4 left of 5, reset at 6000",
@@ -130,7 +130,7 @@ export const changes: Change[] = [
     "500: allowed, 9 left of 10, reset at 600",
   ],
   [
-    "when another config ends, also of a bucket that is full under it",
+    "when an override ends, also if the bucket is full under it",
     overridden(empty, bucket(3, { capacity: 3 })),
     {},
     "0: allowed, 2 left of 3, reset at 100",
@@ -138,7 +138,7 @@ export const changes: Change[] = [
     "1000: allowed, 9 left of 10, reset at 1100",
   ],
   [
-    "a count as too large when the override ends that alone could serve it",
+    "a count as too large when the only override that could serve it ends",
     overridden(empty, bucket(40, { capacity: 40 })),
     { count: 30 },
     "0: allowed, 10 left of 40, reset at 3000",
@@ -146,7 +146,7 @@ export const changes: Change[] = [
     "1000: denied until the end of time, too large, 10 left of 10, reset at 1000",
   ],
   [
-    "when a block ends, and nothing of what comes in until then",
+    "when a block ends, and no new tokens before that",
     { ...snapshotBy(bucket(4)), override: { until: NOW + 300, reason: "blocked" } },
     {},
     "0: denied until 300, blocked, 0 left of 4, reset at 600",
@@ -154,8 +154,8 @@ export const changes: Change[] = [
     "600: allowed, 9 left of 10, reset at 700",
   ],
   [
-    // Found by the fuzzer: a fixed window did not say when it is reset.
-    "one answer while a block has no end",
+    // The fuzzer found this: a fixed window did not report when it is reset.
+    "one answer for a block that has no end",
     { ...snapshotBy(windows(10, { rate: 10, period: SECOND })), override: { until: 8.64e15, reason: "blocked" } },
     {},
     "0: denied until the end of time, blocked, 0 left of 10, reset at the end of time",

@@ -1,33 +1,33 @@
-/** A client whose server answers after delays that the test chooses, in time that the test lets pass. */
+/** A client whose server answers after delays that the test chooses, on the test's fake clock. */
 import { vi } from "vitest";
 import { getServerTime } from "../react/fakeClient.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
 
-/** Milliseconds of a question's way to the server, and of the answer's way back. */
+/** How long a request takes to the server, and the answer back, in ms. */
 export interface Delays {
   there: number;
   back: number;
 }
 
-/** No network is slower in these tests. */
+/** Longer than any round trip in these tests, in ms. */
 const LONGEST_MS = 10_000;
 
-/** Waits by a clock as a store does. */
-export function wakeAt(clock: ServerClock, moment: number, wake: () => void): void {
+/** Calls `wake` once the clock reaches a time, as a store does. */
+export function wakeAt(clock: ServerClock, time: number, wake: () => void): void {
   clock.schedule(() => {
-    if (clock.now() < moment) return moment;
+    if (clock.now() < time) return time;
     wake();
     return END_OF_TIME;
   });
 }
 
-/** In these tests `performance.now` is whole. */
+/** How far the clock is ahead of `performance.now`, which is a whole number in these tests. */
 function aheadOf(clock: ServerClock): number {
   return clock.now() - performance.now();
 }
 
-/** A timeout of 0 ms takes one. */
+/** Waits `ms`, and 0 ms without a timer: a timeout of 0 ms takes 1 ms. */
 async function delay(ms: number): Promise<void> {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -37,9 +37,9 @@ export class Network {
   private connectionCount = 1;
   private isWebSocketConnected = true;
   private next = 0;
-  /** Questions that were asked. */
+  /** The number of requests so far. */
   asked = 0;
-  /** So many questions are answered, the others with an error. */
+  /** The index of the first request that fails, as do all after it. */
   failsFrom = Infinity;
 
   /** @param serverTime - the server's clock. */
@@ -72,7 +72,7 @@ export class Network {
     return this.listeners.size;
   }
 
-  /** The clock, once it was measured; `onCorrection` is called when it has jumped. */
+  /** The clock, once it has been measured. `onCorrection` is called when it jumps. */
   async measured(onCorrection: () => void = () => undefined): Promise<ServerClock> {
     const clock = serverClockOf(this.client);
     let ahead = aheadOf(clock);

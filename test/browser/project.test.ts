@@ -1,4 +1,4 @@
-/** The client's projection against the server's decision: the same answer, on any rows, at any moment. */
+/** The client's projection equals the server's decision, on any rows, at any time. */
 import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { lastStartIn, snapshotBy } from "../support/snapshots.js";
 import { runs } from "../support/random.js";
 import { anyConfigs } from "../laws/arbitraries.js";
 
-/** Of a debt beyond the calendar that a snapshot lists, it only says that no end is known. */
+/** For a debt beyond the windows that a snapshot lists, the projection only reports that its end is unknown. */
 const END_OF_TIME = 8.64e15;
 const NOW = 1_800_000_000_000;
 
@@ -27,7 +27,7 @@ const anyConfig = fc.oneof(
 );
 const config = fc.tuple(anyConfig, shards).map(([config, shards]) => present({ ...config, shards }));
 
-/** The history of a bucket: rows split, and each takes, owes or is promised something at its own time. */
+/** The history of a bucket: rows split, and each row takes, owes or reserves at its own time. */
 const history = fc.record({
   splits: fc.array(fc.nat({ max: 20 }), { maxLength: 6 }),
   takes: fc.array(
@@ -80,21 +80,21 @@ const question = fc.record({
   count: fc.oneof(
     fc.integer({ min: 0, max: 20 }),
     fc.constantFrom(0.25, 1 / 3, 0.001),
-    // Products of decimals lie beside the whole numbers that they stand for.
+    // Products of decimals differ slightly from the whole numbers that they mean.
     fc.integer({ min: 1, max: 1000 }).map((hundredths) => hundredths / 100),
     fc.integer({ min: 0, max: 300 }),
   ),
   reserve: fc.boolean(),
 });
 
-/** What the server decides on all rows, after it was compared with what the client projects from their snapshot. */
+/** The server's decision on all rows. It must equal the client's projection from their snapshot. */
 function agreed(limit: Limit, shards: readonly Shard[], now: number, ask: { count?: number; reserve?: boolean }) {
   const decided = decideOnAll(limit, shards, now, parseDemand(limit, ask)).status;
   expect(projectRateLimit(snapshotOf(limit, shards), { now, ...ask })).toEqual(decided);
   return decided;
 }
 
-/** A sliding window of ten tokens a second on one row, what is done to its state, and the row of a state. */
+/** A sliding window of 10 tokens a second on one row, with functions that change its state, and the row of a state. */
 function slidingWindow(maxReserved?: number) {
   const bound = maxReserved === undefined ? {} : { maxReserved };
   const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, ...bound });
@@ -107,7 +107,7 @@ function slidingWindow(maxReserved?: number) {
     at: (ms: number, state: State = fullShard(limit).state) => kind.advance(limit, state, NOW + ms),
     take: (state: State, count: number) => kind.take(limit, state, units(count)),
     reserve: (state: State, count: number) => kind.reserve(limit, state, units(count)),
-    /** Of a reservation, `startsAt` is the time for which it was promised at NOW. */
+    /** @param startsAt - for a reservation made at NOW, its start time. */
     giveBack: (state: State, count: number, startsAt?: number) =>
       kind.giveBack(limit, state, units(count), startsAt === undefined ? undefined : { takenAt: NOW, startsAt }),
     rowsOf: (state: State) => [{ ...fullShard(limit), state }],
@@ -115,7 +115,7 @@ function slidingWindow(maxReserved?: number) {
 }
 
 describe("projectRateLimit", () => {
-  it("says what the server decides on all rows", () => {
+  it("equals the server's decision on all rows", () => {
     let several = 0;
     fc.assert(
       fc.property(config, history, question, (config, history, { now, count, reserve }) => {
@@ -141,7 +141,7 @@ describe("projectRateLimit", () => {
     expect(several).toBeGreaterThan(runs(500));
   });
 
-  // Of all limits too few are short of tokens on several rows at once, or owe.
+  // Too few random limits are short of tokens on several rows at once, or owe.
   const short = fc.record({
     config: fc.record({
       kind: fc.constantFrom("token bucket" as const, "fixed window" as const, "sliding window" as const),
@@ -160,7 +160,7 @@ describe("projectRateLimit", () => {
     reserve: fc.boolean(),
   });
 
-  it("says when a call finds what it needs, of a fast limit that is short on several rows", () => {
+  it("reports when a fast limit that is short on several rows can serve a call", () => {
     let denied = 0;
     fc.assert(
       fc.property(short, ({ config, splits, takes, now, count, reserve }) => {
@@ -173,7 +173,7 @@ describe("projectRateLimit", () => {
     expect(denied).toBeGreaterThan(runs(200));
   });
 
-  it("says when a call finds what it needs after a block, of a fast limit on several rows", () => {
+  it("reports when a fast limit on several rows can serve a call after a block", () => {
     let found = 0;
     let later = 0;
     fc.assert(
@@ -192,7 +192,7 @@ describe("projectRateLimit", () => {
     expect(Math.min(found, later)).toBeGreaterThan(runs(30));
   });
 
-  it("says, by a clock from before the last write, that a fast limit on several rows is served when a block ends", () => {
+  it("reports the end of a block as retryAt for a fast limit on several rows, even if the clock is before the last write", () => {
     const limit = parseLimit("send", { kind: "token bucket", rate: 1, period: 1, capacity: 20, shards: 4 });
     const shards = splitTo(limit, { ...fullShard(limit), state: { value: limit.capacity - 1, ts: NOW } }, 1, NOW);
     const until = NOW - 1000;
@@ -201,58 +201,58 @@ describe("projectRateLimit", () => {
     expect(projectRateLimit(snapshot, { now: NOW - 2000 })).toMatchObject({ ok: false, retryAt: until });
   });
 
-  it("says that a capacity of less than a unit gives nothing at once", () => {
+  it("grants nothing at once if the capacity is less than a unit", () => {
     const limit = parseLimit("tiny", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-20 });
     const shards = [fullShard(limit)];
     expect(agreed(limit, shards, NOW, { count: 1e-20, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 1 });
   });
 
-  it("takes a count that is the capacity but for rounding as all of it", () => {
+  it("treats a count that equals the capacity except for rounding as the whole capacity", () => {
     const limit = parseLimit("third", { kind: "token bucket", rate: 1, period: 1000, capacity: 1 / 3 });
     expect(1 - 2 / 3).toBeGreaterThan(1 / 3);
     expect(agreed(limit, [fullShard(limit)], NOW, { count: 1 - 2 / 3 })).toMatchObject({ ok: true, remaining: 0 });
   });
 
-  it("says when a sliding window on two rows is full, of which a clock ahead has written one", () => {
+  it("reports when a sliding window on two rows is full, even if a clock that is ahead has written one of them", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, shards: { atLeast: 2 } });
     const { capacity } = shareOf(limit, "0");
     const shards = [
       shardAt(limit, "0", { value: 0, ts: NOW, recent: [{ at: NOW, units: capacity }] }),
       shardAt(limit, "1", { value: capacity, ts: NOW + 300, recent: [] }),
     ];
-    // The time of both is that of the clock ahead, and so is that of what was taken.
+    // Both rows, and the take, have the time of the clock that is ahead.
     expect(agreed(limit, shards, NOW, { count: 0 })).toMatchObject({ remaining: 5, resetAt: NOW + 1300 });
   });
 
-  it("goes by the limit itself from the end of an override on, also if the wait ends with it", () => {
+  it("uses the limit itself from the end of an override on, also if the wait ends at the same time", () => {
     const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
     const by = (value: number) => snapshotBy({ name: "send", value, ts: NOW, config });
     const snapshot = { ...by(-5), override: { ...by(0), until: NOW + 100 } };
     expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 600 });
   });
 
-  it("says that a sliding window is full when the last promised unit is back", () => {
+  it("reports that a sliding window is full when the last reserved unit is back", () => {
     const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
     let state = take(at(0), 10);
     for (const count of [10, 10, 2]) ({ state } = reserve(state, count));
-    // All are cancelled but the last, which keeps its time.
+    // All reservations but the last are cancelled; the last keeps its start time.
     for (const ms of [2000, 1000, 0]) state = giveBack(state, 10, NOW + ms);
     expect(agreed(limit, rowsOf(state), NOW, { count: 8 })).toEqual({ ok: true, remaining: 0, resetAt: NOW + 4000 });
   });
 
-  it("says that a reservation of nothing waits for debts alone, not for what is promised to others", () => {
+  it("lets a reservation of 0 tokens wait for debts only, not for other reservations", () => {
     const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
     let state = take(at(0), 10);
     for (const count of [10, 5]) ({ state } = reserve(state, count));
-    // The first is cancelled; the second keeps its time, two seconds from now.
+    // The first reservation is cancelled; the second keeps its start time, 2 s from now.
     const shards = rowsOf(giveBack(state, 10, NOW + 1000));
     expect(agreed(limit, shards, NOW, { count: 0, reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 1000 });
   });
 
   it.each([0, 312, 700])(
-    "says to the millisecond when a reservation of nothing starts, %i ms after a debt was written",
+    "reports to the millisecond when a reservation of 0 tokens starts, %i ms after a debt was written",
     (ms) => {
-      // A unit takes three hours.
+      // A unit takes 3 hours.
       const limit = parseLimit("slow", { kind: "token bucket", rate: 3, period: 1e15, maxReserved: 10 });
       const state = { value: -230_753, ts: NOW };
       const shards = [{ ...fullShard(limit), state }];
@@ -267,7 +267,7 @@ describe("projectRateLimit", () => {
     ms: fc.constantFrom(0, 100, 300, 700),
   });
 
-  it("says what the server decides of a sliding window that has promised units", () => {
+  it("equals the server's decision for a sliding window with reservations", () => {
     let promises = 0;
     fc.assert(
       fc.property(
@@ -296,8 +296,8 @@ describe("projectRateLimit", () => {
     expect(promises).toBeGreaterThan(runs(200));
   });
 
-  // Found by the fuzzer: what has left a window that was shortened was missing again, by a clock from before.
-  it("says what a sliding window holds by a clock that is behind, also after its period was shortened", () => {
+  // The fuzzer found this: a clock that is behind counted tokens again that had left a shortened window.
+  it("reports what a sliding window holds for a clock that is behind, also after its period was shortened", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 1, period: 1 });
     const units = (share: number) => limit.capacity / share;
     const recent = [
@@ -311,7 +311,7 @@ describe("projectRateLimit", () => {
     expect(project(snapshotOf(limit, shards), { now: NOW - 4500 }).value).toBe(0.75);
   });
 
-  it("starts no reservation of a sliding window before those that are promised, though a refund made room", () => {
+  it("starts no reservation of a sliding window before earlier reservations, even if a refund made room", () => {
     const { limit, at, take, reserve, giveBack, rowsOf } = slidingWindow();
     const second = take(at(500, take(at(0), 5)), 5);
     const { state, at: promised } = reserve(at(500, second), 6);
@@ -321,7 +321,7 @@ describe("projectRateLimit", () => {
     expect(decided).toMatchObject({ ok: true, retryAt: promised });
   });
 
-  describe("of a calendar window", () => {
+  describe("for a calendar window", () => {
     const limit = parseLimit("export", { kind: "fixed window", rate: 3, period: "month", timeZone: "Europe/Berlin" });
     const decided = (ts: number, now: number, count: number) => {
       const state = { value: limit.capacity, ts };
@@ -344,8 +344,8 @@ describe("projectRateLimit", () => {
 
     it.each([
       ["later", NOW, afterYears(NOW, 10.2)],
-      ["before 2026, where the bucket was never used", 0, Date.UTC(2025, 5, 1)],
-    ])("does not say when the next window starts: %s", (_, ts, now) => {
+      ["before 2026, if the bucket was never used", 0, Date.UTC(2025, 5, 1)],
+    ])("does not report when the next window starts: %s", (_, ts, now) => {
       const { projected, checked } = decided(ts, now, 1);
       const { resetAt, ...known } = checked;
       expect(resetAt).toBeGreaterThan(now);

@@ -29,41 +29,41 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-it("shows the limit live, by the server's clock, until nobody subscribes", async () => {
+it("shows the limit live, by the server's clock, until the last subscriber leaves", async () => {
   const limit = watchRateLimit(client, getRateLimit, { key: "ann", getServerTime });
-  const told: (ProjectedStatus | undefined)[] = [];
-  const stop = limit.subscribe((status) => told.push(status));
-  expect(told).toEqual([undefined]);
+  const reported: (ProjectedStatus | undefined)[] = [];
+  const stop = limit.subscribe((status) => reported.push(status));
+  expect(reported).toEqual([undefined]);
   await vi.waitFor(() => {
-    expect(told.at(-1)).toMatchObject({ ok: true, remaining: 2, value: 3 });
+    expect(reported.at(-1)).toMatchObject({ ok: true, remaining: 2, value: 3 });
   });
   for (let call = 0; call < 3; call++) await client.mutation(refs.write, { user: "ann" });
   await vi.waitFor(() => {
-    expect(told.at(-1)).toMatchObject({ ok: false, remaining: 0 });
+    expect(reported.at(-1)).toMatchObject({ ok: false, remaining: 0 });
   });
-  const denied = told.at(-1);
+  const denied = reported.at(-1);
   expect((denied?.retryAt ?? 0) - limit.now()).toBeGreaterThan(0);
   expect((denied?.retryAt ?? 0) - limit.now()).toBeLessThanOrEqual(MINUTE / 3);
 
-  const heard = told.length;
+  const heard = reported.length;
   stop();
   expect(limit.status()).toBeUndefined();
   await client.mutation(refs.add, { text: "something else" });
-  expect(told).toHaveLength(heard);
+  expect(reported).toHaveLength(heard);
 });
 
-it("a client for server rendering has no status, and asks nothing", () => {
+it("has no status on a client for server rendering, and sends no query", () => {
   const disabled = new ConvexClient(server.url, { disabled: true });
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const stop = watchRateLimit(disabled, getRateLimit, { key: "ann", getServerTime }).subscribe((status) =>
-    told.push(status),
+    reported.push(status),
   );
   stop();
-  expect(told).toEqual([undefined]);
+  expect(reported).toEqual([undefined]);
   expect(console.error).not.toHaveBeenCalled();
 });
 
-it("says what the query throws", async () => {
+it("reports an error that the query throws", async () => {
   const onError = vi.fn();
   const limit = watchRateLimit(client, refs.failQuery as unknown as RateLimitQuery, { onError });
   const stop = limit.subscribe(() => undefined);

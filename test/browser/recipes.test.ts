@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-/** What docs/client.md shows for Vue and Svelte, as it stands there, in the real frameworks. */
+/** The code that docs/client.md shows for Vue and Svelte, unchanged, in the real frameworks. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,11 +18,11 @@ const NOW = 1_800_000_000_000;
 
 function firstMatch(pattern: RegExp): string {
   const [, found] = pattern.exec(page) ?? [];
-  if (found === undefined) throw new Error(`docs/client.md has nothing like ${String(pattern)}.`);
+  if (found === undefined) throw new Error(`docs/client.md has no match for ${String(pattern)}.`);
   return found;
 }
 
-/** Shows a limit in an element, until the function that it returns is called. */
+/** Shows a limit in an element, until the returned function is called. */
 type Mount = (limit: RateLimitWatch, target: Element) => () => void;
 
 const apps: Record<string, () => { entry: string; recipe: string; limit?: string }> = {
@@ -40,7 +40,7 @@ const apps: Record<string, () => { entry: string; recipe: string; limit?: string
   }),
   Svelte: () => ({
     recipe: compile(firstMatch(/```svelte\n([^]*?)```/), { generate: "client" }).js.code,
-    // A module of the app's, which the component imports by name.
+    // A module of the app, which the component imports by name.
     limit: "export let sendLimit; export const use = (limit) => { sendLimit = limit; };",
     entry: `
       import { mount as show, unmount } from "svelte";
@@ -54,7 +54,7 @@ const apps: Record<string, () => { entry: string; recipe: string; limit?: string
   }),
 };
 
-/** Bundled as a page would be; by esbuild's own program, since it does not run among jsdom's globals. */
+/** Bundles code as for a page. It runs esbuild's own program, since esbuild does not work with jsdom's globals. */
 async function bundle(app: { entry: string; recipe: string; limit?: string }): Promise<Mount> {
   const folder = mkdtempSync(join(tmpdir(), "recipes-"));
   try {

@@ -1,4 +1,4 @@
-/** The server's clock in the browser: how late it may be, and what must not move it. */
+/** The server's clock in the browser: how late it may be, and which events must not change it. */
 import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -9,10 +9,10 @@ import { serverClockOf } from "../../src/browser/serverClock.js";
 import { Network, wakeAt } from "./network.js";
 
 const NOW = 1_800_000_000_000;
-/** The server is ahead of this machine. */
+/** How far the server's clock is ahead of this machine's, in ms. */
 const AHEAD_MS = 5 * MINUTE;
 
-/** What the server's clock has gone on by while this machine slept. */
+/** How long this machine has slept, in ms: the server's clock went on meanwhile. */
 let sleptMs = 0;
 const serverTime = () => NOW + AHEAD_MS + sleptMs + performance.now();
 
@@ -21,18 +21,18 @@ beforeEach(() => {
   sleptMs = 0;
 });
 
-/** A clock that was measured over a network that takes 20 ms. */
+/** A clock that was measured over a network with a delay of 20 ms. */
 async function measuredClock() {
   const network = new Network([{ there: 20, back: 0 }], serverTime);
   const corrections = vi.fn();
   return { network, corrections, clock: await network.measured(corrections) };
 }
 
-/** This machine's clock is set, and time does not pass. */
+/** Sets this machine's clock. No time passes. */
 const setClock = (ms: number) => {
   vi.setSystemTime(Date.now() + ms);
 };
-/** Timers and `performance.now` stand still, the world does not. */
+/** Lets the machine sleep: timers and `performance.now` stop, and the server's clock goes on. */
 const sleep = (ms: number) => {
   sleptMs += ms;
   setClock(ms);
@@ -44,7 +44,7 @@ const pass = async (ms: number) => {
 describe("a measurement", () => {
   const delays = fc.record({ there: fc.nat(1000), back: fc.nat(1000) });
 
-  it("takes three samples, is never early, and late by the quickest way back, whatever each way takes", async () => {
+  it("takes three samples, is never early, and is late by the quickest way back, for any delays", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(delays, { minLength: 3, maxLength: 3 }), async (samples) => {
         const network = new Network(samples, serverTime);
@@ -54,13 +54,13 @@ describe("a measurement", () => {
         const best = Math.min(first, ...others);
         expect(serverTime() - clock.now()).toBe(best);
         expect(network.asked).toBe(3);
-        // By the first answer at once, and by the best one when all are in.
+        // The clock uses the first answer at once, and the best one when all have arrived.
         expect(corrections).toHaveBeenCalledTimes(best < first ? 2 : 1);
       }),
     );
   });
 
-  it("is not early while only the first answer is in, whose question took long", async () => {
+  it("is not early while only the first answer has arrived, even if its request took long", async () => {
     const network = new Network([{ there: 90, back: 4 }], serverTime);
     const clock = serverClockOf(network.client);
     clock.schedule(() => END_OF_TIME, getServerTime);
@@ -69,7 +69,7 @@ describe("a measurement", () => {
     expect(serverTime() - clock.now()).toBe(4);
   });
 
-  it("is made again after a reconnect, and replaced only when all samples are in", async () => {
+  it("is repeated after a reconnect, and replaced only when all samples have arrived", async () => {
     const { network, corrections, clock } = await measuredClock();
     network.reconnect([
       { there: 100, back: 900 },
@@ -84,7 +84,7 @@ describe("a measurement", () => {
     expect(corrections).toHaveBeenCalledTimes(2);
   });
 
-  it("keeps what is known when a later one fails", async () => {
+  it("is kept if a later measurement fails", async () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const { network, clock } = await measuredClock();
     network.failsFrom = network.asked + 1;
@@ -95,7 +95,7 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("that a reconnect has put an end to changes nothing, also when it fails later", async () => {
+  it("that a reconnect has ended changes nothing, also if it fails later", async () => {
     vi.spyOn(console, "error").mockReturnValue();
     const network = new Network([{ there: 10, back: 5000 }], serverTime);
     network.failsFrom = 0;
@@ -110,7 +110,7 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("tells nobody who has gone", async () => {
+  it("does not notify a listener that has left", async () => {
     const network = new Network([{ there: 20, back: 0 }], serverTime);
     const clock = serverClockOf(network.client);
     const update = vi.fn(() => END_OF_TIME);
@@ -121,7 +121,7 @@ describe("a measurement", () => {
     expect(update).toHaveBeenCalledOnce();
   });
 
-  it("is not made for nobody", async () => {
+  it("is not made if no listener is left", async () => {
     const network = new Network([{ there: 1, back: 1 }], serverTime);
     const clock = await network.measured();
     const stop = clock.schedule(() => END_OF_TIME);
@@ -134,7 +134,7 @@ describe("the clock", () => {
   it.each([
     ["back", -HOUR],
     ["forward", HOUR],
-  ])("is not moved when the computer's clock is set %s", async (_where, ms) => {
+  ])("does not change if the computer's clock is set %s", async (_where, ms) => {
     const { corrections, clock } = await measuredClock();
     setClock(ms);
     expect(clock.now()).toBe(serverTime());
@@ -148,7 +148,7 @@ describe("the clock", () => {
     expect(corrections).toHaveBeenCalledOnce();
   });
 
-  it("is measured again within ten seconds of a wait through which the machine has slept", async () => {
+  it("is measured again within ten seconds after the machine has slept during a wait", async () => {
     const { network, clock } = await measuredClock();
     wakeAt(clock, clock.now() + HOUR, () => undefined);
     await pass(5 * SECOND);
@@ -159,7 +159,7 @@ describe("the clock", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("is measured again after a nap that a wait begins with", async () => {
+  it("is measured again after a short sleep at the beginning of a wait", async () => {
     const { clock } = await measuredClock();
     sleep(2 * SECOND);
     wakeAt(clock, clock.now() + SECOND, () => undefined);
@@ -167,7 +167,7 @@ describe("the clock", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("does not believe an answer from before a sleep", async () => {
+  it("ignores an answer from before a sleep", async () => {
     const slow = { there: 2000, back: 0 };
     const network = new Network([{ there: 50, back: 950 }, slow, slow, slow, slow, slow], serverTime);
     const clock = serverClockOf(network.client);
@@ -180,7 +180,7 @@ describe("the clock", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("is measured every ten minutes of a wait, for no quartz is exact", async () => {
+  it("is measured every ten minutes of a wait, because clocks drift", async () => {
     const { network, clock } = await measuredClock();
     wakeAt(clock, clock.now() + HOUR, () => undefined);
     await pass(9 * MINUTE);
@@ -191,7 +191,7 @@ describe("the clock", () => {
     expect(network.asked).toBeLessThanOrEqual(15);
   });
 
-  it("is the browser's own without a measurement", () => {
+  it("is the browser's own clock without a measurement", () => {
     const { client } = new Network([], serverTime);
 
     const clock = serverClockOf(client);

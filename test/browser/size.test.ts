@@ -1,4 +1,4 @@
-/** What a page pays for. A change that makes it more than this has to say why. */
+/** The size of the client's entries. A change that exceeds these sizes must give a reason. */
 import { expect, it } from "vitest";
 import { measureSizes, type Size } from "../../bench/size.js";
 

@@ -12,57 +12,57 @@ useClock(NOW);
 
 function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
   const limit = watchRateLimit(fake as unknown as ConvexClient, getRateLimit, options);
-  const told: (ProjectedStatus | undefined)[] = [];
-  const stop = limit.subscribe((status) => told.push(status));
-  return { ...limit, told, stop };
+  const reported: (ProjectedStatus | undefined)[] = [];
+  const stop = limit.subscribe((status) => reported.push(status));
+  return { ...limit, reported, stop };
 }
 
 describe("a watch", () => {
-  it("is of nothing while it is loading, and tells the status as soon as it is known", () => {
+  it("has no status while it is loading, and reports the status as soon as it is known", () => {
     const client = new FakeClient();
-    const { told, status } = watch(client);
-    expect(told).toEqual([undefined]);
+    const { reported, status } = watch(client);
+    expect(reported).toEqual([undefined]);
     client.show(empty);
-    expect(told.slice(1)).toMatchObject([{ ok: false, retryAt: NOW + 100, value: 0 }]);
-    expect(status()).toBe(told.at(-1));
+    expect(reported.slice(1)).toMatchObject([{ ok: false, retryAt: NOW + 100, value: 0 }]);
+    expect(status()).toBe(reported.at(-1));
   });
 
-  it.each(changes)("tells %s", (_when, shown, demand, ...answers) => {
+  it.each(changes)("reports %s", (_when, shown, demand, ...answers) => {
     const client = new FakeClient();
     client.show(shown);
-    const told: string[] = [];
+    const reported: string[] = [];
     watchRateLimit(client as unknown as ConvexClient, getRateLimit, demand).subscribe((status) => {
-      told.push(describeStatus(status));
+      reported.push(describeStatus(status));
     });
     vi.advanceTimersByTime(2 * DAY);
-    expect(told).toEqual(answers);
+    expect(reported).toEqual(answers);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("says what the status is by, and tells when that alone changes", () => {
+  it("reports the plan of the status, also if only the plan changes", () => {
     const client = new FakeClient();
-    const { told, limit } = watch(client);
+    const { reported, limit } = watch(client);
     expect(limit()).toBeUndefined();
     client.show({ ...snapshotBy(empty), plan: "free" });
     client.show({ ...snapshotBy(empty), plan: "pro" });
-    expect(told).toHaveLength(3);
+    expect(reported).toHaveLength(3);
     expect(limit()).toEqual({ plan: "pro", tokens: 10, config });
   });
 
-  it("tells that what was denied until a time is promised for that very time", () => {
+  it("reports that a demand that was denied until a time is reserved for that same time", () => {
     const client = new FakeClient();
     const debt = { ...empty, value: -4.5, config: { ...config, maxReserved: 5 } };
     client.show(debt);
-    const { told } = watch(client, { count: 5, reserve: true });
+    const { reported } = watch(client, { count: 5, reserve: true });
     client.show({ ...debt, value: 0.5 });
     const wait = { retryAt: NOW + 450, remaining: 0 };
-    expect(told).toMatchObject([
+    expect(reported).toMatchObject([
       { ok: false, ...wait },
       { ok: true, ...wait },
     ]);
   });
 
-  it("serves several subscribers from one subscription, and none when the last has gone", () => {
+  it("serves several subscribers from one subscription, which ends when the last subscriber leaves", () => {
     const client = new FakeClient();
     client.show(empty);
     const limit = watch(client, { getServerTime });
@@ -77,33 +77,33 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("can be ended by what it tells", () => {
+  it("can be stopped by its own subscriber", () => {
     const client = new FakeClient();
     client.show(empty);
     const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const stop = limit.subscribe((status) => {
-      told.push(status);
+      reported.push(status);
       if (status?.ok) stop();
     });
     vi.advanceTimersByTime(100);
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("misses no moment that passes while it is busy", () => {
+  it("misses no change that becomes due while it is busy", () => {
     const client = new FakeClient();
     client.show(empty);
-    // Each look at the clock takes a millisecond.
+    // Each read of the clock takes 1 ms.
     const base = Date.now.bind(Date);
     let looks = 0;
     vi.spyOn(Date, "now").mockImplementation(() => base() + looks++);
     for (let before = 1; before <= 10; before++) {
       client.show({ ...empty, ts: Date.now() + before - 100 });
-      const { told, stop } = watch(client);
+      const { reported, stop } = watch(client);
       vi.advanceTimersByTime(20);
-      expect(told.at(-1)).toMatchObject({ ok: true });
+      expect(reported.at(-1)).toMatchObject({ ok: true });
       stop();
     }
   });
@@ -114,12 +114,12 @@ describe("a watch", () => {
     const limit = watch(client);
     limit.stop();
     vi.advanceTimersByTime(500);
-    const told: unknown[] = [];
-    limit.subscribe((status) => told.push(status));
-    expect(told).toMatchObject([{ ok: true, value: 5 }]);
+    const reported: unknown[] = [];
+    limit.subscribe((status) => reported.push(status));
+    expect(reported).toMatchObject([{ ok: true, value: 5 }]);
   });
 
-  it("gives a gauge the tokens that are held at the moment, with fractions, and what is owed", () => {
+  it("gives a gauge the tokens that are held now, with fractions, and debts", () => {
     const client = new FakeClient();
     client.show(empty);
     const { check } = watch(client);
@@ -129,30 +129,30 @@ describe("a watch", () => {
     expect(check({ count: 0 })).toMatchObject({ ok: false, value: -0.5, remaining: 0 });
   });
 
-  it("tells of nothing when the server sends the same again, and waits once", () => {
+  it("reports nothing if the server sends the same snapshot again, and waits once", () => {
     const client = new FakeClient();
     client.show(empty);
-    const { told } = watch(client);
+    const { reported } = watch(client);
     client.show({ ...empty });
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it("reports what the query throws, has no status then, and recovers", () => {
+  it("reports an error of the query, has no status then, and recovers", () => {
     const client = new FakeClient();
     client.show(empty);
     const onError = vi.fn();
-    const { told, status } = watch(client, { onError });
+    const { reported, status } = watch(client, { onError });
     const failure = new Error("not signed in");
     client.fail(failure);
     expect(onError).toHaveBeenCalledExactlyOnceWith(failure);
-    expect(told.at(-1)).toBeUndefined();
+    expect(reported.at(-1)).toBeUndefined();
     expect(status).toThrow(failure);
     client.recover();
-    expect(told.at(-1)).toMatchObject({ ok: false });
+    expect(reported.at(-1)).toMatchObject({ ok: false });
   });
 
-  it("reports an error once, though the clock is corrected meanwhile, and again after it was gone", async () => {
+  it("reports an error once, even if the clock is corrected meanwhile, and again if it returns", async () => {
     const client = new FakeClient();
     client.show(empty);
     const onError = vi.fn();
@@ -170,7 +170,7 @@ describe("a watch", () => {
     expect(onError).toHaveBeenCalledTimes(2);
   });
 
-  it("logs an error that nobody handles, and a count below 0 is one", () => {
+  it("logs an error that has no handler, such as a count below 0", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
     client.show(empty);
@@ -178,12 +178,12 @@ describe("a watch", () => {
     expect(errors).toHaveBeenCalledExactlyOnceWith(new Error('Rate limit "send": count must be from 0 to 10, got -1.'));
   });
 
-  it("denies a count above the capacity for that reason in check, too, unless it is reserved", () => {
+  it("check also denies a count above the capacity as too large, unless it is reserved", () => {
     const client = new FakeClient();
     client.show({ ...empty, value: 10 });
-    const { told, check } = watch(client, { count: 11 });
+    const { reported, check } = watch(client, { count: 11 });
     expect(check({ count: 1e6, reserve: true })).toMatchObject({ ok: true });
-    expect(check({ count: 1e300, reserve: true })).toEqual(told.at(-1));
+    expect(check({ count: 1e300, reserve: true })).toEqual(reported.at(-1));
     expect(check({ count: 10 })).toMatchObject({ ok: true });
   });
 });

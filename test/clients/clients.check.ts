@@ -1,6 +1,6 @@
 /**
- * Clients as they come from their registries, against the example's API over real HTTP and on the real clock. Whoever obeys
- * Retry-After is never early: no client sees a second 429 for the same request.
+ * Unmodified HTTP clients call the example's API over real HTTP and on the real clock. A client that obeys Retry-After is never early, so no
+ * client gets a second 429 for the same request.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { promisify } from "node:util";
@@ -21,7 +21,7 @@ const START = Date.UTC(2026, 0, 1);
 
 let server: Server;
 let url: string;
-/** When each answer was sent, in ms since the first. */
+/** The times at which the answers were sent, in ms of `performance.now`. */
 let times: number[];
 
 beforeEach(async () => {
@@ -33,7 +33,7 @@ beforeEach(async () => {
   const t = convexTest({ schema, modules });
   register(t);
   times = [];
-  // The limits' clock stands still until the first 429, however long a client takes to start; then it shows real time.
+  // The limits' clock stands still until the first 429, so that a client may take any time to start. Then the clock follows real time.
   vi.useFakeTimers({ toFake: ["Date"], now: START });
   let deniedAt: number | undefined;
   server = await listen(t, {
@@ -52,10 +52,10 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** A key of the "pro" plan: ten requests a second, so that waits are short. */
+/** A key of the "pro" plan, which allows ten requests a second, so that waits are short. */
 const KEY = { "X-Api-Key": "demo-pro" };
 
-/** Uses up the address's forty tokens, which come back at two a second. */
+/** Uses up the address's 40 tokens, which come back at 2 a second. */
 async function exhaust(): Promise<void> {
   const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url, { headers: KEY })));
   await Promise.all(answers.map((answer) => answer.arrayBuffer()));
@@ -64,7 +64,7 @@ async function exhaust(): Promise<void> {
   times.length = 0;
 }
 
-/** One denial with its wait, then the answer: the client came neither early nor minutes late. */
+/** Expects one denial, its wait, and the answer: the client retried neither early nor minutes late. */
 function expectObedience(): void {
   expect(server.answers).toEqual([429, 200]);
   const [denied = 0, served = 0] = times;
@@ -133,14 +133,14 @@ const clients: (readonly [string, () => Promise<unknown>])[] = [
 ];
 
 describe.each(clients)("%s", (_, send) => {
-  it("obeys Retry-After, and is never denied twice", async () => {
+  it("obeys Retry-After, and is denied only once", async () => {
     await exhaust();
     expect(await send()).toBe(200);
     expectObedience();
   });
 });
 
-it("ran the clients that npm has, and says which others were here", () => {
+it("at least the five clients from npm ran, and the log names all clients", () => {
   const names = clients.map(([name]) => name);
   console.log(`clients: ${names.join(", ")}`);
   expect(names.length).toBeGreaterThanOrEqual(5);

@@ -1,7 +1,7 @@
 import { defineConfig, mergeConfig } from "vitest/config";
 import base from "../../vitest.config.js";
 
-// npm run check:clients: real clients, in real time, so it is no part of npm test.
+// npm run check:clients runs real clients in real time, so it is not part of npm test.
 export default mergeConfig(
   defineConfig({ ...base, test: { ...base.test, include: [] } }),
   defineConfig({

@@ -1,4 +1,4 @@
-/** The app of docs/http-recipes.md, docs/http-keys.md and docs/http.md, run. */
+/** Runs the app of docs/http-recipes.md, docs/http-keys.md and docs/http.md. */
 import { readFileSync } from "node:fs";
 import { convexTest } from "convex-test";
 import type { PublicHttpAction } from "convex/server";
@@ -36,7 +36,7 @@ for (const [path, handler] of Object.entries({ login, strict, partners, chat, st
 route("/reports", httpAction(limitHttp(limits, { limits: perEndpoint, via }, served)));
 route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, served)));
 
-/** @param router - the module that stands as convex/http.ts. */
+/** @param router - the module that is used as convex/http.ts. */
 function openApp(router: string) {
   const t = convexTest({
     schema,
@@ -60,7 +60,7 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
   return all;
 }
 
-it("needs four names of this package for a first limit", () => {
+it("a first limit needs four names of this package", () => {
   const [firstBlock = ""] = /^```ts[^]*?^```/m.exec(readFileSync("docs/http.md", "utf8")) ?? [];
   const imports = [...firstBlock.matchAll(/^import \{ (.*) \} from "convex-rate-limits/gm)];
   expect(imports.flatMap(([, names]) => names?.split(", "))).toEqual([
@@ -71,7 +71,7 @@ it("needs four names of this package for a first limit", () => {
   ]);
 });
 
-it("greets ten of an address at once, and those without one share a bucket", async () => {
+it("greets ten callers of one address at once, and callers without an address share a bucket", async () => {
   const send = open();
   const hello = (from?: string) => statuses(11, () => send("/hello", from === undefined ? {} : { from }));
   const tenPass = [...new Array<number>(10).fill(200), 429];
@@ -80,7 +80,7 @@ it("greets ten of an address at once, and those without one share a bucket", asy
   expect((await send("/hello", { from: "198.51.100.1" })).status).toBe(200);
 });
 
-it("locks after five wrong passwords, and right ones cost nothing", async () => {
+it("locks after five wrong passwords, and right ones use no tokens", async () => {
   const send = open();
   const from = "198.51.100.1";
   const tryWith = (body: string) => send("/login", { method: "POST", body, from });
@@ -91,7 +91,7 @@ it("locks after five wrong passwords, and right ones cost nothing", async () => 
   expect((await send("/login", { method: "POST", body: "sesame" })).status).toBe(403);
 });
 
-it("counts days of reports and requests, by key and by address, in the app's tables", async () => {
+it("counts reports per day and requests, by key and by address, in the app's tables", async () => {
   const send = open();
   const { key, hash } = await issue();
   expect([key.length, hash.length]).toEqual([36, 64]);
@@ -105,12 +105,12 @@ it("counts days of reports and requests, by key and by address, in the app's tab
   expect((await send("/reports")).status).toBe(403);
 });
 
-it("asks once who calls, and refuses who is nobody", async () => {
+it("identifies the caller once, and refuses unknown callers", async () => {
   const send = open();
   expect((await send("/callers", { headers: { "X-Api-Key": "invented" } })).status).toBe(401);
 });
 
-it("says by one request which addresses the proxies added", async () => {
+it("shows in one request which addresses the proxies added", async () => {
   const send = open();
   expect(await (await send("/forwarded", { from: "192.0.2.1, 198.51.100.7" })).text()).toBe("192.0.2.1, 198.51.100.7");
 });
@@ -118,7 +118,7 @@ it("says by one request which addresses the proxies added", async () => {
 describe("recipes", () => {
   const tenMinutes = 10 * 60_000;
 
-  it("Hono within Convex is limited, and says what is left", async () => {
+  it("Hono within Convex is limited, and returns the tokens left", async () => {
     const send = open("hono");
     const hello = () => send("/api/hello", { from: "198.51.100.1" });
     const first = await hello();
@@ -128,7 +128,7 @@ describe("recipes", () => {
     expect((await send("/api/hello", { from: "198.51.100.1", method: "OPTIONS" })).status).toBe(404);
   });
 
-  it("a denial blocks for an hour, however often the caller asks again", async () => {
+  it("a denial blocks for an hour, however often the caller retries", async () => {
     const send = open();
     const strict = (from = "198.51.100.1") => send("/strict", { from });
     expect(await statuses(4, strict)).toEqual([200, 200, 200, 429]);
@@ -140,7 +140,7 @@ describe("recipes", () => {
     expect((await strict()).status).toBe(200);
   });
 
-  it("an allow list passes uncounted, by the address that proxies saw", async () => {
+  it("requests from addresses on an allow list pass uncounted, by the address that proxies saw", async () => {
     const send = open();
     const partners = (from: string) => send("/partners", { from });
     for (const from of ["198.51.100.7", "2001:db8:1::1", "2001:db8:1:00ff::1"]) {
@@ -149,7 +149,7 @@ describe("recipes", () => {
     expect(await statuses(4, () => partners("198.51.100.7, 198.51.100.8"))).toEqual([200, 200, 200, 429]);
   });
 
-  it("a preflight has a route of its own, and counts for nothing", async () => {
+  it("a preflight has a route of its own, and is not counted", async () => {
     const send = open("preflight");
     const ask = (method: string) => send("/api/hello", { from: "198.51.100.1", method });
     expect(await statuses(20, () => ask("OPTIONS"))).toEqual(new Array(20).fill(204));
@@ -176,20 +176,20 @@ describe("recipes", () => {
     expect(await left()).toBe(8500);
     await send("/chat", post);
     expect(await left()).toBe(3500);
-    // The estimate has to fit, whatever the request will cost.
+    // The bucket must hold the estimate, even if the request will cost less.
     expect((await send("/chat", post)).status).toBe(429);
     pass(3 * 60_000);
     expect([(await send("/chat", post)).status, await left()]).toEqual([529, 8500]);
   });
 
-  it("a stream holds its estimate until it ends, and then gives back what was not used", async () => {
+  it("a stream holds its estimate until it ends, and then refunds the unused tokens", async () => {
     const { send, left } = openMeter();
     vi.stubGlobal("fetch", () => Promise.resolve(new Response("x".repeat(4000))));
     const first = await send("/stream", post);
     expect(await left()).toBe(6000);
     expect(await first.text()).toHaveLength(4000);
     expect(await left()).toBe(9000);
-    // Nobody reads the second one, so its estimate stays.
+    // The second stream is not read, so its estimate stays charged.
     await (await send("/stream", post)).body?.cancel();
     expect(await left()).toBe(5000);
   });

@@ -1,2 +1,2 @@
-/** Blocks of the docs by name: pages.ts makes them, and test/tidy holds them to their types. */
+/** Blocks of the docs by name: pages.ts makes them, and test/tidy compiles them with their types. */
 declare module "docs:*";

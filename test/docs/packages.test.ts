@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md that work together with other packages, run with the real ones. */
+/** Runs the recipes of docs/recipes.md that use other packages, with the real packages. */
 import { convexTest } from "convex-test";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it, vi } from "vitest";
@@ -13,7 +13,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** These entries are TypeScript source, which the compiler would hold to this project's own settings. */
+/** These entries are TypeScript source, which the compiler would check with this project's own settings. */
 type Testing = { default: { register: (t: unknown) => void } };
 const { default: shardedCounter } = await vi.importActual<Testing>("@convex-dev/sharded-counter/test");
 const { default: workflow } = await vi.importActual<Testing>("@convex-dev/workflow/test");
@@ -23,7 +23,7 @@ useClock(NOW);
 
 const { setTimeout: later } = globalThis;
 
-/** Moves the clock, and lets the functions that are due then load and run. */
+/** Moves the clock, and runs the functions that are due then, once they have loaded. */
 async function pass(ms: number): Promise<void> {
   vi.advanceTimersByTime(ms);
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => later(resolve, 0));
@@ -48,7 +48,7 @@ describe("Workflow", () => {
     const t = openApp();
     await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
     for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
-    // Two at once, then one a second. The workflow itself takes a while between its steps.
+    // Two pages at once, then one a second. The workflow itself takes a while between its steps.
     expect(starts).toHaveLength(4);
     const [, , third = 0, fourth = 0] = starts;
     expect(third).toBeGreaterThanOrEqual(1000);
@@ -58,7 +58,7 @@ describe("Workflow", () => {
 });
 
 describe("Workpool", () => {
-  /** Eight calls of so long each: when each might start, when it did, and how many ran at once. */
+  /** Eight calls of equal duration: when each could start, when it started, and how many ran at once. */
   async function transcribeEight(durationMs: number) {
     const starts: number[] = [];
     let running = 0;
@@ -87,16 +87,16 @@ describe("Workpool", () => {
     expect(starts.map((at, i) => at >= (promised[i] ?? Infinity))).toEqual(Array<boolean>(8).fill(true));
   });
 
-  it("runs two at once, and the others wait for their turn", async () => {
+  it("runs two calls at once, and the others wait for their turn", async () => {
     const { promised, starts, most } = await transcribeEight(3000);
     expect(starts).toHaveLength(8);
     expect(most).toBe(2);
-    // Each two take three seconds; the limit alone would have let the last one start after six.
+    // Each pair takes 3 s. The limit alone would let the last call start after 6 s.
     expect(promised.at(-1)).toBe(6000);
     expect(starts.at(-1)).toBeGreaterThan(9000);
   });
 
-  it("is given no more than the limit's queue holds", async () => {
+  it("gets at most as many calls as the limit's queue holds", async () => {
     const t = openApp();
     for (let i = 0; i < 102; i++) await t.mutation(api.transcripts.transcribe, { url: "https://app.example/" });
     expect(await t.mutation(api.transcripts.transcribe, { url: "https://app.example/" })).toEqual({
@@ -113,7 +113,7 @@ describe("Better Auth", () => {
       body: JSON.stringify({ email: "ada@example.com", password: "a wrong guess" }),
     });
 
-  it("keeps its limits here: each address, by its own rule for sign-ins", async () => {
+  it("keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
     vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
     vi.useFakeTimers({ toFake: ["Date"], now: NOW });
     const t = openApp();
@@ -136,7 +136,7 @@ describe("Better Auth", () => {
 });
 
 describe("Convex Agent", () => {
-  it("charges what a model call has used, and makes the user wait for the debt", async () => {
+  it("charges the tokens that a model call used, and makes the user wait for the debt", async () => {
     const t = openApp();
     const call = {
       threadId: undefined,

@@ -1,9 +1,9 @@
 /**
- * The code of the docs, as modules to import: "docs:recipes/convex/limits" is the block of docs/recipes.md that begins with
- * "// convex/limits.ts", and "docs:recipes" has all of them as convex-test wants them. Several pages can be one app:
- * "docs:http-keys,http". Of a file that is written twice the later one holds, as for a reader who goes on. What
- * Convex would generate is added; test/tidy compiles the blocks with its types. "docs:moved" is the app of test/compat/app with the
- * lines that docs/migrating.md changes.
+ * The code of the docs as modules to import. "docs:recipes/convex/limits" is the block of docs/recipes.md that begins with
+ * "// convex/limits.ts", and "docs:recipes" has all of the page's files in the form that convex-test takes. Several pages can be one app:
+ * "docs:http-keys,http". If a file is written twice, the later block replaces the earlier one, as for a reader. The files that Convex would
+ * generate are added; test/tidy compiles the blocks with their types. "docs:moved" is the app of test/compat/app with the lines that
+ * docs/migrating.md changes.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -12,7 +12,7 @@ import type { Plugin } from "vitest/config";
 const docs = path.resolve(import.meta.dirname, "../../docs");
 const official = path.resolve(import.meta.dirname, "../compat/app");
 
-/** No such folder exists: what is imported from it is made here. */
+/** The folder of the modules. It does not exist: this plugin makes the files that are imported from it. */
 const APPS = path.resolve(import.meta.dirname, "../../.docs");
 
 const GENERATED = {
@@ -30,12 +30,12 @@ const GENERATED = {
 
 const readPage = (page: string) => readFileSync(path.join(docs, `${page}.md`), "utf8");
 
-/** The lines that docs/migrating.md changes: before and after. */
+/** The lines that docs/migrating.md changes, before and after. */
 export const moves = [...readPage("migrating").matchAll(/^-(.+)\n\+(.+)$/gm)].map(
   ([, before = "", after = ""]) => [before, after] as const,
 );
 
-/** The files of test/compat/app, without what is generated, as the page changes them. */
+/** The files of test/compat/app, without generated files, as the page changes them. */
 export function movedApp(): ReadonlyMap<string, string> {
   const files = readdirSync(official, { recursive: true, encoding: "utf8" }).filter(
     (file) => /\.tsx?$/.test(file) && !file.includes("_generated"),
@@ -44,7 +44,7 @@ export function movedApp(): ReadonlyMap<string, string> {
   return new Map(files.map((file) => [file, moved(readFileSync(path.join(official, file), "utf8"))]));
 }
 
-/** The blocks of pages that are files. */
+/** The blocks of pages that name a file. */
 function blocksOf(pages: string): ReadonlyMap<string, string> {
   const text = pages.split(",").map(readPage).join("\n");
   const blocks = [...text.matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
@@ -76,7 +76,7 @@ export function documents(): Plugin {
       const [pages = "", ...file] = path.relative(APPS, id).split(path.sep);
       const code = appOf(pages).get(file.join("/"));
       if (code === undefined) throw new Error(`docs/${pages}.md has no block of ${file.join("/")}.`);
-      // A test of the page finds the app's modules on the reader's disk.
+      // The page's test reads the app's modules from the reader's disk.
       return code.replace('import.meta.glob("./**/*.ts")', `(await import("docs:${pages}")).default`);
     },
   };

@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md, run. */
+/** Runs the recipes of docs/recipes.md. */
 import { convexTest } from "convex-test";
 import { describe, expect, it, vi } from "vitest";
 import { runJobs, useClock } from "../support/clock.js";
@@ -16,7 +16,7 @@ useClock(NOW);
 const openApp = () => convexTest({ schema, modules });
 type App = ReturnType<typeof openApp>;
 
-/** When each call went out to somebody else's server, and to which address. */
+/** The time and the address of each call to a third party's server. */
 function useServer(answer: unknown) {
   const calls: { at: number; url: string }[] = [];
   vi.stubGlobal("fetch", (url: string) => {
@@ -47,7 +47,7 @@ describe("middleware", () => {
     expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
   });
 
-  it("gives the token back when the mutation throws", async () => {
+  it("refunds the token if the mutation throws", async () => {
     const ada = openApp().withIdentity({ subject: "ada" });
     for (let i = 0; i < 9; i++) await expect(ada.mutation(api.notes.add, { text: "" })).rejects.toThrow("needs a text");
     await ada.mutation(api.notes.add, { text: "at last" });
@@ -55,7 +55,7 @@ describe("middleware", () => {
 });
 
 describe("anonymous callers", () => {
-  it("get a session for a captcha, so many for each address", async () => {
+  it("get a session for a solved captcha, a limited number for each address", async () => {
     const captchas = useServer({ success: true });
     const t = openApp();
     const [here, there] = ["192.0.2.1", "192.0.2.2"].map((ip) => t.withRequestMetadata({ ip }));
@@ -64,13 +64,13 @@ describe("anonymous callers", () => {
     for (let i = 0; i < 10; i++) await start();
     const denial = await denialOf(start());
     expect(denial).toMatchObject({ name: "newSession" });
-    // The error reaches the client: it does not say by which key it was limited.
+    // The error reaches the client, so it does not contain the key.
     expect(denial).not.toHaveProperty("key");
     await start(there);
     expect(captchas).toHaveLength(12);
   });
 
-  it("get none for a captcha that is not solved", async () => {
+  it("get no session for an unsolved captcha", async () => {
     useServer({ success: false });
     const t = openApp();
     const start = t.action(api.anonymous.startSession, { captcha: "guessed" });
@@ -78,7 +78,7 @@ describe("anonymous callers", () => {
     expect(await t.run(async (ctx) => await ctx.db.query("rateLimits").collect())).toEqual([]);
   });
 
-  it("are limited by session and by address, and a session that nobody gave is none", async () => {
+  it("are limited by session and by address, and an unknown session is refused", async () => {
     useServer({ success: true });
     const t = openApp().withRequestMetadata({ ip: "192.0.2.1" });
     const sessions = [];
@@ -103,7 +103,7 @@ describe("anonymous callers", () => {
 });
 
 describe("plans", () => {
-  it("an upgrade counts at once, and grants nothing for the past", async () => {
+  it("an upgrade takes effect at once, and grants nothing for the past", async () => {
     const t = openApp();
     const user = await addUser(t);
     for (let i = 0; i < 3; i++) await t.mutation(api.reports.make, { user });
@@ -116,7 +116,7 @@ describe("plans", () => {
     expect(await t.mutation(api.reports.make, { user })).toEqual({ left: 0 });
   });
 
-  it("are swept when they are full on every plan", async () => {
+  it("are swept once their buckets are full on every plan", async () => {
     const t = openApp();
     const user = await addUser(t);
     await t.mutation(api.reports.make, { user });
@@ -133,7 +133,7 @@ describe("plans", () => {
 });
 
 describe("several steps", () => {
-  it("a refused prompt costs nothing, an image does, and who has none left is told first", async () => {
+  it("a refused prompt uses no token, an image uses one, and a user without tokens is denied first", async () => {
     const t = openApp();
     const user = await addUser(t);
     const draw = (prompt: string) => t.mutation(api.images.draw, { user, prompt });
@@ -145,7 +145,7 @@ describe("several steps", () => {
 });
 
 describe("failed logins", () => {
-  it("count although the client gets an error: of fifty guesses, five are looked at", async () => {
+  it("are counted even though the client gets an error: five of fifty guesses are checked", async () => {
     const t = openApp();
     await addUser(t);
     const logIn = (password: string) => t.action(api.logins.logIn, { email: "ada@example.com", password });
@@ -162,7 +162,7 @@ describe("failed logins", () => {
 });
 
 describe("lockouts that grow", () => {
-  it("lock for longer each time, and forget after a success and after a quiet day", async () => {
+  it("lock for longer each time, and start anew after a success or a quiet day", async () => {
     const t = openApp();
     await addUser(t);
     const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: "ada@example.com", password });
@@ -186,7 +186,7 @@ describe("lockouts that grow", () => {
 });
 
 describe("a third party's hard cap", () => {
-  it("is kept in every minute, whenever it starts, and nobody is forgotten", async () => {
+  it("is kept in any 60 s, and every call is made", async () => {
     const calls = useServer("48.4, 8.2");
     const t = openApp();
     for (let i = 0; i < 100; i++)
@@ -210,7 +210,7 @@ describe("a third party's hard cap", () => {
 });
 
 describe("perfectly spaced work", () => {
-  it("starts a second apart, from wherever it is scheduled", async () => {
+  it("starts a second apart, whichever function schedules it", async () => {
     const calls = useServer("ok");
     const t = openApp();
     await t.mutation(api.partner.notify, { events: ["a", "b", "c"] });
@@ -220,7 +220,7 @@ describe("perfectly spaced work", () => {
     expect(calls.map(({ at }) => at - NOW)).toEqual([1000, 2000, 3000, 4000]);
   });
 
-  it("is all scheduled or not at all", async () => {
+  it("is scheduled completely or not at all", async () => {
     const calls = useServer("ok");
     const t = openApp();
     const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
@@ -231,7 +231,7 @@ describe("perfectly spaced work", () => {
   });
 });
 
-it("a denial that is thrown leaves one line in the log, with its fields", async () => {
+it("a denial that throws writes one line to the log, with its fields", async () => {
   const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const t = openApp();
   const file = () => t.mutation(api.logged.file, { user: "ada" });

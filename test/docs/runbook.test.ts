@@ -1,4 +1,4 @@
-/** The runbook of docs/operations.md, run, with the arguments of its commands. */
+/** Runs the runbook of docs/operations.md, with the arguments of its commands. */
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
 import { useClock } from "../support/clock.js";
@@ -20,7 +20,7 @@ useClock(NOW, "Date");
 const openApp = () => convexTest({ schema, modules });
 type App = ReturnType<typeof openApp>;
 
-/** The arguments of the page's command. */
+/** The arguments of one of the page's commands. */
 const argsOf = (command: string) =>
   JSON.parse(new RegExp(`admin:${command} '(.*)'`).exec(page)?.[1] ?? "") as {
     name: "sendMessage";
@@ -30,7 +30,7 @@ const argsOf = (command: string) =>
 const ask = (t: App, key: string) =>
   t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "sendMessage", key }));
 
-it("lists who is locked out, shows until when, and unlocks", async () => {
+it("lists the locked-out users, shows the end of the lock, and unlocks", async () => {
   const t = openApp();
   const { name, key } = argsOf("unlock");
   await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name: "failedLogin", key, count: 5 }));
@@ -42,7 +42,7 @@ it("lists who is locked out, shows until when, and unlocks", async () => {
   expect((await t.query(limited, { name })).page).toEqual([]);
 });
 
-it("gives tokens up to the capacity, and no more", async () => {
+it("gives tokens only up to the capacity", async () => {
   const t = openApp();
   const { name, key, count } = argsOf("give");
   await t.mutation(async (ctx) => await limits.rateLimit(ctx, { name, key, count: 20 }));

@@ -1,4 +1,4 @@
-/** The servers in front of Convex of docs/http-servers.md, run. */
+/** Runs the servers in front of Convex of docs/http-servers.md. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FunctionReference } from "convex/server";
@@ -11,7 +11,7 @@ import { pass, useClock } from "../http/backend.js";
 
 useClock();
 
-/** Where the mutations go that the servers call: a backend, without the network between them. */
+/** The backend that runs the mutations of the servers, without a network between them. */
 type Mutate = (mutation: FunctionReference<"mutation">, args: Record<string, string>) => Promise<unknown>;
 const backend = vi.hoisted(() => ({ mutation: vi.fn<Mutate>() }));
 vi.mock("convex/browser", () => ({
@@ -89,7 +89,7 @@ describe.each(servers)("%s", (_, open) => {
     expect((await send("ada")).status).toBe(200);
   });
 
-  it("answers 503 with Retry-After when Convex cannot be reached, and logs why", async () => {
+  it("answers 503 with Retry-After if Convex is unreachable, and logs the reason", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
     const response = await server.send("ada");
@@ -99,7 +99,7 @@ describe.each(servers)("%s", (_, open) => {
   });
 });
 
-// Next.js itself answers the OPTIONS of a route handler.
+// Next.js itself answers OPTIONS requests to a route handler.
 it.each(servers.filter(([name]) => !name.includes("Next.js")))("%s passes preflights uncounted", async (_, open) => {
   const { send, close } = await open();
   try {
@@ -127,7 +127,7 @@ describe("Next.js", () => {
     expect((await proxy(request()))?.status).toBe(429);
   });
 
-  it("neither lets anything through when Convex cannot be reached", async () => {
+  it("neither the action nor the proxy serves a request if Convex is unreachable", async () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
     const { subscribe } = await import("docs:http-servers/src/app/actions");
@@ -138,7 +138,7 @@ describe("Next.js", () => {
     log.mockRestore();
   });
 
-  it("the proxy leaves out the path whose route handler asks: a request counts once", async () => {
+  it("the proxy skips the path whose route handler consumes, so a request counts once", async () => {
     const { config } = await import("docs:http-servers/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
     expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].map(isProxied)).toEqual([
@@ -150,7 +150,7 @@ describe("Next.js", () => {
   });
 });
 
-it("nobody without the secret uses up another's tokens", async () => {
+it("a caller without the secret cannot use another caller's tokens", async () => {
   for (const secret of ["", "guess"]) {
     await expect(backend.mutation(api.gate.enter, { secret, key: "ada" })).rejects.toThrow(
       "Only our own server may ask.",

@@ -1,4 +1,4 @@
-/** The app of docs/start.md, run, and its own test beside this one. */
+/** Runs the app of docs/start.md, and the page's own test. */
 import { convexTest } from "convex-test";
 import { projectRateLimit } from "convex-rate-limits";
 import { expect, it } from "vitest";
@@ -10,7 +10,7 @@ import schema from "docs:start/convex/schema";
 
 useClock(Date.UTC(2026, 0, 1));
 
-it("shows each user the own bucket, and nothing to strangers", async () => {
+it("shows each user their own bucket, and nothing to strangers", async () => {
   const t = convexTest({ schema, modules });
   const ada = t.withIdentity({ subject: "ada" });
   for (let i = 0; i < 3; i++) await ada.mutation(api.messages.send, { body: "hello" });

@@ -1,4 +1,4 @@
-/** A small app that shows each thing a client can meet; with a component, a scheduler and HTTP actions. */
+/** A small app that covers everything a client can use, with a component, a scheduler and HTTP actions. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
 import rateLimits from "convex-rate-limits/test";
 import {
@@ -32,7 +32,7 @@ const query = (name: string) => makeFunctionReference<"query", Args, unknown>(na
 const mutation = (name: string) => makeFunctionReference<"mutation", Args, unknown>(name);
 const action = (name: string) => makeFunctionReference<"action", Args, unknown>(name);
 
-/** References to the functions below, and to some that are not there, as a client has them: it may say anything. */
+/** References to the functions below, and to some that do not exist, because a client can send any name. */
 export const refs = {
   list: query("notes:list"),
   countOther: query("notes:countOther"),
@@ -64,7 +64,7 @@ export const unreachable = [
   "../notes:list",
 ].map(query);
 
-/** How often each query has run. */
+/** The number of runs of each query. */
 export const runs = { list: 0, countOther: 0 };
 
 const notes = {
@@ -126,7 +126,7 @@ const notes = {
     args: { user: v.string() },
     handler: (ctx, { user }) => limits.rateLimit(ctx, { name: "write", key: user }),
   }),
-  ...limits.exposeRateLimit("write", { key: (_ctx, wish) => wish ?? "nobody" }),
+  ...limits.exposeRateLimit("write", { key: (_ctx, requested) => requested ?? "nobody" }),
   notAFunction: "text",
 };
 

@@ -1,4 +1,4 @@
-/** The official clients, unmodified, against the embedded backend. */
+/** Tests the embedded backend with the official clients, unmodified. */
 import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
 import { type FunctionReference, makeFunctionReference } from "convex/server";
@@ -15,7 +15,7 @@ let closing: (() => unknown)[];
 beforeEach(async () => {
   closing = [];
   server = await listen();
-  // The clients report errors of functions, and reconnects, on the console.
+  // The clients log errors of functions, and reconnects, to the console.
   vi.spyOn(console, "error").mockReturnValue();
   vi.spyOn(console, "warn").mockReturnValue();
   vi.spyOn(console, "log").mockReturnValue();
@@ -35,7 +35,7 @@ function overWebSocket(url = server.url): ConvexClient {
   return client;
 }
 
-/** What a subscription is told; `result(n)` waits for the result number n, which is the latest, and `error` for an error. */
+/** The updates of a subscription. `result(n)` waits until result number n is the latest, and `error` waits for an error. */
 function watch(client: ConvexClient, query: FunctionReference<"query">, args: Record<string, unknown> = {}) {
   const results: unknown[] = [];
   let wake: (() => void) | undefined;
@@ -82,7 +82,7 @@ describe.each([
     expect(await open().query(refs.echo, { value })).toEqual(value);
   });
 
-  it("a ConvexError arrives with its data, and has changed nothing; any other error has none", async () => {
+  it("a ConvexError arrives with its data, another error without data, and neither changes anything", async () => {
     const client = open();
     for (const [run, data] of [
       [() => client.query(refs.failQuery, {}), "no data"],
@@ -105,7 +105,7 @@ describe.each([
     await expect(client.mutation(refs.add, { text: "a", also: 1 })).rejects.toThrow(/[Vv]alidator/);
   });
 
-  it("an internal function is as unknown to a client as one that does not exist, and none is run as another type", async () => {
+  it("a client can call neither an internal function nor a missing one, nor a function as another type", async () => {
     const client = open();
     const unknown = /Could not find public function/;
     for (const query of unreachable) await expect(client.query(query, {})).rejects.toThrow(unknown);
@@ -119,30 +119,30 @@ describe.each([
 });
 
 describe("over HTTP", () => {
-  it("a query can be asked again at the time of the first one", async () => {
+  it("a query can be repeated at the time of the first one", async () => {
     const client = overHttp();
     await client.mutation(refs.add, { text: "a" });
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- experimental, but it is there
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- experimental, but it exists
     expect(await client.consistentQuery(refs.list, {})).toEqual(["a"]);
   });
 
   it.each([
-    ["no JSON", "{", 400],
-    ["nothing", "", 400],
-    ["no object", "[]", 400],
-    ["no path", '{"args":[{}]}', 400],
-    ["a path that is no string", '{"path":1,"args":[{}]}', 400],
-    ["no arguments", '{"path":"notes:list"}', 400],
-    ["arguments that are no object", '{"path":"notes:list","args":["a"]}', 400],
-    ["too much", `{"path":"${"x".repeat(17 * 2 ** 20)}"}`, 413],
-  ])("a body that is %s is refused", async (_what, body, status) => {
+    ["a body that is not JSON", "{", 400],
+    ["an empty body", "", 400],
+    ["a body that is not an object", "[]", 400],
+    ["a body without a path", '{"args":[{}]}', 400],
+    ["a path that is not a string", '{"path":1,"args":[{}]}', 400],
+    ["a body without arguments", '{"path":"notes:list"}', 400],
+    ["arguments that are not an object", '{"path":"notes:list","args":["a"]}', 400],
+    ["a body of more than 16 MiB", `{"path":"${"x".repeat(17 * 2 ** 20)}"}`, 413],
+  ])("%s is refused", async (_what, body, status) => {
     const response = await fetch(`${server.url}/api/query`, { method: "POST", body });
     expect(response.status).toBe(status);
     expect(await response.json()).toHaveProperty("message");
   });
 
-  it("`npx convex run` calls a function without saying of what type it is", async () => {
-    // What the CLI calls; the types hide it.
+  it("`npx convex run` calls a function without naming its type", async () => {
+    // The CLI calls this method; the types hide it.
     const client = overHttp() as unknown as {
       function(fn: object, componentPath: undefined, args: object): Promise<unknown>;
     };
@@ -153,13 +153,13 @@ describe("over HTTP", () => {
     await expect(run("notes:secret", {})).rejects.toThrow("Could not find public function");
   });
 
-  it("other methods and other paths are refused, and what is not the backend's is left to the page", async () => {
+  it("other methods and paths are refused, and paths that are not the backend's are left to the page", async () => {
     expect((await fetch(`${server.url}/api/query`)).status).toBe(405);
     expect((await fetch(`${server.url}/api/push`, { method: "POST" })).status).toBe(404);
     expect(await (await fetch(`${server.url}/index.html`)).text()).toBe("the page's");
   });
 
-  it("another site's page gets nothing", async () => {
+  it("another site's page is refused", async () => {
     const body = JSON.stringify({ path: "notes:add", args: [{ text: "forged" }] });
     const forged = await fetch(`${server.url}/api/mutation`, {
       method: "POST",
@@ -186,7 +186,7 @@ describe("HTTP actions", () => {
     expect(await overHttp().query(refs.list, {})).toEqual(["hello"]);
   });
 
-  it("answer with the status they choose, and 404 where there is none", async () => {
+  it("answer with their own status, and a path without an action with 404", async () => {
     expect((await fetch(`${server.url}/http/notes`, { method: "POST" })).status).toBe(422);
     expect((await fetch(`${server.url}/http/notes`)).status).toBe(404);
     expect((await fetch(`${server.url}/http/other`)).status).toBe(404);
@@ -194,7 +194,7 @@ describe("HTTP actions", () => {
 });
 
 describe("over a WebSocket", () => {
-  it("a subscription is told what others change, and its own mutation's result only after its effect", async () => {
+  it("a subscription shows others' changes, and a mutation resolves only after its client's subscriptions show its effect", async () => {
     const reader = overWebSocket();
     const list = watch(reader, refs.list);
     expect(await list.result(1)).toEqual([]);
@@ -214,7 +214,7 @@ describe("over a WebSocket", () => {
     expect(await client.query(refs.list, {})).toEqual(texts);
   });
 
-  it("a query runs again only when a table that it read has changed, and once for all who want it", async () => {
+  it("a query runs again only if a table that it read has changed, and once for all subscribers", async () => {
     const clients = [overWebSocket(), overWebSocket()];
     const lists = clients.map((client) => watch(client, refs.list));
     const counts = clients.map((client) => watch(client, refs.countOther));
@@ -225,7 +225,7 @@ describe("over a WebSocket", () => {
     expect(runs).toEqual({ list: before.list + 1, countOther: before.countOther });
   });
 
-  it("a scheduled function runs, and is seen", async () => {
+  it("a scheduled function runs, and subscriptions show its effect", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
     await list.result(1);
@@ -233,7 +233,7 @@ describe("over a WebSocket", () => {
     expect(await list.result(2)).toEqual(["later"]);
   });
 
-  it("a cancelled one does not run, and cancelling one that has run does nothing", async () => {
+  it("a cancelled function does not run, and cancelling one that has run does nothing", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
     await list.result(1);
@@ -245,13 +245,13 @@ describe("over a WebSocket", () => {
     expect(list.results.at(-1)).toEqual(["kept"]);
   });
 
-  it("what no timer can wait for is refused", async () => {
+  it("a delay that is too long for a timer is refused", async () => {
     await expect(overHttp().mutation(refs.addLater, { text: "a", inMs: 30 * 24 * 3600_000 })).rejects.toThrow(
       /24\.8 days/,
     );
   });
 
-  it("a subscription is told what its query throws, and that it does not exist", async () => {
+  it("a subscription gets an error if its query throws or does not exist", async () => {
     const client = overWebSocket();
     expect(await watch(client, refs.failQuery).error).toMatchObject({ data: "no data" });
     expect((await watch(client, refs.secret).error).message).toContain("Could not find public function");
@@ -275,7 +275,7 @@ describe("over a WebSocket", () => {
     expect(seen).toEqual([[], ["0"], ["0", "1"]]);
   });
 
-  it("text that is no message closes the connection", async () => {
+  it("text that is not a message closes the connection", async () => {
     for (const text of ["{", '{"type":"Nonsense"}', "null"]) {
       const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/1.48.0/sync`);
       await new Promise((resolve) => socket.on("open", resolve));
@@ -286,7 +286,7 @@ describe("over a WebSocket", () => {
     expect(await overHttp().query(refs.list, {})).toEqual([]);
   });
 
-  it("another site's page is not let in", async () => {
+  it("another site's page cannot connect", async () => {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/1.48.0/sync`, {
       origin: "https://evil.example",
     });
@@ -302,7 +302,7 @@ describe("when the connection breaks", () => {
     closing.push(() => wire.close());
   });
 
-  it("a mutation whose answer was lost is executed once, and its client learns the result", async () => {
+  it("a mutation whose answer was lost is executed once, and its client gets the result", async () => {
     const direct = overWebSocket();
     const list = watch(direct, refs.list);
     await list.result(1);
@@ -339,7 +339,7 @@ describe("when the connection breaks", () => {
     expect(await list.result(2)).toEqual(["meanwhile"]);
   });
 
-  it("clients outlive a restart of the server, whose memory is gone", async () => {
+  it("clients survive a restart of the server, which loses its memory", async () => {
     const client = overWebSocket();
     const list = watch(client, refs.list);
     await list.result(1);

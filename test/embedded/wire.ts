@@ -1,4 +1,4 @@
-/** The embedded backend on a port of its own, with a wire to it that can be cut. */
+/** The embedded backend on a port of its own, and a proxy to it whose connections can be cut. */
 import { createServer } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { openServer } from "../../example/embedded/server.js";
@@ -32,9 +32,9 @@ export async function listen(port = 0): Promise<Embedded> {
 
 export interface Wire {
   url: string;
-  /** From now on the client hears nothing. */
+  /** Stops all messages to the client from now on. */
   silence: () => void;
-  /** Breaks all connections; new ones hear again. */
+  /** Breaks all connections. New connections get messages again. */
   cut: () => void;
   close: () => Promise<void>;
 }

@@ -13,7 +13,7 @@ async function openChat() {
   return { t, ada, send, sendMessage: { name: "sendMessage", key: ada } as const };
 }
 
-it("the page shows the limits that may be overridden, with their configs", async () => {
+it("the page shows the limits that can be overridden, with their configs", async () => {
   const { t } = await openChat();
   expect(await t.query(api.admin.limits, {})).toMatchObject([
     { name: "sendMessage", config: { kind: "token bucket", rate: 60, capacity: 5 } },
@@ -21,7 +21,7 @@ it("the page shows the limits that may be overridden, with their configs", async
   ]);
 });
 
-it("an admin blocks a user until a moment, sees it, and unblocks", async () => {
+it("an admin blocks a user until a given time, sees the block, and removes it", async () => {
   const { t, ada, send, sendMessage } = await openChat();
   await send();
   const until = START + MINUTE;
@@ -39,7 +39,7 @@ it("an admin blocks a user until a moment, sees it, and unblocks", async () => {
   await send();
 });
 
-it("an admin raises one customer, or lets one through, and it ends by itself", async () => {
+it("an admin raises one customer's limit, or lifts it, and the override ends by itself", async () => {
   const { t, send, sendMessage } = await openChat();
   const config = { kind: "token bucket" as const, rate: 600, period: MINUTE };
   await t.mutation(api.admin.configure, { ...sendMessage, config, until: START + MINUTE });

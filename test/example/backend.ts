@@ -10,7 +10,7 @@ export { runJobs } from "../support/clock.js";
 
 const modules = import.meta.glob(["../../example/convex/**/*.{ts,js}", "!**/*.d.ts", "!**/convex.config.ts"]);
 
-/** Any whole second will do: the geocoder's windows start on those. */
+/** A whole second, because the geocoder's windows start on whole seconds. */
 export const START = Date.UTC(2026, 0, 1);
 
 export const useClock = () => {
@@ -28,9 +28,9 @@ export async function openTown() {
   return { t, ada: await signUp(t, "Ada"), bob: await signUp(t, "Bob"), cem: await signUp(t, "Cem") };
 }
 
-/** The functions that an app's crons run, and how often. */
+/** The functions that an app's crons run, with their schedules. */
 export function scheduleOf(crons: object): [name: string, type: string][] {
-  // What the CLI calls; the types do not show it.
+  // The CLI calls `export`; the types do not show it.
   const exported = (crons as { export: () => string }).export();
   const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
   return Object.values(jobs).map(({ name, schedule }) => [name, schedule.type]);

@@ -6,7 +6,7 @@ import { openTown, useClock } from "./backend.js";
 
 useClock();
 
-it("a user sends three a day, and three more when the next day begins", async () => {
+it("a user can send three messages a day, and three more when the next day begins", async () => {
   const { t, ada: user } = await openTown();
   const send = (text: string) => t.mutation(api.feedback.send, { user, text });
   for (const text of ["1", "2", "3"]) await send(text);

@@ -10,12 +10,12 @@ async function openGate() {
   const { t, ada } = await openTown();
   const email = emailOf("Ada");
   const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email, password });
-  /** Fails so many times, each as soon as it may, and says how long the locks are. */
+  /** Fails `times` times, each as soon as it is allowed, and returns the durations of the locks in ms. */
   const fail = async (times = 1) => {
     const locks = [];
     for (let i = 0; i < times; i++) {
       const answer = await signIn("guess");
-      if (answer.outcome !== "wrong") throw new Error(`not looked at: ${answer.outcome}`);
+      if (answer.outcome !== "wrong") throw new Error(`The password was not checked: ${answer.outcome}.`);
       locks.push(answer.lockedUntil - Date.now());
       vi.setSystemTime(answer.lockedUntil);
     }
@@ -24,7 +24,7 @@ async function openGate() {
   return { signIn, fail, welcome: { outcome: "welcome", user: ada } };
 }
 
-it("each failure locks for longer, up to ten minutes; a success, and a day without a failure, forget them", async () => {
+it("each failure locks for longer, up to ten minutes; a success or a day without a failure starts anew", async () => {
   const { signIn, fail, welcome } = await openGate();
   expect(await fail(6)).toEqual([SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, 10 * MINUTE, 10 * MINUTE]);
   expect(await signIn(PASSWORD)).toEqual(welcome);

@@ -23,8 +23,8 @@ async function openGate() {
 
 it.each([
   ["the right password", PASSWORD],
-  ["a wrong one", "guess"],
-])("the lock holds against %s until its end and no longer, however often one knocks", async (_, text) => {
+  ["a wrong password", "guess"],
+])("the lock denies %s exactly until its end, however often the client tries", async (_, text) => {
   const { logIn, lock, welcome } = await openGate();
   await lock();
   for (const ms of [MINUTE, 2 * MINUTE, END - 1]) {
@@ -35,13 +35,13 @@ it.each([
   expect(await logIn(text)).toEqual(text === PASSWORD ? welcome : wrong(0));
 });
 
-it("guesses made all at once get no more tries than guesses made in turn", async () => {
+it("simultaneous guesses get as few tries as sequential ones", async () => {
   const { logIn } = await openGate();
   const answers = await Promise.all(Array.from({ length: 20 }, (_, guess) => logIn(`guess ${guess}`)));
   expect(answers.filter(({ outcome }) => outcome === "wrong")).toHaveLength(5);
 });
 
-it("an address without an account locks like one with an account, and leaves the others alone", async () => {
+it("an address without an account locks like one with an account, and does not lock others", async () => {
   const { logIn, lock, welcome } = await openGate();
   await lock(NOBODY);
   expect(await logIn(PASSWORD)).toEqual(welcome);

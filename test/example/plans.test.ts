@@ -15,7 +15,7 @@ async function openOffice() {
   return { t, user, make, makeMany, change };
 }
 
-it("the pro plan makes more; a downgrade counts at once: what is left is cut to the smaller plan", async () => {
+it("the pro plan allows more; a downgrade takes effect at once and cuts the tokens left to the smaller plan", async () => {
   const { make, makeMany, change } = await openOffice();
   await change("pro");
   await makeMany(50);
@@ -24,7 +24,7 @@ it("the pro plan makes more; a downgrade counts at once: what is left is cut to 
   expect(await make()).toEqual({ ok: false, retryAt: START + DAY / 3 });
 });
 
-it("a report for a closed account is an error, and not a bucket", async () => {
+it("a report for a closed account is an error, and creates no bucket", async () => {
   const { t, user, make } = await openOffice();
   await t.mutation(api.signUps.close, { user });
   await expect(make()).rejects.toMatchObject({ data: { kind: "NoSuchUser", user } });

@@ -1,4 +1,4 @@
-/** The proof kit itself: what it lets in, and how it judges. `.ci/run` runs it on the embedded backend. */
+/** The proof kit itself: which callers it admits, and how it judges. `.ci/run` runs the kit on the embedded backend. */
 import { ConvexError } from "convex/values";
 import fc from "fast-check";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ type Backend = ReturnType<typeof openBackend>;
 const call = <Result>(t: Backend, type: "query" | "mutation", path: string, args: object) =>
   (t[type] as (fn: unknown, args: unknown) => Promise<Result>)(`prove/${path}`, args);
 
-/** The smallest value that a validator takes. */
+/** The smallest value that a validator accepts. */
 function smallest({ type, value, tableName = "" }: Json): unknown {
   switch (type) {
     case "object":
@@ -48,7 +48,7 @@ function smallest({ type, value, tableName = "" }: Json): unknown {
   }
 }
 
-/** All functions of the folder that a client can call, but the one that only tells the time. */
+/** All functions of the folder that a client can call, except the one that only returns the time. */
 const functions = Object.entries(modules).flatMap(([file, module]) =>
   Object.entries(module).flatMap(([name, value]) => {
     if (typeof value !== "function" || !("isPublic" in value) || !("exportArgs" in value)) return [];
@@ -68,9 +68,9 @@ describe("the functions", () => {
     expect(functions.length).toBeGreaterThan(18);
   });
 
-  it.each(functions)("$path runs only for those who know the deployment's secret", async ({ path, type, args }) => {
+  it.each(functions)("$path runs only for callers that know the deployment's secret", async ({ path, type, args }) => {
     const t = openBackend();
-    // One whose key only its query takes gets the secret inside it.
+    // live:getRateLimit takes only a key, so the secret is part of the key.
     const given = path === "live:getRateLimit" ? { key: "wrong key" } : args;
     for (const secret of ["", "a wrong secret, and a key".slice(0, 15), SECRET]) {
       vi.stubEnv("PROVE_SECRET", secret);
@@ -80,10 +80,10 @@ describe("the functions", () => {
     }
   });
 
-  it("name the next three days, weeks and months of a time zone", async () => {
+  it("return the next three days, weeks and months of a time zone", async () => {
     vi.stubEnv("PROVE_SECRET", SECRET);
     const names = ["UTC", "Europe/Berlin", "Nowhere/Never"];
-    // Two days before the clocks of Berlin go forward.
+    // This is two days before the clocks of Berlin go forward.
     const args = { secret: SECRET, names, from: Date.UTC(2026, 2, 27, 12) };
     const found = await call<(number[] | null)[]>(openBackend(), "query", "facts:zones", args);
     const times = found.map((starts) => starts?.map((at) => new Date(at).toISOString().slice(5, 16)).join(" "));
@@ -111,7 +111,7 @@ const check: Check = {
 };
 
 describe("the verdict", () => {
-  it("is never passed on the embedded backend for what that cannot show", () => {
+  it("is never passed on the embedded backend for a check that it cannot show", () => {
     const impossible = { ...check, notEmbedded: "it is one process" };
     expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
       Array(2).fill("not applicable here"),
@@ -120,7 +120,7 @@ describe("the verdict", () => {
     expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
   });
 
-  it("stands in the report, beside what was expected and seen", () => {
+  it("is in the report, with the expected and the observed result", () => {
     const text = markdownOf({
       date: "2026-11-23T00:00:00.000Z",
       target: "S16",
@@ -139,7 +139,7 @@ describe("over-grant", () => {
   const at = (time: number) => ({ ok: true, before: time, after: time });
   const bound = { rate: 10, capacity: 2 };
 
-  it("is that of the worst interval", () => {
+  it("is the excess of the worst interval", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
         const times = unsorted.toSorted((a, b) => a - b);
@@ -157,7 +157,7 @@ describe("the deployment", () => {
   const local = path.join(folder, ".env.local");
   const URL = "https://happy-animal-123.convex.cloud";
 
-  it("is the one of .env.local, unless the environment names another", () => {
+  it("is the deployment of .env.local, unless the environment names another", () => {
     writeFileSync(local, `# by convex dev\nCONVEX_URL=${URL}\nPROVE_SECRET=${SECRET}\n`);
     expect(deploymentIn({}, local)).toMatchObject({
       url: URL,

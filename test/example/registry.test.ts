@@ -1,4 +1,4 @@
-/** example/registry: the API of a public registry, and what it does. */
+/** The behaviour of example/registry, the API of a public registry. */
 import { convexTest } from "convex-test";
 import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
@@ -45,7 +45,7 @@ function headersOf(address: string, token: string | undefined): Record<string, s
   return { "X-Forwarded-For": address, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
 }
 
-/** Sends until one is denied: how many were served, and the denial. */
+/** Sends requests until one is denied. Returns how many were served, and the denial. */
 async function servedUntilDenied(send: () => Promise<Response>) {
   for (let served = 0; ; served++) {
     const response = await send();
@@ -54,7 +54,7 @@ async function servedUntilDenied(send: () => Promise<Response>) {
 }
 
 describe("the registry", () => {
-  it("counts strangers by address, publishers by token, and tells both in both header families", async () => {
+  it("counts strangers by address and publishers by token, and sends both header families to both", async () => {
     const t = await openRegistry();
     const { served, denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
     expect(served).toBe(200);
@@ -65,16 +65,16 @@ describe("the registry", () => {
     expect(denied.headers.get("X-RateLimit-Remaining")).toBe("0");
     expect(Number(denied.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
 
-    // Another address has its own bucket; a token is served from the address that has used its bucket up.
+    // Another address has its own bucket. A request with a token is served even if its address has used up its bucket.
     expect((await read(t, "198.51.100.8")).status).toBe(200);
     const published = await read(t, "198.51.100.7", "publishers-token");
     expect(published.status).toBe(200);
     expect(published.headers.get("X-RateLimit-Limit")).toBe("500");
-    // An invented token is none.
+    // An invented token counts as no token.
     expect((await read(t, "198.51.100.7", "invented")).status).toBe(429);
   });
 
-  it("lets only admins administer, sixty times a minute", async () => {
+  it("serves only admins on the admin routes, sixty times a minute", async () => {
     const t = await openRegistry();
     expect((await administer(t)).status).toBe(401);
     expect((await administer(t, "publishers-token")).status).toBe(401);
@@ -91,7 +91,7 @@ describe("the registry", () => {
     expect(log.mock.calls.map(([text]) => JSON.parse(text) as unknown)).toEqual([line]);
   });
 
-  it("sweeps the rows of buckets that are full again, and no others", async () => {
+  it("sweeps exactly the rows of buckets that are full again", async () => {
     const t = await openRegistry();
     const { getRateLimit } = defineRateLimits({}, { component: components.rateLimits });
     const config: RateLimitConfig = { kind: "token bucket", rate: 60, period: 60 * SECOND };

@@ -5,7 +5,7 @@ import { openBackend, START, useClock } from "./backend.js";
 
 useClock();
 
-it("an address that is taken costs no sign-up", async () => {
+it("an attempt with a taken address uses no sign-up token", async () => {
   const t = openBackend();
   const signUp = () => t.mutation(api.signUps.signUp, { email: "ada@example.com", password: "secret" });
   await signUp();

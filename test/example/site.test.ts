@@ -1,4 +1,4 @@
-/** `npm run site`: the documents as static files in a folder of some server, as GitHub Pages has them. */
+/** `npm run site`: the documents as static files in a folder of a server, as on GitHub Pages. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -11,7 +11,7 @@ const folder = mkdtempSync(path.join(os.tmpdir(), "site-"));
 const read = (file: string) => readFileSync(path.join(folder, file), "utf8");
 let files: string[] = [];
 
-// A build of the whole site, on a machine that may be busy.
+// This builds the whole site, on a machine that may be busy.
 beforeAll(async () => {
   await buildSite(folder, BASE);
   files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -22,7 +22,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Where a page's links and assets lead to, without what leads elsewhere or within the page. */
+/** The targets of a page's links and assets, except other sites and anchors within the page. */
 function targetsOf(html: string): string[] {
   const tags = html.match(/<[a-z][^>]*>/g) ?? [];
   return tags
@@ -31,7 +31,7 @@ function targetsOf(html: string): string[] {
 }
 
 describe("the site", () => {
-  it("leads only to files that it has, below its folder", () => {
+  it("links only to files that exist below its folder", () => {
     const pages = files.filter((file) => file.endsWith(".html"));
     const found = new Set(pages.flatMap((page) => targetsOf(read(page))));
     expect(found.size).toBeGreaterThan(100);
@@ -52,7 +52,7 @@ describe("the site", () => {
   });
 });
 
-it("the page's backend is that of VITE_CONVEX_URL, else that of .env.local, else the embedded one", () => {
+it("the page's backend is that of VITE_CONVEX_URL, or that of .env.local, or the embedded one", () => {
   const local = path.join(folder, "env.local");
   const [a, b] = ["https://a-1.convex.cloud", "https://b-2.convex.cloud"];
   for (const [text, given, expected] of [

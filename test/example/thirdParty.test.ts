@@ -6,7 +6,7 @@ import { openBackend, runJobs, START, useClock } from "./backend.js";
 
 useClock();
 
-it("addresses beyond ten wait for the provider's next windows, and the last call leaves when the last one opens", async () => {
+it("addresses beyond ten wait for the provider's next windows, and the last call runs when the last window opens", async () => {
   const t = openBackend();
   vi.setSystemTime(START + 700);
   for (let i = 0; i < 25; i++) await t.mutation(api.thirdParty.add, { address: `${i} Mill Lane` });

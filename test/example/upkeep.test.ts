@@ -6,7 +6,7 @@ import { openTown, runJobs, scheduleOf, START, useClock } from "./backend.js";
 
 useClock();
 
-it("the admin's list has who must wait now", async () => {
+it("the admin's list contains the callers that must wait now", async () => {
   const { t, ada, bob } = await openTown();
   for (let i = 0; i < 5; i++) await t.mutation(api.messages.send, { author: ada, to: bob, body: "Hello!" });
   await t.mutation(api.messages.send, { author: bob, to: ada, body: "Hello." });
@@ -16,7 +16,7 @@ it("the admin's list has who must wait now", async () => {
   expect(await limited()).toEqual({ page: [], cursor: null });
 });
 
-it("the daily sweeps leave nothing that means nothing, in either place", async () => {
+it("the daily sweeps leave no row of a full bucket, in either place", async () => {
   const { t, ada, bob } = await openTown();
   await t.mutation(api.messages.send, { author: ada, to: bob, body: "Hello!" });
   await t.mutation(api.plans.makeReport, { user: ada, title: "Greetings" });
@@ -33,7 +33,7 @@ it("the daily sweeps leave nothing that means nothing, in either place", async (
   vi.setSystemTime(START + 2 * DAY);
   await sweep();
   expect(await appRows()).toBe(0);
-  // A bucket that has no row was never used: its state is that of the year 1970.
+  // A bucket without a row has the state of one that was never used: its time is in 1970.
   expect(await t.query(api.messages.quota, { author: ada })).toMatchObject({ value: 5, ts: 0 });
   expect(await t.query(api.plans.quota, { user: ada })).toMatchObject({ value: 3, ts: 0 });
 });

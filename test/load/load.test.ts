@@ -1,19 +1,19 @@
-/** What every function run pays for this package: bench/load.ts. */
+/** The cost of this package in every function run, measured by bench/load.ts. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { HELD, type Load, measureHeld, measureLoads } from "../../bench/load.js";
 
 describe("the modules of a function run", { timeout: 60_000 }, () => {
-  it("have the bytes and run the functions that `npm run bench:load -- --hold` has written", async () => {
+  it("have the sizes, and run the functions, that `npm run bench:load -- --hold` has recorded", async () => {
     expect(await measureHeld()).toEqual(JSON.parse(readFileSync(HELD, "utf8")));
   });
 
-  it("cost less than the official client and component together, and load as fast as its client", async () => {
+  it("cost less than the official client and component together, and load as fast as the official client", async () => {
     const { tables, component, inside, client, official } = await measure();
-    // Measured: 0.8 beside 1.5, and 1.4 beside 1.5. Without the lazy definitions of version 3 they were 2.9 and 5.
+    // Measured: 0.8 and 1.4, and 1.5 for the official ones. Without the lazy definitions of version 3 they were 2.9 and 5.
     expect(tables.call).toBeLessThan(client.call + official.call);
     expect(component.call + inside.call).toBeLessThan(1.3 * (client.call + official.call));
-    // Measured: 0.26 and 0.23 beside 0.42. With tables of fields and kinds that are made at load they were 0.7 and 0.5.
+    // Measured: 0.26 and 0.23, and 0.42 for the official client. With tables of fields and kinds made at load they were 0.7 and 0.5.
     expect(tables.load).toBeLessThan(1.2 * client.load);
     expect(component.load).toBeLessThan(client.load);
   });

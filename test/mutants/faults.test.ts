@@ -1,4 +1,4 @@
-/** The list of planted faults is worth something as long as each can be planted. */
+/** The list of planted faults is useful only while each fault can be planted. */
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it } from "vitest";

@@ -8,7 +8,7 @@ import { root } from "../tidy/files.js";
 
 const PLANTED = "test/mutants/planted/larger.ts";
 
-/** It runs a tool of ours, with what it runs on, for 15 s: every night. */
+/** This runs the tool for 15 s, so it only runs every night. */
 if (effort >= 1) {
   describe("npm run mutants", runMutants);
 }
@@ -30,18 +30,18 @@ function runMutants(): void {
     }));
   }, 120_000);
 
-  it("reports a survivor by file and line, without and with the fault, and fails", () => {
+  it("reports a survivor with file, line, and text without and with the fault, and fails", () => {
     expect(output).toContain(`${PLANTED}:7\n- return a < 10;\n+ return a <= 10;\n`);
     expect(status).toBe(1);
   });
 
-  it("reports neither faults that a test finds nor those that are listed as equivalent", () => {
+  it("does not report faults that a test finds or that are listed as equivalent", () => {
     expect(output).not.toContain("return a >= 10");
     expect(output).not.toContain("a >= b");
     expect(output).toMatch(/^\d+ faults: 1 survived, 1 are equivalent, 1 listed in vain$/m);
   });
 
-  it("reports what is listed as equivalent and does not survive", () => {
+  it("reports faults that are listed as equivalent but do not survive", () => {
     expect(output).toContain(`listed as equivalent, but no survivor: ${PLANTED}: return a - b;`);
   });
 }
@@ -50,14 +50,14 @@ describe("the list of equivalent faults", () => {
   const survivor = { file: "a.ts", line: 3, before: "a < b", after: "a <= b" };
   const entry = { file: "a.ts", before: "a < b", after: "a <= b", reason: "They are never equal." };
 
-  it("takes an entry by its text, wherever the line is, and only with a reason", () => {
+  it("matches an entry by its text, on any line, and only with a reason", () => {
     expect(listedAs({ ...survivor, line: 9 }, [entry])).toBe(entry);
     expect(listedAs(survivor, [{ ...entry, reason: " " }])).toBeUndefined();
     expect(listedAs({ ...survivor, after: "true" }, [entry])).toBeUndefined();
     expect(listedAs({ ...survivor, file: "b.ts" }, [entry])).toBeUndefined();
   });
 
-  it("finds no fault with entries of files that were not tested", () => {
+  it("accepts entries of files that were not tested", () => {
     expect(staleAmong([entry], ["b.ts"], [])).toEqual([]);
     expect(staleAmong([entry], ["a.ts"], [])).toEqual([entry]);
     expect(staleAmong([entry], ["a.ts"], [survivor])).toEqual([]);
@@ -65,7 +65,7 @@ describe("the list of equivalent faults", () => {
 });
 
 describe("a sample", () => {
-  it("is lines of code, the same for the same seed", () => {
+  it("consists of lines of code, and is the same for the same seed", () => {
     const all = sampleLines(root, [PLANTED], 100, 1);
     expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
     const files = filesOf(root, ["src/engine"]);

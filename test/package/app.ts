@@ -1,12 +1,12 @@
-/** A fresh app with the tarball installed, in a folder outside the project: what a user has after `npm install`. */
+/** A fresh app with the tarball installed, in a folder outside the project, as a user has after `npm install`. */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { run } from "./shell.js";
 
-/** Another one than the project pins: the oldest that it supports, or the newest (.github/workflows/nightly.yml). */
+/** A version of convex other than the pinned one: the oldest supported one, or the newest (.github/workflows/nightly.yml). */
 const { CONVEX_VERSION } = process.env;
 
-/** The strictest settings an app may have, checking the types of what it depends on, too. */
+/** The strictest settings that an app may have. They also check the types of its dependencies. */
 const TSCONFIG = {
   compilerOptions: {
     target: "ES2022",
@@ -38,8 +38,8 @@ export default defineConfig({
 `;
 
 /**
- * Writes the app of test/package/app into `folder` and installs the tarball and the versions that the project itself pins. The app is
- * typechecked there, with the code that is generated for it.
+ * Writes the app of test/package/app into `folder`, and installs the tarball and the versions that the project itself pins. The app is
+ * typechecked there, with its generated code.
  */
 export function installApp(root: string, folder: string, tarball: string): void {
   mkdirSync(folder);
@@ -66,7 +66,7 @@ export function installApp(root: string, folder: string, tarball: string): void 
 /** The entries that run without React, ESLint or Vite. */
 const IN_NODE = " /component /queue /queue/schema /admin /schema /http /client /compat /convex.config.js".split(" ");
 
-/** Plain Node, without a bundler, can load the entry points that hold code. */
+/** Loads the entry points that contain code in plain Node, without a bundler. */
 export function importInNode(folder: string): void {
   const script = `
     for (const entry of ${JSON.stringify(IN_NODE)}) {
@@ -77,8 +77,8 @@ export function importInNode(folder: string): void {
 }
 
 /**
- * Convex's own CLI bundles the app, with the component twice, inside another one and beside the official one. The stand-in for a
- * deployment judges what it pushes.
+ * Pushes the app with Convex's own CLI to the stand-in for a deployment, which judges the push. The app has the component twice, inside
+ * another component, and next to the official one.
  */
 export function push(root: string, folder: string, command: "codegen" | "dev" | "deploy"): void {
   run(root, "npx", "tsx", "scripts/codegen/main.ts", folder, command);

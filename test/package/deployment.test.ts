@@ -1,4 +1,4 @@
-/** The stand-in for a deployment refuses what a deployment refuses: each rule with a planted fault. */
+/** The stand-in for a deployment refuses what a deployment refuses. Each rule is tested with a planted fault. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Deployment, openDeployment } from "../../scripts/codegen/deployment.js";
 import { type ComponentRequest, type Module, type PushRequest } from "../../scripts/codegen/wire.js";
@@ -17,7 +17,7 @@ const config = (definition: string) => `export default { export: () => (${defini
 const uses = (...names: string[]) =>
   config(`{ name: "one", childComponents: ${JSON.stringify(names.map((name) => ({ name, path: "../one" })))} }`);
 
-/** An app that a deployment takes, with one component, and what a case changes. */
+/** An app with one component that a deployment accepts, with the changes of a case. */
 function app(files: Record<string, string>, component: Partial<ComponentRequest> = {}): PushRequest {
   const { "schema.js": schema, "convex.config.js": definition = uses("one"), ...modules } = files;
   const ofComponent = { dependencies: [], schema: null, functions: [], ...component };
@@ -102,7 +102,7 @@ const INDEXES: [string, string][] = [
 ];
 
 type Files = Record<string, string>;
-/** What is wrong, the files that show it, and why they are refused; also in the component. */
+/** The fault, the files that contain it, and the reason for the refusal; `component` is set if the fault is in the component. */
 const REFUSED: [what: string, files: Files, why: string, component?: Partial<ComponentRequest>][] = [
   ...AT_IMPORT.map(([source, why]): [string, Files, string] => [source, { "a.js": source }, why]),
   ...IN_SCHEMA.map(([source, why]): [string, Files, string] => [
@@ -113,38 +113,38 @@ const REFUSED: [what: string, files: Files, why: string, component?: Partial<Com
   ...INDEXES.map(([schema, why]): [string, Files, string] => [why, { "schema.js": schema }, why]),
   ["a fault in a chunk", { "a.js": 'import "./_deps/c.js";', "_deps/c.js": "Buffer;" }, "Buffer is not defined"],
   ["a path with a hyphen", { "my-notes.js": "" }, "my-notes.js"],
-  ["a path of marks", { "a/__/b.js": "" }, "a part that is not"],
+  ["a path with a part of underscores only", { "a/__/b.js": "" }, "a part that is not"],
   ["a long path", { [`${"a".repeat(62)}.js`]: "" }, "up to 64"],
-  ["another kind of file", { "a.ts": "" }, "does not end in .js"],
-  ["a function's name", { "a.js": `export const ünder = ${FUNCTION};` }, "letters, digits and underscores"],
+  ["a file that is not .js", { "a.ts": "" }, "does not end in .js"],
+  ["a wrong name of a function", { "a.js": `export const ünder = ${FUNCTION};` }, "letters, digits and underscores"],
   ...["x-limit", "$a", "a".repeat(65)].map((field): [string, Files, string] => [
     `the field ${field}`,
     { "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` },
     `the name ${field}`,
   ]),
-  ["a field of a table", { "schema.js": table([]).replace(" a: {", ' "a b": {') }, "the name a b is not"],
+  ["a wrong field of a table", { "schema.js": table([]).replace(" a: {", ' "a b": {') }, "the name a b is not"],
   ["http.js without a router", { "http.js": "export default {};" }, "isRouter"],
   ["crons.js without crons", { "crons.js": "" }, "isCrons"],
-  ["two children of one name", { "convex.config.js": uses("one", "one") }, "with the same name: one"],
-  ["a child's name", { "convex.config.js": uses("my-limits") }, "letters, digits and underscores"],
+  ["two children with the same name", { "convex.config.js": uses("one", "one") }, "with the same name: one"],
+  ["a wrong name of a child", { "convex.config.js": uses("my-limits") }, "letters, digits and underscores"],
   ["a second export", { "convex.config.js": `${uses()} export const a = 1;` }, "not one export"],
-  ["a definition by chance", { "convex.config.js": `Math.random(); ${uses()}` }, "Math.random unsupported"],
+  ["a definition with Math.random", { "convex.config.js": `Math.random(); ${uses()}` }, "Math.random unsupported"],
   ["a definition with a date", { "convex.config.js": `new Date(); ${uses()}` }, "Date unsupported"],
   [
-    "a component's definition with a variable",
+    "a component's definition with an environment variable",
     {},
     "environment variables unsupported when evaluating component definition",
     { definition: moduleOf("convex.config.js", `process.env.A; ${uses()}`) },
   ],
   ["a component for Node.js", {}, '"use node" is not supported', { functions: [moduleOf("a.js", "", "node")] }],
-  ["a component's schema", {}, "at least one field", { schema: moduleOf("schema.js", table([index("by_a")])) }],
-  ["a component's module", {}, "timers unsupported", { functions: [moduleOf("a.js", "setTimeout();")] }],
-  ["an absolute component", {}, "is not relative", { definitionPath: "/one" }],
+  ["a component's wrong schema", {}, "at least one field", { schema: moduleOf("schema.js", table([index("by_a")])) }],
+  ["a component's wrong module", {}, "timers unsupported", { functions: [moduleOf("a.js", "setTimeout();")] }],
+  ["a component with an absolute path", {}, "is not relative", { definitionPath: "/one" }],
   ["components in a circle", {}, "components use each other", { dependencies: ["../one"] }],
 ];
 
 describe("the versions of convex", () => {
-  it("are those of the peer range, of which the oldest is tried every night", () => {
+  it("are those of the peer range, and the oldest and the newest are tested every night", () => {
     const { peerDependencies } = JSON.parse(read("package.json")) as { peerDependencies: { convex: string } };
     const tried = /convex: \[(.*)\]/.exec(read(".github/workflows/nightly.yml"))?.[1]?.split(", ");
     expect(tried?.[0]).toBe(JSON.stringify(peerDependencies.convex.slice(1)));
@@ -160,7 +160,7 @@ describe("the stand-in for a deployment", () => {
     expect(status).toBe(400);
   });
 
-  it("takes an app with what a deployment permits", async () => {
+  it("accepts an app that uses everything a deployment permits", async () => {
     const { status, text } = await push(
       app({
         "a/b.js": `import { now } from "../_deps/c.js"; export const chance = Math.random() + now; export const f = ${FUNCTION};
@@ -180,7 +180,7 @@ describe("the stand-in for a deployment", () => {
     expect(Object.values(root.childComponents).map(({ componentPath }) => componentPath)).toEqual(["one", "other"]);
   });
 
-  it("evaluates without Node's globals", async () => {
+  it("evaluates modules without Node's globals", async () => {
     const source = NONE.map((name) => `if (typeof ${name} !== "undefined") throw new Error("${name}");`).join("\n");
     expect(await push(app({ "a.js": source }))).toMatchObject({ status: 200 });
   });

@@ -1,6 +1,6 @@
 /**
- * Packs the package, looks into the tarball, installs it into a fresh app and uses it there. Needs the npm registry.
- * Run it with `npm run check:package`.
+ * Packs the package, checks the tarball, installs it into a fresh app and uses it there. It needs the npm registry. Run it with
+ * `npm run check:package`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -16,7 +16,7 @@ try {
   const tarball = pack(root, folder);
   const found = faults(root, tarball);
   if (found.length > 0) throw new Error(found.join("\n"));
-  done("the tarball holds what it should");
+  done("the tarball contains the right files");
 
   run(root, "npx", "publint", "run", tarball.file, "--strict");
   done("publint finds nothing");
@@ -24,7 +24,7 @@ try {
   done("attw finds nothing");
 
   publishDry(tarball);
-  done("npm publish --dry-run takes it");
+  done("npm publish --dry-run accepts it");
 
   const app = path.join(folder, "app");
   installApp(root, app, tarball.file);
@@ -35,10 +35,10 @@ try {
   run(app, "npx", "vitest", "run");
   done("convex codegen generates the app's code, and the app's tests pass in both places");
   push(root, app, "dev");
-  done("convex dev: the app, declaration files included, typechecks");
+  done("convex dev: the app typechecks, declaration files included");
   push(root, app, "deploy");
   run(root, "npx", "tsx", "scripts/codegen/main.ts", ".", "deploy");
-  done("convex deploy: a stand-in that judges like a deployment takes the app, and the example");
+  done("convex deploy: a stand-in that judges like a deployment accepts the app and the example");
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

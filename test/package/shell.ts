@@ -1,7 +1,7 @@
-/** Commands, as a person would type them in the given folder. */
+/** Runs commands in a folder, as a person would type them. */
 import { spawnSync } from "node:child_process";
 
-/** Runs a command and returns what it printed. @throws with all of its output when it fails. */
+/** Runs a command and returns its standard output. @throws with all of its output if it fails. */
 export function run(folder: string, command: string, ...args: string[]): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
   if (error) throw error;

@@ -1,4 +1,4 @@
-/** The packed tarball: what is in it, what must be, and what must not. */
+/** The packed tarball: its files, those that it must contain, and those that it must not. */
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { linkedFile, shippedPages } from "../../scripts/release/links.js";
@@ -11,11 +11,11 @@ interface Manifest {
 
 export interface Tarball {
   readonly file: string;
-  /** The tarball, unpacked: its `package` folder. */
+  /** The `package` folder of the unpacked tarball. */
   readonly contents: string;
 }
 
-/** Packs the project as `npm publish` would (its `prepack` builds) and unpacks the result beside it. */
+/** Packs the project as `npm publish` does (its `prepack` builds), and unpacks the tarball in the same folder. */
 export function pack(root: string, into: string): Tarball {
   run(root, "npm", "pack", "--pack-destination", into);
   const name = readdirSync(into).find((entry) => entry.endsWith(".tgz"));
@@ -26,19 +26,19 @@ export function pack(root: string, into: string): Tarball {
   return { file: path.join(into, name), contents: path.join(unpacked, "package") };
 }
 
-/** npm takes the tarball, once the owner has said what only the owner knows. */
+/** Runs `npm publish --dry-run` with the fields that only the owner knows filled in. */
 export function publishDry({ contents }: Tarball): void {
   const address = "https://github.com/someone/convex-rate-limits";
   const owner = { repository: address, homepage: `${address}#readme`, bugs: `${address}/issues`, author: "Someone" };
   run(contents, "npm", "pkg", "set", ...Object.entries(owner).map(([field, value]) => `${field}=${value}`));
-  // What it holds is built: npm would build it again.
+  // The contents are built already, and npm would build them again.
   run(contents, "npm", "publish", "--dry-run", "--ignore-scripts", "--access", "public");
 }
 
-/** What a user pays to install it. */
+/** The largest permitted sizes in bytes, and number of files: the cost of installing the package. */
 const MOST = { packed: 260_000, unpacked: 1_200_000, files: 400 };
 
-/** What is wrong with the tarball, in words; nothing when all is well. */
+/** The faults of the tarball, as messages; empty if it has none. */
 export function faults(root: string, { file, contents }: Tarball): string[] {
   const packed = list(contents);
   const wrong = packed.filter((name) => !ALLOWED.test(name)).map((name) => `${name} has no place in the package`);
@@ -63,7 +63,7 @@ export function faults(root: string, { file, contents }: Tarball): string[] {
 const ALLOWED =
   /^(package\.json|README\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts))$/;
 
-/** What each source is compiled to, and whatever the exports point at. */
+/** The files that the package must contain: pages, compiled sources, and the targets of its exports. */
 function expected(root: string): string[] {
   const sources = ["src", "convex"].flatMap((folder) =>
     list(path.join(root, folder)).map((file) => `${folder}/${file}`),
@@ -78,7 +78,7 @@ function expected(root: string): string[] {
   return ["LICENSE", ...shippedPages(root), ...compiled, ...targets.map((file) => file.slice(2))];
 }
 
-/** Relative links of shipped pages to what is not shipped. */
+/** Relative links of shipped pages to files that are not shipped. */
 function deadLinks(contents: string, packed: string[]): string[] {
   const pages = packed.filter((file) => /\.(md|txt)$/.test(file));
   return pages.flatMap((page) =>

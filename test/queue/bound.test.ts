@@ -1,4 +1,4 @@
-/** How far `maxQueued` holds: without `exact` to the jobs of the last second, with it to the job. */
+/** How exact `maxQueued` is: without `exact` to the jobs of the last second, with it to the job. */
 import { describe, expect, it } from "vitest";
 import { arrivals } from "../../bench/simulator/arrivals.js";
 import { Backend } from "../../bench/simulator/backend.js";
@@ -13,13 +13,16 @@ interface Crowd {
   readonly exact: boolean;
   readonly fair?: boolean;
   readonly seconds: number;
-  /** The share of the callers who cancel a job that they sent before. */
+  /** The share of callers that cancel a job instead of sending one. */
   readonly cancels?: number;
   readonly skewMs?: number;
   readonly seed?: string;
 }
 
-/** The most jobs that waited beyond the bound; when one was accepted, the most beyond it and those of the last second; and how many were denied. */
+/**
+ * `most`: the most jobs that waited beyond the bound. `beyondLast`: the same, measured when a job is accepted, without the jobs accepted
+ * within the last second. The other fields are counts.
+ */
 async function overshoot(crowd: Crowd) {
   const { place, perSecond, rate, maxQueued, exact, seconds } = crowd;
   const { fair = false, cancels = 0, skewMs = 0, seed = "1" } = crowd;
@@ -32,7 +35,7 @@ async function overshoot(crowd: Crowd) {
   const note = (change: number) => {
     waiting += change;
     seen.most = Math.max(seen.most, waiting - maxQueued);
-    // What was accepted beyond the bound waits for longer than a second: only a further job could break the promise.
+    // Jobs beyond the bound wait longer than a second, so `beyondLast` is checked only when another job is accepted.
     if (change <= 0) return;
     const last = accepted.filter((atMs) => atMs > backend.agenda.nowMs - 1000);
     seen.beyondLast = Math.max(seen.beyondLast, waiting - maxQueued - last.length);
@@ -87,9 +90,9 @@ async function overshoot(crowd: Crowd) {
 const CROWDS = [
   { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5 },
   { perSecond: 200, rate: 50, maxQueued: 300, seconds: 5, fair: true },
-  // More were accepted than a count that ends at the bound would find.
+  // More jobs are accepted than a count that stops at the bound would find.
   { perSecond: 1000, rate: 20, maxQueued: 300, seconds: 3, seed: "3" },
-  // The worker sleeps between two jobs, and is waked while the queue is full.
+  // The worker sleeps between two jobs, and is woken while the queue is full.
   { perSecond: 300, rate: 1, maxQueued: 1, seconds: 4, seed: "9" },
   { perSecond: 200, rate: 100, maxQueued: 100, seconds: 8, cancels: 0.2 },
   { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
@@ -110,9 +113,9 @@ describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) =
   it.each([
     { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10 },
     { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10, cancels: 0.2 },
-  ])("is held to the job with exact: %j", async (crowd) => {
+  ])("is exact to the job with `exact`: %j", async (crowd) => {
     const seen = await overshoot({ ...crowd, place, exact: true });
-    // The queue was full, and never more than that.
+    // The queue was full, and never exceeded its bound.
     expect(seen.most).toBe(0);
     expect(seen.denied).toBeGreaterThan(50);
     expect(seen).toMatchObject({ early: 0, left: 0 });

@@ -1,4 +1,4 @@
-/** What becomes of jobs that wait while a deploy changes their queue. */
+/** Jobs that wait while a deploy changes their queue. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import type { QueueConfig } from "../../src/wire/configs.js";
@@ -8,7 +8,7 @@ import { useQueues } from "../support/queues.js";
 
 useClock();
 
-/** A job of 10 a minute. */
+/** One job of 10 tokens a minute. */
 const slow = { kind: "token bucket", rate: 10, period: MINUTE, capacity: 10 } as const;
 const fast = { ...slow, period: 1000 };
 
@@ -19,7 +19,7 @@ describe.each(placeNames)("in the %s", (place) => {
     return {
       ...queues,
       accepts,
-      /** Which of so many callers that come one by one are accepted. */
+      /** For each of `callers` callers, one every `everyMs`: whether it is accepted. */
       acceptsOneByOne: async (callers: number, everyMs: number, argsOf: (i: number) => object = () => ({})) => {
         const accepted = [];
         for (let i = 0; i < callers; i++) {
@@ -35,7 +35,7 @@ describe.each(placeNames)("in the %s", (place) => {
   };
   const EXACT = { maxQueued: 3, exact: true };
 
-  it("jobs of a priority that is gone run, and as high as they were", async () => {
+  it("jobs of a removed priority run, and keep their priority", async () => {
     const { enqueue, jobOf, position, deploy, until, order } = open({ priorities: 3 }, fast);
     await enqueue("first", { priority: 2 });
     await enqueue("low", { priority: 0 });
@@ -47,7 +47,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["first", "high", "low", "new"]);
   });
 
-  it("and when nobody comes any more", async () => {
+  it("jobs of a removed priority run even if no new job arrives", async () => {
     const { enqueueAll, deploy, until, order } = open({ priorities: 3 });
     await enqueueAll(["first", "second", "third"], { priority: 2 });
     deploy({});
@@ -56,7 +56,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([false, true])(
-    "jobs with a turn run when their users take turns no more, and those without when users begin again: %s",
+    "all jobs run after a deploy that turns fairness off (and after one that turns it on again: %s)",
     async (isAgain) => {
       const { enqueue, enqueueAll, pass, deploy, until, order } = open({ fair: true });
       await enqueueAll(["a1", "a2", "a3"], { fairBy: "a" });
@@ -80,17 +80,17 @@ describe.each(placeNames)("in the %s", (place) => {
     [{}, { fair: true }],
     [{ fair: true }, { fair: true }],
     [{ maxQueued: 1000, exact: true }, {}],
-  ])("a bound that a queue gets while callers keep coming counts those that wait: %j, then %j", async (from, to) => {
+  ])("a bound that is added under load counts the jobs that already wait: %j, then %j", async (from, to) => {
     const { acceptsOneByOne, deploy } = open(from);
     const joinUnder = (terms: QueueConfig) =>
       acceptsOneByOne(8, 60, (i) => (terms.fair === true ? { fairBy: `user ${i % 2}` } : {}));
     expect(await joinUnder(from)).toEqual(Array<boolean>(8).fill(true));
     deploy({ ...to, maxQueued: 5 });
-    // Its worker runs twenty times a second.
+    // The worker runs 20 times a second.
     expect(await joinUnder(to)).toEqual([true, ...Array<boolean>(7).fill(false)]);
   });
 
-  it("and does not trust what was counted before it had none for a while", async () => {
+  it("a bound that is removed and added again counts anew", async () => {
     const { acceptsOneByOne, deploy } = open({ maxQueued: 1000 });
     await acceptsOneByOne(3, 60);
     deploy({});
@@ -99,7 +99,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await acceptsOneByOne(3, 60)).toEqual([true, false, false]);
   });
 
-  it("a queue that is said to be full is not when its bound is raised", async () => {
+  it("a full queue accepts again as soon as its bound is raised", async () => {
     const { accepts, acceptsOneByOne, deploy } = open({ maxQueued: 3 });
     await acceptsOneByOne(5, 500);
     expect(await accepts("x")).toBe(false);
@@ -107,11 +107,11 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await acceptsOneByOne(4, 500)).toEqual([true, true, false, false]);
   });
 
-  it("a queue that becomes exact counts those that wait", async () => {
+  it("a queue that becomes exact counts the jobs that already wait", async () => {
     const { accepts, enqueueAll, deploy, until, order } = open({});
     await enqueueAll(["0"]);
     await until(MINUTE);
-    // Its worker has stopped, and knew then that nothing waits.
+    // The worker has stopped, and recorded that nothing waits.
     await enqueueAll(["1", "2", "3", "4"]);
     deploy(EXACT);
     expect(await accepts("late")).toBe(false);
@@ -121,7 +121,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await accepts("8")).toBe(false);
   });
 
-  it("a queue that was exact, was not for a while and is again forgets what it had counted", async () => {
+  it("a queue that becomes exact again counts anew", async () => {
     const { accepts, enqueueAll, jobOf, cancel, deploy, until } = open(EXACT);
     const jobs = [await jobOf("1"), await jobOf("2"), await jobOf("3")];
     deploy({ maxQueued: 3 });
@@ -132,7 +132,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await accepts("7")).toBe(false);
   });
 
-  it("and counts those that have left meanwhile, though nobody has come", async () => {
+  it("a queue that becomes exact again does not count jobs that left meanwhile, even if none arrived", async () => {
     const { accepts, enqueueAll, pass, deploy } = open(EXACT, { ...slow, period: 10_000 });
     await enqueueAll(["first"]);
     await pass(1000);
@@ -143,7 +143,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect([await accepts("5"), await accepts("6"), await accepts("7")]).toEqual([true, true, false]);
   });
 
-  it("even before its worker has run under other terms", async () => {
+  it("a queue that becomes exact again counts anew even if its worker has not run in between", async () => {
     const { accepts, enqueueAll, deploy } = open(EXACT);
     await enqueueAll(["1"]);
     deploy({});
@@ -153,15 +153,15 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([
-    ["that was lost", ["1", "2"], 0, MINUTE],
-    ["that was lost while it slept", ["1", "2", "3"], 1000, 4 * MINUTE],
-  ])("a full queue with exact starts a worker %s, though it denies", async (_what, labels, everyMs, lostMs) => {
+    ["was lost", ["1", "2"], 0, MINUTE],
+    ["was lost while it slept", ["1", "2", "3"], 1000, 4 * MINUTE],
+  ])("a denial by a full exact queue restarts a worker that %s", async (_what, labels, everyMs, lostMs) => {
     const { accepts, pass, until, order } = open({ ...EXACT, maxQueued: 2 });
     for (const label of labels) {
       expect(await accepts(label)).toBe(true);
       await pass(everyMs);
     }
-    // Somebody cancels what is scheduled, by hand.
+    // Somebody cancels the scheduled runs by hand.
     vi.clearAllTimers();
     await pass(lostMs);
     expect(await accepts("late")).toBe(false);
@@ -169,7 +169,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(labels);
   });
 
-  it("and leaves one alone that sleeps, however long", async () => {
+  it("a denial by a full exact queue does not restart a worker that sleeps, however long", async () => {
     const { accepts, pass } = open({ ...EXACT, maxQueued: 1 }, { ...slow, period: 10 * MINUTE });
     for (const label of ["1", "2"]) {
       expect(await accepts(label)).toBe(true);
@@ -180,12 +180,12 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it("a queue with exact that sleeps says when it will look again", async () => {
+  it("a denial by an exact queue whose worker sleeps has the time of the worker's next run as retryAt", async () => {
     const { enqueue, acceptsOneByOne, pass, starts } = open({ ...EXACT, maxQueued: 1 });
     await acceptsOneByOne(2, 1000);
     const denied = await enqueue("3");
     await pass(MINUTE);
-    // The second job is given its moment a second before its tokens are there.
+    // The second job gets its start time a second before its tokens are there.
     expect(denied).toEqual({ ok: false, retryAt: (starts[1]?.at ?? NaN) - 1050 });
   });
 
@@ -194,12 +194,12 @@ describe.each(placeNames)("in the %s", (place) => {
     await acceptsOneByOne(2, 1000);
     const denied = await enqueue("3");
     if (denied.ok) throw new Error("It is not full.");
-    // What the worker said covers its own run, and ends with it.
+    // The worker's record that the queue is full expires when the worker runs again.
     await pass(denied.retryAt - Date.now() - 300);
     expect(await accepts("3")).toBe(true);
   });
 
-  it("a job that ends after a deploy is settled by the limit as it is now", async () => {
+  it("a job that ends after a deploy is settled by the new limit", async () => {
     const { t, enqueue, pass, deploy, until, order, reset, functions } = open({});
     await enqueue("first");
     await enqueue("second", { settles: "mutation" }, { used: 9 });
@@ -207,12 +207,12 @@ describe.each(placeNames)("in the %s", (place) => {
     deploy({}, { kind: "sliding window", rate: 20, period: MINUTE });
     await reset();
     await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 3 }));
-    // In your tables the limits say what holds; the component learns it from the next caller.
+    // In your tables the worker reads the new limits; the component learns them from the next caller.
     if (place === "component") await enqueue("third");
     const takenAt = Date.now();
     await until(2 * MINUTE);
     expect(order()).toEqual(place === "component" ? ["first", "third", "second"] : ["first", "second"]);
-    // One token came back, from what was taken last. The window knows when the others were taken.
+    // One token came back, from the newest take. The window knows when the others were taken.
     const [row] = await rowsIn(place, t);
     const left = place === "component" ? 12 : 2;
     expect(row?.recent?.map(({ at, count }) => [at - takenAt, count])).toEqual([[0, left]]);

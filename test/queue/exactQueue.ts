@@ -1,12 +1,13 @@
 /**
- * The exact queue: what a queue must do, written from its rules alone; it shares no code with src/.
+ * The exact queue does what a queue must do. It is written from the rules alone, and shares no code with src/.
  *
- * - A job comes when its caller commits, and counts in runs of the worker that begin after that.
- * - Of two jobs of one priority the earlier goes first; with turns, the one in the earlier round, then the earlier. A user's job gets its
- *   round when it counts for the first time: the one after the user's own last, and after the lowest that waits.
- * - Of the first jobs of two priorities the older goes first, where each level counts as `aging` ms. Moments are those of the commits.
- * - A job is taken when one exact bucket would start it within 1,050 ms, or no sooner if it were full, and gets the moment at which that
- *   would start it.
+ * - A job arrives when its caller commits, and counts in runs of the worker that begin after that.
+ * - Within a priority, the earlier job goes first. In a fair queue, the job of the earlier round goes first, then the earlier job. A job
+ *   gets its round when it first counts: one more than the user's own last round or the lowest round that waits, whichever is higher.
+ * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
+ *   from its commit.
+ * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
+ *   time that the exact bucket gives it.
  */
 import { ask, type State } from "../model/exact/bucket.js";
 import type { ExactLimit } from "../model/exact/config.js";
@@ -22,9 +23,9 @@ export interface ExactJob {
   readonly id: string;
   /** When its caller committed, in ns of the database's clock. */
   readonly at: bigint;
-  /** Which commit inserted it; of a job that waits again, the first time. */
+  /** The commit that inserted it; for a job that waits again, the first one. */
   readonly commit: number;
-  /** Which commit it waits since, if that is another. */
+  /** The commit since which it waits again, if it does. */
   readonly back?: number;
   readonly priority: number;
   readonly count: number;
@@ -34,7 +35,7 @@ export interface ExactJob {
 
 const AHEAD_MS = 1050;
 
-/** What one run of the worker goes by. */
+/** The clock and the snapshot of one run of the worker. */
 export interface RunTime {
   readonly clock: number;
   /** The last commit that it sees. */
@@ -51,12 +52,12 @@ export class ExactQueue {
     this.waiting.set(job.id, job);
   }
 
-  /** Whether the job waited. */
+  /** Removes the job, and returns whether it waited. */
   cancel(id: string): boolean {
     return this.waiting.delete(id);
   }
 
-  /** With turns: gives rounds to all that count and have none; `given` says which of two jobs that came at once is the first. */
+  /** In a fair queue: gives rounds to all jobs that count and have none. `given` orders jobs that arrived in one commit. */
   sortIn(run: RunTime, given: ReadonlyMap<string, number>): void {
     for (let priority = 0; priority < this.rules.priorities; priority++) {
       const ofClass = [...this.waiting.values()].filter((job) => job.priority === priority);
@@ -71,7 +72,7 @@ export class ExactQueue {
     }
   }
 
-  /** The jobs that may be first: more than one only when they came at once. */
+  /** The jobs that may be first: more than one only if they arrived in one commit. */
   first(run: RunTime): ExactJob[] {
     const heads: ExactJob[][] = [];
     for (let priority = 0; priority < this.rules.priorities; priority++) {
@@ -89,8 +90,8 @@ export class ExactQueue {
   }
 
   /**
-   * When the job starts, if the bucket pays for it now; undefined when it has to wait.
-   * @param granted - the moment that it was given, which may be later where the bucket is split.
+   * The time at which the job starts if the bucket pays for it now; undefined if it has to wait.
+   * @param granted - the start time that the queue gave it, which may be later if the bucket is split.
    */
   pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
     const { limit } = this.rules;

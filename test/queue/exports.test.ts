@@ -1,4 +1,4 @@
-/** An app that forgets to export its worker, or a part of it, learns it from the next caller; once it does, its jobs run. */
+/** If an app does not export its worker, or a part of it, the next caller gets an error. Once the app exports it, its jobs run. */
 import { expect, it, vi } from "vitest";
 import { type RegisteredQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/clock.js";
@@ -15,7 +15,7 @@ it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
     title: "no query, before Convex 1.47",
     exported: ({ workQueue, runQueuedAction }) => ({ workQueue, runQueuedAction }),
   },
-])("an app that exports $title", async ({ title, exported }) => {
+])("callers get an error while an app exports $title", async ({ title, exported }) => {
   let exportsOf = exported;
   const { t, starts, enqueueRateLimited } = openQueues("tables", limits, (worker) => exportsOf(worker));
   if (title.startsWith("no query")) withoutSnapshotTs();

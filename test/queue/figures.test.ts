@@ -1,6 +1,6 @@
 /**
- * The figures of docs/queue.md, as far as seconds show them; and what happens at the moment at which a worker stops. QUEUE_SECONDS=10 runs
- * every load for so long, as `npm run bench:queues` does, and holds it to the goals.
+ * The figures of docs/queue.md, measured over a few seconds, and callers that arrive while a worker stops. QUEUE_SECONDS=10 runs every
+ * load for 10 s, as `npm run bench:queues` does, and checks it against the goals.
  */
 import { describe, expect, it } from "vitest";
 import { jobsAlone, type QueueLoad, runPoolLoad, runQueueLoad } from "../../bench/queues.js";
@@ -9,7 +9,7 @@ import { job, queueApp } from "../../bench/simulator/queues.js";
 
 const SECONDS = Number(process.env["QUEUE_SECONDS"] ?? 0);
 
-/** Each with what it takes in so many seconds with the seed 1, rounded up to a millisecond. */
+/** Loads, each with the times that it takes with the seed 1, rounded up to a millisecond. */
 const SHORT = [
   { perSecond: 60, seconds: 4, place: "tables", platform: "S16", decidedMs: 53, waitMs: 43 },
   { perSecond: 200, seconds: 3, place: "component", platform: "S16", decidedMs: 57, waitMs: 46 },
@@ -18,15 +18,15 @@ const SHORT = [
 ] as const;
 
 const PLACES = ["tables", "component"] as const;
-/** With the goals: 100 ms each. With 16 permits Convex runs too few scheduled functions for 1000 jobs a second; see below. */
+/** Loads with the goals: 100 ms each. With 16 permits Convex runs too few scheduled functions for 1000 jobs a second; see below. */
 const FULL = PLACES.flatMap((place) => [
   ...[60, 200, 400, 1000].map((perSecond) => ({ perSecond, place, platform: "S256" as const })),
   ...[60, 200, 400].map((perSecond) => ({ perSecond, place, platform: "S16" as const })),
 ]).map((load) => ({ ...load, seconds: SECONDS, decidedMs: 100, waitMs: 100 }));
 
-describe("callers on one bucket that is short by a fifth", () => {
+describe("on one bucket with a fifth fewer tokens than its callers ask for", () => {
   it.each(SECONDS > 0 ? FULL : SHORT)(
-    "$perSecond jobs a second in the $place on $platform do not conflict, none is lost, the bound holds",
+    "$perSecond jobs a second in the $place on $platform do not conflict, are not lost, and do not exceed the limit",
     async ({ decidedMs, waitMs, ...load }) => {
       const figures = await runQueueLoad({ ...load, seed: "1" });
       expect(figures.jobs).toBeGreaterThan(0.9 * load.perSecond * load.seconds);
@@ -35,23 +35,26 @@ describe("callers on one bucket that is short by a fifth", () => {
       expect(figures.runsPerSecond).toBeLessThanOrEqual(50);
       expect(figures.meanDecidedMs).toBeLessThanOrEqual(decidedMs);
       expect(figures.extraWaitMs).toBeLessThanOrEqual(waitMs);
-      // In the order in which the callers commit, every one. By the moments at which they begin, it is that of their transactions' ends.
+      // All jobs run in the order in which their callers commit. Few callers that begin earlier commit later.
       expect(figures.overtaken).toBe(0);
       expect(figures.begunBefore).toBeLessThan(0.01);
     },
   );
 
-  it.each(PLACES)("in the %s, as fast as Convex runs scheduled functions where those are too few", async (place) => {
-    const load: QueueLoad = { perSecond: 1000, seconds: SECONDS || 2, place, platform: "S16", seed: "1" };
-    const figures = await runQueueLoad(load);
-    expect(figures).toMatchObject({ lost: 0, overGrant: 0, failed: 0 });
-    const most = await jobsAlone(load);
-    expect(most).toBeLessThan(0.6 * 800);
-    expect(figures.jobsPerSecond).toBeGreaterThan(0.86 * most);
-  });
+  it.each(PLACES)(
+    "the queue in the %s is as fast as Convex runs scheduled functions if those are the bottleneck",
+    async (place) => {
+      const load: QueueLoad = { perSecond: 1000, seconds: SECONDS || 2, place, platform: "S16", seed: "1" };
+      const figures = await runQueueLoad(load);
+      expect(figures).toMatchObject({ lost: 0, overGrant: 0, failed: 0 });
+      const most = await jobsAlone(load);
+      expect(most).toBeLessThan(0.6 * 800);
+      expect(figures.jobsPerSecond).toBeGreaterThan(0.86 * most);
+    },
+  );
 });
 
-/** For half a minute of callers, as `npm run bench:queues` measures them; 1000 a second for less. */
+/** The costs over 30 s of callers, as `npm run bench:queues` measures them; over 3 s for 1000 jobs a second. */
 it.each([
   { perSecond: 5, seconds: 30, platform: "S16", calls: 4.3, documents: 12 },
   { perSecond: 60, seconds: 30, platform: "S16", calls: 2.35, documents: 5 },
@@ -69,7 +72,7 @@ it.each([
   },
 );
 
-/** A backend whose callers come at their times, and enqueue their jobs in one transaction; those jobs, and what each transaction cost. */
+/** A backend whose callers each enqueue their jobs in one transaction, with the handles of the jobs and the cost of each transaction. */
 function enqueueAll(
   limit: { rate: number; period: number; capacity?: number },
   callers: readonly { atMs: number; count?: number; jobs?: number }[],
@@ -95,8 +98,8 @@ function enqueueAll(
   return { app, backend, handles, costs };
 }
 
-describe("a caller that comes while the worker stops", () => {
-  it("is not forgotten, whatever the moment", async () => {
+describe("when a worker stops", () => {
+  it("a caller that arrives at any time around the stop is served", async () => {
     const stuck: number[] = [];
     for (let gapMs = 200; gapMs < 500; gapMs += 3) {
       let ran = 0;
@@ -109,16 +112,16 @@ describe("a caller that comes while the worker stops", () => {
     expect(stuck).toEqual([]);
   });
 
-  it("costs nothing when nobody comes: after the last job nothing is planned any more", async () => {
+  it("no run is planned after the last job", async () => {
     const { backend } = enqueueAll({ rate: 1, period: 1000 }, [{ atMs: 0 }]);
-    // The agenda is empty in the end: no polling. So many runs a lone job costs, itself included.
+    // The agenda is empty in the end: no polling. A lone job costs at most 9 runs, its own included.
     await backend.agenda.run();
     expect(backend.background.runs).toBeLessThanOrEqual(9);
     expect(backend.agenda.nowMs).toBeLessThan(1000);
   });
 });
 
-it("a job that waits for years lets those before it run, and the worker looks once a day", async () => {
+it("a job that waits for years does not block the jobs before it, and the worker looks once a day", async () => {
   const dayMs = 86_400_000;
   const yearMs = 365 * dayMs;
   const ran: unknown[] = [];
@@ -141,7 +144,8 @@ it("a job that waits for years lets those before it run, and the worker looks on
   );
   await backend.agenda.run();
   expect(ran).toEqual([0, 1, 2]);
-  // Five years after a full bucket, of which the second is full in six. The scheduler refuses what is more than five years of 366 days away.
+  // The bucket is full after 1 and 7 years, and a job of 6 starts five years after that. The scheduler refuses times more than five years
+  // of 366 days ahead.
   expect(ranYears).toEqual([0, 6, 12]);
   expect(Math.max(...sleepsMs)).toBeLessThanOrEqual(5 * 366 * dayMs);
   expect(sleepsMs.filter((ms) => ms === dayMs).length).toBeGreaterThan(5 * 365);

@@ -1,4 +1,4 @@
-/** Whatever waits starts, after sweeps and refunds from elsewhere; model.test.ts also deletes rows and cancels runs by hand. */
+/** Every waiting job starts, also after sweeps and refunds by others. model.test.ts also deletes rows and cancels runs by hand. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
@@ -25,11 +25,11 @@ describe.each(placeNames)("in the %s", (place) => {
         await t.mutation(async (ctx) => await functions().sweepRateLimits(ctx, { next: continueSweep })),
       workers: () => documentsIn(place, t, "rateLimitWorkers"),
       deleteWorkers: () => changeIn(place, t, "rateLimitWorkers", null),
-      /** In whole tenths of a second. */
+      /** The labels and start times since NOW, rounded down to 100 ms. */
       startsAt: () => starts.map(({ label, at }) => [label, 100 * Math.floor((at - NOW) / 100)]),
     };
   };
-  it("a worker sleeps until a pause of its bucket ends, whatever is given back meanwhile, and what was promised keeps its time", async () => {
+  it("a worker sleeps until a pause of its bucket ends, even if tokens are refunded meanwhile, and paid jobs keep their start times", async () => {
     const { enqueueAll, t, pass, pauseFor, adjust, until, startsAt } = open();
     await enqueueAll(["first", "second"], { count: 5 });
     await pass(1000);
@@ -38,7 +38,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueueAll(["third", "fourth"]);
     await pass(1000);
     const before = Date.now();
-    // One run is planned: a second before the first job that waits can be paid.
+    // One run is planned: one second before the bucket has the tokens for the first waiting job.
     expect(vi.getTimerCount()).toBe(1);
     vi.advanceTimersToNextTimer();
     expect(Date.now() - before).toBeGreaterThan(19 * MINUTE);
@@ -52,7 +52,7 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
-  it("a worker that runs for longer than its lease renews it twice a minute, so nobody starts another", async () => {
+  it("a worker that runs for longer than its lease renews it twice a minute, so no caller starts another", async () => {
     const { t, functions, workers } = open({ llm: { ...config, capacity: 4, queue: {} } });
     const job = { name: "llm", count: 4 };
     await t.mutation(async (ctx) => {
@@ -68,12 +68,12 @@ describe.each(placeNames)("in the %s", (place) => {
       leasesMs.push(Number(row?.["runsUntil"]) - Date.now());
     }
     expect(generations.size).toBe(1);
-    // It looks five times a second.
+    // The worker looks five times a second.
     expect(Math.min(...leasesMs)).toBeGreaterThan(29_500);
     expect(Math.max(...leasesMs)).toBeLessThanOrEqual(60_500);
   });
 
-  it("the planned run goes on where somebody deletes the worker's row, and puts it back", async () => {
+  it("the planned run continues after somebody deletes the worker's row, and restores the row", async () => {
     const { enqueueAll, pass, deleteWorkers, workers, until, startsAt } = open();
     await enqueueAll(["first", "second", "third"]);
     await pass(1000);
@@ -84,7 +84,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("a worker whose row somebody deletes while nothing waits does not put it back", async () => {
+  it("a worker whose row somebody deletes does not restore it if nothing waits", async () => {
     const { jobOf, cancel, deleteWorkers, workers, until, startsAt } = open();
     const job = await jobOf("only");
     await deleteWorkers();
@@ -109,7 +109,7 @@ describe.each(placeNames)("in the %s", (place) => {
       await until(SWEPT_AFTER + MINUTE);
     });
 
-    it("of more keys than a batch goes on", async () => {
+    it("continues in further batches if there are more keys than one batch holds", async () => {
       const { enqueue, t, workers, sweep } = open({ llm: { ...config, keyed: true, queue: {} } });
       for (let i = 0; i < 300; i++) await enqueue("x", { key: `user ${i}` });
       // Somebody cancels all runs and deletes all jobs.
@@ -124,7 +124,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await workers()).toEqual([]);
     });
 
-    it("never takes the row of one that sleeps, was lost, or has jobs; and a job after a sweep runs", async () => {
+    it("keeps the rows of workers that sleep, were lost or have jobs; and a job after a sweep runs", async () => {
       const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({
         llm: { ...slow, keyed: true, queue: {} },
       });
@@ -147,13 +147,13 @@ describe.each(placeNames)("in the %s", (place) => {
     });
   });
 
-  it("a settlement that gives back wakes the worker that sleeps until the next job can be paid", async () => {
+  it("a settlement that refunds tokens wakes the worker that sleeps until the next job can be paid", async () => {
     const { enqueue, t, functions, until, startsAt } = open();
     await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 10 }));
     await enqueue("first", { settles: "mutation" }, { used: 2 });
     await enqueue("second");
     await until(10 * MINUTE);
-    // Eight of the ten come back when the first has run: the second needs two more, which come in 12 s.
+    // 8 of the 10 tokens come back when the first job has run. The second job needs two more, which take 12 s.
     expect(startsAt()).toEqual([
       ["first", MINUTE],
       ["second", MINUTE + 12_000],
@@ -176,7 +176,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["first 20", "second 5000"]);
   });
 
-  it("one user cannot cancel another's job, nor ask for its place", async () => {
+  it("a user can neither cancel another's job nor read its place", async () => {
     const keyed = { ...config, keyed: true, queue: {} } as const;
     const { jobOf, cancel, position, until, log } = open({ llm: keyed, other: keyed });
     const mine = await jobOf("mine", { key: "me" });
@@ -191,7 +191,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["mine 0"]);
   });
 
-  it("with turns, a job that has no round yet stands behind those of its class that have", async () => {
+  it("in a fair queue, a job without a round is behind the jobs of its priority that have one", async () => {
     const { enqueueAll, jobOf, pass, position } = open({ llm: { ...slow, queue: { fair: true } } });
     await enqueueAll(["a1", "a2", "a3"], { fairBy: "a" });
     await pass(1000);
@@ -199,7 +199,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(job)).toMatchObject({ ahead: 2, isExact: true });
   });
 
-  it("with ten priorities and turns, a place behind 51 jobs of a class is not exact", async () => {
+  it("in a fair queue with ten priorities, a place behind 51 jobs of one priority is not exact", async () => {
     const { jobOf, t, functions, pass, position } = open({ llm: { ...slow, queue: { fair: true, priorities: 10 } } });
     await t.mutation(async (ctx) => {
       const job = { name: "llm", count: 10, fairBy: "a" };
@@ -209,7 +209,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(await jobOf("last", { fairBy: "b" }))).toMatchObject({ ahead: 51, isExact: false });
   });
 
-  it("hundreds of jobs run once each at the limit's rate, and the last sees its place move up to the end", async () => {
+  it("hundreds of jobs run once each at the limit's rate, and the last job's place moves up until it starts", async () => {
     const { t, functions, jobOf, position, pass, starts, order } = open({
       llm: { ...config, rate: 200, capacity: 20, queue: {} },
     });
@@ -225,14 +225,14 @@ describe.each(placeNames)("in the %s", (place) => {
     }
     expect(order().sort()).toEqual([...labels, "last"].sort());
     for (const [i, { at }] of starts.entries()) expect(at - NOW).toBeGreaterThanOrEqual((1000 * (i + 1 - 20)) / 200);
-    // As many as are counted at most, then fewer five times a second, and none once its start time is set.
+    // The place begins at the most that is counted, 200. It falls five times a second, and is null once the start time is set.
     const seen = [...new Set(places)];
     expect([seen[0], seen.at(-1)]).toEqual([200, undefined]);
     expect(seen.slice(0, -1)).toEqual([...seen.slice(0, -1)].sort((a = 0, b = 0) => b - a));
     expect(seen.length).toBeGreaterThanOrEqual(5);
   });
 
-  it("exact holds when the jobs that wait are too large to be counted in one transaction", async () => {
+  it("an exact bound holds even if the waiting jobs are too large to count in one transaction", async () => {
     const { enqueue, t, deploy } = open();
     const label = "x".repeat(8000);
     for (let i = 0; i < 540; i++) await enqueue(label);
@@ -244,7 +244,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
 it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
   const { enqueueAll, t, pass, until, log } = useQueues("component", { llm: { ...slow, queue: {} } }, { count: 10 });
-  // Meanwhile the worker looks, and sleeps until the second job can be paid without these tokens.
+  // The worker runs meanwhile, and sleeps until the second job can be paid without these tokens.
   const onDecision = async () => {
     await pass(40_000);
     throw new Error("the log is full");
@@ -258,14 +258,14 @@ it("in the component, tokens that come back because onDecision throws wake the w
   expect(log()).toEqual(["first 20", "second 70000"]);
 });
 
-describe("a fair worker rests", () => {
+describe("the worker of a fair queue", () => {
   const queue = parseQueue({ name: "llm", config: slow, queue: { fair: true } });
   const job = { name: "llm", priority: 0, fairBy: "a", count: 1, fn: "", args: {} };
   it.each([
-    ["when the job that it waits for is the first", { round: 1 }, [], true],
-    ["not while an arrival has no round", { round: 1 }, [{}], false],
-    ["not when a job of an earlier round has come", { round: 2 }, [{ round: 1 }], false],
-    ["when others are in later rounds", { round: 1 }, [{ round: 2 }], true],
+    ["rests if the job that it waits for is the first", { round: 1 }, [], true],
+    ["does not rest while an arrival has no round", { round: 1 }, [{}], false],
+    ["does not rest if a job of an earlier round has arrived", { round: 2 }, [{ round: 1 }], false],
+    ["rests if the other jobs are in later rounds", { round: 1 }, [{ round: 2 }], true],
   ])("%s", async (_what, awaited, others, rests) => {
     const { t } = useQueues("tables", { llm: { ...slow, queue: { fair: true } } });
     // One after another: an arrival is younger than the job that the worker waits for.

@@ -1,7 +1,7 @@
 /**
- * The queue against the exact queue, on the simulated backend. Worlds have callers at once, cancels, refunds, charges and settlements;
- * plain calls, reservations and resets of the same limit; runs whose server dies, a deploy that stops them for a minute, and clocks that are
- * apart. QUEUE_WORLDS says how many worlds are played (default 8); QUEUE_SEED plays others.
+ * Compares the queue with the exact queue on the simulated backend. Worlds have simultaneous callers, cancels, refunds, charges and
+ * settlements, and plain calls, reservations and resets of the same limit. In some, servers die during runs, a deploy stops runs for a
+ * minute, or clocks differ. QUEUE_WORLDS is the number of worlds (default 8); QUEUE_SEED plays others.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../bench/simulator/random.js";
@@ -18,7 +18,7 @@ function choicesOf(seed: string) {
   return { random, among };
 }
 
-/** Each world has its own mix; over sixteen of them every two features meet. */
+/** The setting of one world. Each world has its own mix; in sixteen worlds, every two features meet. */
 function settingOf(world: number, seed: string): Setting {
   const { random, among } = choicesOf(`${seed}/setting`);
   const period = among(500, 1000, 3000);
@@ -53,15 +53,15 @@ function settingOf(world: number, seed: string): Setting {
   };
 }
 
-/** Jobs of more than a full bucket wait for future tokens, where those may be owed. */
+/** The most tokens that a job asks for. Jobs larger than a full bucket wait for future tokens, if the limit lets them reserve. */
 function mostCountOf(limit: ExactLimit, count: number): number {
   if (limit.kind === "sliding window") return 10;
   return Math.min(count, limit.capacity + (limit.maxReserved ?? Infinity));
 }
 
 /**
- * Rows that split while plain calls come fast, and fold for every debt: rates that the queue can keep up with now and then. In a calm
- * world nobody waits, so the bucket is split whenever the worker pays.
+ * A setting whose rows split under fast plain calls and merge for every debt: its rates let the queue catch up now and then. In a calm
+ * world no job waits, so the bucket is split whenever the worker pays.
  */
 function splitSettingOf(world: number, seed: string): Setting {
   const { random, among } = choicesOf(`${seed}/split`);
@@ -83,7 +83,7 @@ function splitSettingOf(world: number, seed: string): Setting {
     settles: 0.3,
     damages: 0,
     ...(isCalm && { mostCount: 3 }),
-    // With windows, one row may be charged by a clock that is behind for what has ended already in another: one exact bucket has one time.
+    // With windows, a clock that is behind may charge one row for a window that has ended already in another. An exact bucket has one time.
     skewMs: world % 3 === 0 ? among(0, 40) : 0,
     spanMs: 3000,
     isSparse: false,
@@ -92,27 +92,27 @@ function splitSettingOf(world: number, seed: string): Setting {
 }
 
 beforeEach(() => {
-  // A job whose function is gone is an error in the log.
+  // The worker logs an error for a job whose function is gone.
   const silent = vi.spyOn(console, "error").mockReturnValue();
   return () => {
     silent.mockRestore();
   };
 });
 
-const told: Told[] = [];
-const toldSplit: Told[] = [];
+const results: Told[] = [];
+const splitResults: Told[] = [];
 
-describe("the queue does what the exact queue does", () => {
+describe("the queue decides as the exact queue does", () => {
   it.each(Array.from({ length: WORLDS }, (_, i) => [i, settingOf(i, `${SEED}/${i}`)] as const))(
     "world %i: %j",
     async (world, setting) => {
-      told.push(await play(setting, `${SEED}/${world}`));
+      results.push(await play(setting, `${SEED}/${world}`));
     },
   );
 
-  it("and has met all that these worlds are for", () => {
-    const total = (what: keyof Told) => told.reduce((sum, one) => sum + one[what], 0);
-    expect(told).toHaveLength(WORLDS);
+  it("the worlds together cover every event that they are for", () => {
+    const total = (what: keyof Told) => results.reduce((sum, one) => sum + one[what], 0);
+    expect(results).toHaveLength(WORLDS);
     expect(total("ran") + total("canceled") + total("dropped")).toBe(total("jobs"));
     expect(total("dropped")).toBeGreaterThan(0);
     for (const what of ["canceled", "tooLate", "positions", "overtaken", "settled", "damaged", "again"] as const) {
@@ -123,7 +123,7 @@ describe("the queue does what the exact queue does", () => {
   });
 });
 
-describe("law 13, liveness: whatever waits starts, once, after crashes, refunds, pauses, cancelled runs and deleted rows", () => {
+describe("law 13, liveness: every waiting job starts, once, also after crashes, refunds, pauses, cancelled runs and deleted rows", () => {
   it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, settingOf(i, `${SEED}/damaged ${i}`)] as const))(
     "world %i: %j",
     async (world, setting) => {
@@ -135,16 +135,16 @@ describe("law 13, liveness: whatever waits starts, once, after crashes, refunds,
   );
 });
 
-describe("on several rows the queue gives nothing that one exact bucket could not give, and no moment that is earlier", () => {
+describe("on several rows the queue grants only what one exact bucket could grant, and no earlier start time", () => {
   it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const))(
     "world %i: %j",
     async (world, setting) => {
-      toldSplit.push(await play(setting, `${SEED}/split ${world}`));
+      splitResults.push(await play(setting, `${SEED}/split ${world}`));
     },
   );
 
-  it("and the bucket was split when it paid", () => {
-    const total = (what: keyof Told) => toldSplit.reduce((sum, one) => sum + one[what], 0);
+  it("the bucket was split in some of the payments", () => {
+    const total = (what: keyof Told) => splitResults.reduce((sum, one) => sum + one[what], 0);
     expect(total("ran") + total("canceled")).toBe(total("jobs"));
     for (const what of ["ran", "canceled", "settled"] as const) {
       expect(total(what), what).toBeGreaterThan(WORLDS);

@@ -1,4 +1,4 @@
-/** Whose turn it is: within a class, between classes, in rounds, and as far as lists are known. */
+/** The order of jobs: within a priority class, between classes, in rounds, and if only the heads of the lists were read. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { inOrder, merged, roundAfter } from "../../src/queue/order.js";
@@ -12,7 +12,7 @@ interface Job {
   readonly count: number;
 }
 
-/** Classes by priority: jobs by the ms at which they came. */
+/** The jobs of one priority class, by the ms at which they arrived. */
 const jobsAt = (priority: number, ...ms: number[]): Job[] =>
   ms.map((at) => ({ _id: `${priority}/${at}` as never, at: BigInt(at * NS), priority, count: 1 }));
 
@@ -25,10 +25,10 @@ const classes = fc
 describe("the order between classes", () => {
   it.each([
     ["the older goes first", 0, [jobsAt(0, 5), jobsAt(1, 6)], ["0/5", "1/6"]],
-    ["each level counts as the aging", 10, [jobsAt(0, 5), jobsAt(1, 14)], ["1/14", "0/5"]],
-    ["of two that are as old the higher goes first", 10, [jobsAt(0, 5), jobsAt(1, 15)], ["1/15", "0/5"]],
-    ["a job that came later than the aging waits", 10, [jobsAt(0, 5), jobsAt(1, 16)], ["0/5", "1/16"]],
-    ["two levels count twice", 10, [jobsAt(0, 5), [], jobsAt(2, 24)], ["2/24", "0/5"]],
+    ["each priority level counts as the aging", 10, [jobsAt(0, 5), jobsAt(1, 14)], ["1/14", "0/5"]],
+    ["the higher of two jobs of equal age goes first", 10, [jobsAt(0, 5), jobsAt(1, 15)], ["1/15", "0/5"]],
+    ["a job that arrived later than the aging waits", 10, [jobsAt(0, 5), jobsAt(1, 16)], ["0/5", "1/16"]],
+    ["two levels count as twice the aging", 10, [jobsAt(0, 5), [], jobsAt(2, 24)], ["2/24", "0/5"]],
     ["a class waits for its head", 10, [jobsAt(0, 5, 6), jobsAt(1, 16, 15)], ["0/5", "1/16", "1/15", "0/6"]],
   ])("%s", (_what, aging, lists, expected) => {
     const all = labels(inOrder(lists, aging));
@@ -36,7 +36,7 @@ describe("the order between classes", () => {
     expect([...all].sort()).toEqual([...expected].sort());
   });
 
-  it("keeps the order of each class, and lets a job be overtaken only by one that came within the aging", () => {
+  it("keeps the order of each class, and only jobs that arrive within the aging overtake an older one", () => {
     fc.assert(
       fc.property(classes, fc.nat(30), (lists, aging) => {
         const order = [...inOrder(lists, aging)];
@@ -52,7 +52,7 @@ describe("the order between classes", () => {
     );
   });
 
-  it("is known as far as lists were read: a prefix of the whole", () => {
+  it("from the heads of the lists is a prefix of the whole order", () => {
     fc.assert(
       fc.property(classes, fc.nat(30), fc.integer({ min: 1, max: 6 }), (lists, aging, share) => {
         const whole = labels(inOrder(lists, aging));
@@ -62,7 +62,7 @@ describe("the order between classes", () => {
           share,
         );
         expect(labels(first)).toEqual(whole.slice(0, first.length));
-        // Without more jobs it is all; with more it has gone through one list that was cut.
+        // Without more jobs it is the whole order; with more, it includes one cut list completely.
         if (!hasMore) expect(first).toHaveLength(whole.length);
         else expect(first.length).toBeGreaterThanOrEqual(share);
       }),
@@ -75,6 +75,6 @@ it.each([
   [3, undefined, 4],
   [3, 3, 4],
   [3, 7, 8],
-])("the round after %j that is served and the user's own %j is %j", (serving, own, round) => {
+])("with the served round %j and the user's own last round %j, the next round is %j", (serving, own, round) => {
   expect(roundAfter(serving, own)).toBe(round);
 });

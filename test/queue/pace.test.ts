@@ -1,4 +1,4 @@
-/** When a worker looks again. */
+/** When a worker runs next. */
 import { expect, it } from "vitest";
 import { paceOf } from "../../src/queue/pace.js";
 
@@ -7,19 +7,19 @@ const ahead = (ms: number) => ({ dueAt: NOW + ms, isAhead: true });
 const atOnce = (ms: number) => ({ dueAt: NOW + ms, isAhead: false });
 
 it.each([
-  // Of each: whether more waits than was looked at; what is waited for; how long no job has come; what follows.
-  ["more to do: the next run comes soon", true, undefined, 0, "run", 20],
+  // Columns: whether more jobs wait than were read, what the worker waits for, ms since the last arrival, and the expected kind and delay.
+  ["more to do: a run soon", true, undefined, 0, "run", 20],
   ["jobs keep coming", false, undefined, 0, "run", 20],
-  ["no job for 100 ms: less often", false, undefined, 100, "run", 50],
+  ["no job for 100 ms: a run less soon", false, undefined, 100, "run", 50],
   ["no job for 200 ms: no run", false, undefined, 200, "stop", undefined],
-  ["tokens that come soon: a run for all that come in 200 ms", false, ahead(5), 1000, "run", 200],
-  ["also while jobs keep coming", false, ahead(5), 0, "run", 200],
-  ["tokens that come a little later: a run at their time", false, ahead(400), 0, "run", 400],
-  ["tokens that come later than that, and no jobs: a run then", false, ahead(401), 1000, "wait", 401],
-  ["what cannot be paid ahead: a run at its time", false, atOnce(20), 1000, "run", 20],
-  ["but no sooner than the gap", false, atOnce(5), 1000, "run", 20],
-  ["tokens that come later, and jobs that keep coming", false, ahead(5000), 0, "run", 20],
-  ["tokens that come later, and no jobs: a run at their time", false, ahead(5000), 1000, "wait", 5000],
+  ["tokens within 200 ms: one run for all of them", false, ahead(5), 1000, "run", 200],
+  ["tokens within 200 ms, and jobs that keep coming: one run for all", false, ahead(5), 0, "run", 200],
+  ["tokens within 400 ms: a run at their time", false, ahead(400), 0, "run", 400],
+  ["tokens after 400 ms, and no jobs: a sleep until then", false, ahead(401), 1000, "wait", 401],
+  ["a job that cannot be paid ahead: a run at its time", false, atOnce(20), 1000, "run", 20],
+  ["a job that cannot be paid ahead, sooner than the gap: a run after the gap", false, atOnce(5), 1000, "run", 20],
+  ["tokens much later, and jobs that keep coming: a run soon", false, ahead(5000), 0, "run", 20],
+  ["tokens much later, and no jobs: a sleep until then", false, ahead(5000), 1000, "wait", 5000],
 ])("%s", (_what, hasMore, awaited, quietMs, kind, inMs) => {
   const pace = paceOf({ now: NOW, hasMore, awaited, busyAt: NOW - quietMs });
   expect(pace).toEqual(inMs === undefined ? { kind } : { kind, at: NOW + inMs });

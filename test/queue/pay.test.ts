@@ -1,4 +1,4 @@
-/** One job and one bucket: paid now, soon, or waited for. */
+/** One job and one bucket: whether the bucket pays now, pays ahead, or lets the job wait. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
@@ -12,7 +12,7 @@ const NOW = 1_700_000_000_000;
 const YEAR = 365 * 86_400_000;
 const AHEAD = 1050;
 
-/** Ten tokens a second, ten at most. */
+/** 10 tokens a second, at most 10. */
 const ten: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 };
 const yearly: RateLimitConfig = { kind: "token bucket", rate: 1, period: YEAR, capacity: 1 };
 
@@ -36,36 +36,48 @@ function paid(config: RateLimitConfig, held: number | undefined, count: number, 
 
 describe("a job", () => {
   it.each([
-    ["of what is there runs now", ten, undefined, 4, { runMs: 0, holds: 6 }],
-    ["of what comes within the time is paid ahead", ten, 0, 10, { runMs: 1000, holds: -10 }],
-    ["of what comes later waits, until so long before", ten, -1, 10, { waitMs: 50, isAhead: true }],
+    ["that the bucket can pay runs now", ten, undefined, 4, { runMs: 0, holds: 6 }],
+    ["that the bucket can pay within 1,050 ms is paid ahead", ten, 0, 10, { runMs: 1000, holds: -10 }],
+    ["that the bucket can pay later waits until 1,050 ms before", ten, -1, 10, { waitMs: 50, isAhead: true }],
     [
-      "waits for room under maxReserved to the time itself",
+      "waits until there is room under maxReserved, without paying ahead",
       { ...ten, maxReserved: 0 },
       5,
       10,
       { waitMs: 500, isAhead: false },
     ],
-    ["of more than a full bucket is paid when that is full", ten, undefined, 45, { runMs: 3500, holds: -35 }],
-    ["and waits while it is not", ten, 9, 45, { waitMs: 100, isAhead: true }],
+    ["larger than a full bucket is paid when the bucket is full", ten, undefined, 45, { runMs: 3500, holds: -35 }],
+    ["larger than a full bucket waits while the bucket is not full", ten, 9, 45, { waitMs: 100, isAhead: true }],
     [
-      "that a lowered limit cannot hold starts when the bucket is full, and owes the rest",
+      "too large for a lowered limit starts when the bucket is full, and owes the rest",
       { ...ten, maxReserved: 0 },
       undefined,
       25,
       { runMs: 0, holds: -15 },
     ],
-    ["and waits while it is not", { ...ten, maxReserved: 0 }, 9, 25, { waitMs: 100, isAhead: false }],
     [
-      "of what takes longer than five years starts when the bucket is full, and owes the rest",
+      "too large for a lowered limit waits while the bucket is not full",
+      { ...ten, maxReserved: 0 },
+      9,
+      25,
+      { waitMs: 100, isAhead: false },
+    ],
+    [
+      "whose tokens take more than five years starts when the bucket is full, and owes the rest",
       yearly,
       undefined,
       10,
       { runMs: 0, holds: -9 },
     ],
-    ["and is not near because of that", yearly, 0, 10, { waitMs: YEAR - AHEAD, isAhead: true }],
-    ["of nothing runs now", ten, 0, 0, { runMs: 0, holds: 0 }],
-    ["of nothing waits behind a debt", ten, -20, 0, { waitMs: 950, isAhead: true }],
+    [
+      "whose tokens take more than five years waits while the bucket is not full",
+      yearly,
+      0,
+      10,
+      { waitMs: YEAR - AHEAD, isAhead: true },
+    ],
+    ["of 0 tokens runs now", ten, 0, 0, { runMs: 0, holds: 0 }],
+    ["of 0 tokens waits behind a debt", ten, -20, 0, { waitMs: 950, isAhead: true }],
   ] as const)("%s", (_what, config, held, count, expected) => {
     expect(paid(config, held, count)).toEqual(expected);
   });
@@ -77,7 +89,7 @@ describe("a job", () => {
     { kind: "sliding window", rate: 10, period: 1000 },
   ];
 
-  it("that waits is paid at the time that it was told, and not a millisecond before", () => {
+  it("that waits is paid at its dueAt, and not a millisecond earlier", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...configs),
@@ -95,7 +107,7 @@ describe("a job", () => {
     );
   });
 
-  it("takes its count, whatever the limit has become", () => {
+  it("takes its count even if the limit has changed since", () => {
     fc.assert(
       fc.property(fc.constantFrom(...configs.slice(0, 2)), fc.integer({ min: 0, max: 60 }), (config, count) => {
         expect(paid(config, undefined, count)).toMatchObject({ holds: 10 - count });
@@ -104,7 +116,7 @@ describe("a job", () => {
   });
 });
 
-it("how long a full bucket lets a job wait", () => {
+it("waitWhenFull is how long a full bucket lets a job wait", () => {
   const limit = parseLimit("llm", ten);
   expect([0, 10, 11, 45].map((count) => waitWhenFull(limit, unitsOf(limit, count), NOW))).toEqual([0, 0, 100, 3500]);
 });

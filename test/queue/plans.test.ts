@@ -1,4 +1,4 @@
-/** Limits with plans and a queue: the jobs of a bucket wait by the plan that the last of them was enqueued under. */
+/** Limits with plans and a queue: the jobs of a bucket wait by the plan of the newest of them. */
 import { describe, expect, it } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
 import { NOW, useClock } from "../support/clock.js";
@@ -14,7 +14,7 @@ const planned: RateLimitDefinitions = { llm: { ...shared, plans } };
 describe.each(placeNames)("in the %s", (place) => {
   const open = (limits = planned) => useQueues(place, limits, { key: "a" });
 
-  it("each key's jobs wait by its plan, and its rows say so", async () => {
+  it("each key's jobs wait by its plan, and its rows hold the plan", async () => {
     const { enqueueAll, jobOf, position, until, log, snapshot } = open();
     await enqueueAll(["a1", "a2"], { plan: "free" });
     const pro = { key: "b", plan: "pro", count: 10 };
@@ -26,13 +26,13 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([
-    ["an upgrade brings forward what waits", "free", "pro", 1, [20, 1010, 2010, 3010]],
-    ["a downgrade puts it off", "pro", "free", 10, [20, 10_010, 671_960, 1_271_960]],
+    ["an upgrade moves waiting jobs forward", "free", "pro", 1, [20, 1010, 2010, 3010]],
+    ["a downgrade delays waiting jobs", "pro", "free", 10, [20, 10_010, 671_960, 1_271_960]],
   ])("%s", async (_what, before, after, count, expected) => {
     const { pass, enqueueAll, jobOf, position, until, log } = open();
     await enqueueAll(["a1", "a2", "a3"], { plan: before, count });
-    // In steps of 10 ms: the worker comes with the first. Before a downgrade the second job has its start time, 1.05 s ahead: it keeps
-    // that, and the 1.05 tokens that it owes take 63 s more under the new plan.
+    // Time passes in steps of 10 ms; the worker runs in the first. Before a downgrade, the second job gets its start time 1.05 s ahead and
+    // keeps it. The 1.05 tokens that it owes take 63 s more under the new plan.
     await pass(before === "pro" ? 9.5 * SECOND : 500);
     const last = await jobOf("a4", { plan: after, count });
     await pass(100);
@@ -41,18 +41,21 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(last)).toBeNull();
   });
 
-  it.each([false, true])("a job is settled by its key's plan; the worker's row gone meanwhile: %s", async (isGone) => {
-    const { t, enqueue, pass, until, order, snapshot } = open();
-    await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });
-    await pass(10);
-    expect(await documentsIn(place, t, "rateLimitWorkers")).toMatchObject([{ plan: "pro" }]);
-    if (isGone) await changeIn(place, t, "rateLimitWorkers", null);
-    await until(MINUTE);
-    expect(order()).toEqual(["a1"]);
-    expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
-  });
+  it.each([false, true])(
+    "a job is settled by its key's plan (the worker's row is deleted meanwhile: %s)",
+    async (isGone) => {
+      const { t, enqueue, pass, until, order, snapshot } = open();
+      await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });
+      await pass(10);
+      expect(await documentsIn(place, t, "rateLimitWorkers")).toMatchObject([{ plan: "pro" }]);
+      if (isGone) await changeIn(place, t, "rateLimitWorkers", null);
+      await until(MINUTE);
+      expect(order()).toEqual(["a1"]);
+      expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
+    },
+  );
 
-  it("a job that ends after a downgrade is settled by the plan that its bucket has by then", async () => {
+  it("a job that ends after a downgrade is settled by its bucket's new plan", async () => {
     const { enqueue, enqueueAll, pass, until, log } = open();
     const pro = { plan: "pro", count: 10 };
     await enqueueAll(["a1"], pro);
@@ -61,11 +64,11 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(9.5 * SECOND);
     await enqueueAll(["a3"], { plan: "free" });
     await until(5 * MINUTE);
-    // The token that came back pays the debt of that second, which a minute's rate has not.
+    // The refunded token pays the debt of that second, which would take a minute at the new rate.
     expect(log().map((start) => start.slice(0, 5))).toEqual(["a1 20", "a2 10", "a3 71"]);
   });
 
-  it("a deploy that takes a plan away leaves its jobs their config, and one that adds plans gives them the first", async () => {
+  it("jobs run after a deploy that adds plans, and after one that removes the plan of a waiting job", async () => {
     const { enqueue, enqueueAll, deploy, until, order } = open({ llm: { ...shared, ...plans.free } });
     await enqueueAll(["a1", "a2"]);
     deploy(planned);
@@ -86,7 +89,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
-it("in the tables, jobs from before a limit had plans wait by the first as soon as their worker looks", async () => {
+it("in the tables, jobs from before a limit had plans wait by the first plan as soon as their worker runs", async () => {
   const { enqueueAll, deploy, pass, until, log } = useQueues(
     "tables",
     { llm: { ...shared, ...plans.free } },
@@ -100,7 +103,7 @@ it("in the tables, jobs from before a limit had plans wait by the first as soon 
 });
 
 it.each(placeNames)(
-  "in the %s, a deploy that takes all plans away leaves none in the rows that the worker writes",
+  "in the %s, after a deploy that removes all plans, the worker writes rows without a plan",
   async (place) => {
     const { enqueue, enqueueAll, deploy, pass, until, order, snapshot } = useQueues(place, planned, { key: "a" });
     await enqueueAll(["a1", "a2"], { plan: "free" });

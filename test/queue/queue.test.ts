@@ -22,7 +22,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     return { ...queues, value: async () => (await queues.snapshot()).value };
   };
 
-  it("jobs run in order of arrival, each when its tokens are there, and then nothing is scheduled any more", async () => {
+  it("jobs run in order of arrival, each when its tokens are there, and nothing stays scheduled", async () => {
     const { enqueue, until, log } = open();
     for (const label of ["first", "second", "third"]) {
       expect(await enqueue(label)).toMatchObject({ ok: true, job: { name: "llm" } });
@@ -32,7 +32,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("a ctx may have inherited its parts, as one of an app's own class has", async () => {
+  it("a ctx may inherit its parts, such as an instance of an app's own class", async () => {
     const { t, functions, enqueue, until, order } = open();
     await enqueue("first");
     await t.mutation(async (plain) => {
@@ -55,7 +55,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await enqueue("burst", { count: 100 });
     const large = await jobOf("large", { count: 100 });
     await enqueue("small", { count: 1 });
-    // The worker has stopped, and planned to pay the large job a second before its tokens are there.
+    // The worker has stopped, and plans to pay the large job a second before its tokens are there.
     await pass(2000);
     expect(await cancel(large)).toBe(true);
     await until(30_000);
@@ -63,7 +63,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(starts[1]?.at).toBe(NOW + 2000);
   });
 
-  it.each(["refund", "reset"])("tokens that come back by a %s bring the next job forward", async (how) => {
+  it.each(["refund", "reset"])("a %s lets the next job start earlier", async (how) => {
     const { enqueueAll, pass, order, starts, until, adjust, reset } = open({
       llm: { ...config, period: MINUTE, queue: {} },
     });
@@ -76,7 +76,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(starts[1]?.at).toBe(NOW + 5000);
   });
 
-  it("getQueued says how many go first and when the tokens will be there; null once a job has its moment", async () => {
+  it("getQueued returns how many jobs are ahead and the expected start; null once a job has its start time", async () => {
     const { enqueue, jobOf, position, until } = open();
     const first = await jobOf("first");
     await enqueue("second");
@@ -86,7 +86,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await position(first)).toBeNull();
   });
 
-  it("a job that says what it has used is settled when it ends, once; one that fails keeps its count", async () => {
+  it("a job that returns `used` is settled once, when it ends; a job that fails is charged its count", async () => {
     const { enqueue, value, until } = open({
       llm: { ...config, rate: 1, period: 1000 * MINUTE, capacity: 100, queue: {} },
     });
@@ -104,14 +104,14 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     [5.1, 5.3],
     [0.3, 0.1],
     [4.7, 0.003],
-  ])("and then what it has used is charged, to the thousandth: %d, then %d", async (count, used) => {
+  ])("a settlement charges what was used, to the thousandth: count %d, used %d", async (count, used) => {
     const { enqueue, value, until } = open({ llm: { ...config, rate: 1, period: 1000 * MINUTE, queue: {} } });
     await enqueue("job", { count, settles: "mutation" }, { used });
     await until(10_000);
     expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
   });
 
-  it("a job that was paid before a reset gives nothing back when it ends", async () => {
+  it("a job that was paid before a reset refunds nothing when it ends", async () => {
     const { enqueue, t, functions, pass, reset, until, value } = open();
     await enqueue("first");
     await enqueue("second", { settles: "mutation" }, { used: 0 });
@@ -122,7 +122,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await value()).toBe(0);
   });
 
-  it("a queue that is full denies, exact to the job, and throws where the limit, or the call, says so", async () => {
+  it("a full exact queue denies, and throws if the limit or the call says so", async () => {
     const { enqueue, jobOf, cancel } = open({
       llm: { ...config, throws: true, rate: 1, period: MINUTE, queue: { maxQueued: 1, exact: true } },
     });
@@ -134,7 +134,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
   });
 
-  it("a definition decides before the options whether a denial throws, and these whether its error has the key", async () => {
+  it("whether a denial throws is decided by the definition before the options; the options decide whether its error has the key", async () => {
     const queue = { maxQueued: 1, exact: true };
     const definitions = { loud: { ...config, queue }, quiet: { ...config, queue, throws: false } };
     const options = { throws: true, errorKeys: true };
@@ -154,7 +154,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await denialOf(fill("loud"))).toMatchObject({ name: "loud", key: "a" });
   });
 
-  it("the types know what settles a job, and what is thrown", () => {
+  it("the types check what settles a job, and exclude denials that throw", () => {
     const limits = rateLimitQueue(
       defineRateLimits({ llm: { ...config, queue: {} } }, { queueModule: "limits", throws: true }),
     );
@@ -171,7 +171,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(wrong).toBeTypeOf("function");
   });
 
-  it("a queue is not full any more when its jobs have left it", async () => {
+  it("a full queue accepts again once jobs have left it", async () => {
     const { enqueue, enqueueAll, jobOf, cancel, pass, reset } = open({
       llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } },
     });
@@ -180,7 +180,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await pass(1000);
     expect(await enqueue("full")).toMatchObject({ ok: false });
     await cancel(last);
-    // The worker has given the next job its moment: nine wait.
+    // The worker has given the next job its start time: nine wait.
     await pass(MINUTE - 1000);
     expect(await enqueue("tenth")).toMatchObject({ ok: true });
     await pass(1000);
@@ -190,7 +190,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await enqueue("after the reset")).toMatchObject({ ok: true });
   });
 
-  it("a queue in which five jobs wait is never full with a bound of ten, however many come and go", async () => {
+  it("a queue in which five jobs wait is never full with a bound of ten, however many jobs pass through", async () => {
     const { enqueue, enqueueAll, pass } = open({ llm: { ...config, queue: { maxQueued: 10 } } });
     await enqueueAll(Array<string>(25).fill("before"), { count: 1 });
     for (let i = 0; i < 30; i++) {
@@ -199,7 +199,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
   });
 
-  it("a burst of more jobs than a run counts one by one is counted", async () => {
+  it("a burst is counted even if it has more jobs than a run counts one by one", async () => {
     const { enqueue, t, functions, pass } = open({ llm: { ...config, period: MINUTE, queue: { maxQueued: 550 } } });
     await t.mutation(async (ctx) => {
       const { enqueueRateLimited } = functions();
@@ -209,7 +209,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
 
-  it("a worker whose clock steps back stops as soon as any other", async () => {
+  it("a worker whose clock steps back stops as soon as others do", async () => {
     const { enqueue, pass, order } = open();
     await enqueue("only");
     await pass(50);
@@ -219,7 +219,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("a damaged bucket lets nothing through; after a reset its jobs run", async () => {
+  it("a damaged bucket starts no job; after a reset its jobs run", async () => {
     const { enqueue, t, until, order, reset } = open();
     await insertRow(place, t, { name: "llm", value: NaN, ts: 0 });
     const silent = vi.spyOn(console, "error").mockReturnValue();
@@ -230,7 +230,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
     expect(order()).toEqual([]);
     expect(silent).toHaveBeenCalled();
-    // Its worker looks once a minute.
+    // Its worker runs once a minute.
     expect(Date.now()).toBeGreaterThan(NOW + 5 * MINUTE);
     silent.mockRestore();
     await reset();
@@ -238,7 +238,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(order()).toEqual(["only"]);
   });
 
-  it("misuse names the limit, the field and what is permitted, before anything is read", async () => {
+  it("misuse throws before anything is read, and names the limit, the field and the allowed values", async () => {
     const { enqueue, t, functions, cancel } = open({
       llm: { ...config, maxReserved: 5, queue: { priorities: 2 } },
       plain: config,

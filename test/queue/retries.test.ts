@@ -1,4 +1,4 @@
-/** Jobs that run again: a provider has refused them, so what they took comes back, and they wait in the place that they had. */
+/** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { NOW, useClock } from "../support/clock.js";
@@ -7,7 +7,7 @@ import { act, useQueues } from "../support/queues.js";
 
 useClock();
 
-/** One job of 10 a second. */
+/** One job of 10 tokens a second. */
 const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
 const again = { used: 0, again: true };
 const againAfter = (after: number) => ({ used: 0, again: { after } });
@@ -22,7 +22,7 @@ describe.each(placeNames)("in the %s", (place) => {
   };
 
   it.each([true, { after: 100 }])(
-    "what it has used stays charged, once (again: %j); without `used` that is nothing",
+    "what a job has used is charged once, and nothing without `used` (again: %j)",
     async (again) => {
       const { enqueue, until, starts, value } = open(
         { attempts: 2 },
@@ -42,7 +42,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each([
     { queue: { attempts: 3 }, runs: 3, says: "has run 3 times (queue.attempts)" },
     { queue: {}, runs: 1, says: "needs queue.attempts" },
-  ])("with $queue it runs $runs times at most, and is dropped then", async ({ queue, runs, says }) => {
+  ])("with $queue a job runs at most $runs times, and is then dropped", async ({ queue, runs, says }) => {
     const { enqueue, until, starts, value } = open(queue);
     const errors = vi.spyOn(console, "error").mockReturnValue();
     await enqueue("stubborn", Array<object>(9).fill(again));
@@ -53,7 +53,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(10);
   });
 
-  it("{ after } waits at least so long, and lets those behind it go first", async () => {
+  it("a job with { after } waits at least that long, and the jobs behind it go first", async () => {
     const { enqueue, until, log, order } = open();
     await enqueue("first", [againAfter(2500)]);
     for (const label of ["second", "third", "last"]) await enqueue(label);
@@ -65,7 +65,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([{ after: -1 }, { after: "soon" }, "yes", 1, {}])(
-    "again: %o is logged, and the job has ended",
+    "a wrong `again` is logged and ends the job: %o",
     async (strange) => {
       const { enqueue, until, starts } = open();
       const errors = vi.spyOn(console, "error").mockReturnValue();
@@ -79,7 +79,7 @@ describe.each(placeNames)("in the %s", (place) => {
     },
   );
 
-  it("an action runs again, too", async () => {
+  it("an action also runs again", async () => {
     const { until, starts, ...queues } = useQueues(place, { llm: { ...config, queue: { attempts: 3 } } });
     const returns = [{ again: true }, { again: { after: 300 } }];
     await queues.enqueue("job", { count: 10, settles: "action" }, { returns }, act);
@@ -88,7 +88,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(starts[2]?.at).toBeGreaterThanOrEqual(NOW + 300);
   });
 
-  it("while it waits again it can be found and cancelled by the job that enqueuing returned", async () => {
+  it("a job that waits again can be found and cancelled with the handle that enqueueRateLimited returned", async () => {
     const { jobOf, position, cancel, pauseFor, pass, until, order } = open();
     const job = await jobOf("job", {}, { returns: [againAfter(100)] });
     await pass(50);
@@ -102,7 +102,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["job"]);
   });
 
-  it("it runs again though somebody has deleted the worker's row", async () => {
+  it("a job runs again even if somebody has deleted the worker's row", async () => {
     const { enqueue, pass, t, until, order } = open();
     await enqueue("job", [again]);
     await enqueue("other", [againAfter(100)]);
@@ -112,7 +112,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order().sort()).toEqual(["job", "job", "other", "other"]);
   });
 
-  it("where users take turns, it is the first of those that wait, and nobody new gets before them", async () => {
+  it("in a fair queue, a job that waits again goes first, and a new user's job does not overtake it or the others", async () => {
     const { enqueue, pass, until, order } = open({ attempts: 2, fair: true });
     await enqueue("a1", [againAfter(2500)], { fairBy: "a" });
     for (const label of ["b1", "b2", "b3", "c1", "c2", "c3"]) await enqueue(label, [], { fairBy: label[0] });
@@ -122,13 +122,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "b1", "c1", "b2", "c2", "a1", "b3", "c3", "d1"]);
   });
 
-  it("where users take turns, the next job of its user comes after it", async () => {
+  it("in a fair queue, the next job of the user goes after the one that waits again", async () => {
     const { enqueue, pauseFor, pass, until, order } = open({ attempts: 2, fair: true });
     for (const label of ["a1", "a2"]) await enqueue(label, [], { fairBy: "a" });
     await enqueue("a3", [againAfter(500)], { fairBy: "a" });
     await pass(2100);
     await pauseFor(10_000);
-    // A round of its own for each; that of the third job, which waits again, is the third.
+    // Each gets a round of its own. The third job, which waits again, keeps the third round.
     for (const label of ["b1", "b2"]) await enqueue(label, [], { fairBy: "b" });
     await pass(1000);
     await enqueue("a4", [], { fairBy: "a" });
@@ -136,7 +136,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "a2", "a3", "b1", "b2", "a3", "a4"]);
   });
 
-  it("while it waits again it counts in an exact queue", async () => {
+  it("a job that waits again counts in an exact queue", async () => {
     const { enqueue, pauseFor, pass, until } = open({ attempts: 2, maxQueued: 1, exact: true });
     await enqueue("first", [againAfter(100)]);
     await pass(50);
@@ -148,18 +148,21 @@ describe.each(placeNames)("in the %s", (place) => {
     await until(3 * MINUTE);
   });
 
-  it.each([true, false])("jobs that run again do not shorten the queue for others (exact: %s)", async (exact) => {
-    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
-    for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
-    await until(60_000);
-    expect(starts).toHaveLength(18);
-    for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
-    if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
-    await until(70_000);
-    expect(starts).toHaveLength(21);
-  });
+  it.each([true, false])(
+    "jobs that run again take no room in the queue once they have ended (exact: %s)",
+    async (exact) => {
+      const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
+      for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
+      await until(60_000);
+      expect(starts).toHaveLength(18);
+      for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
+      if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
+      await until(70_000);
+      expect(starts).toHaveLength(21);
+    },
+  );
 
-  it("a provider's 429: a pause and again make the job the first when the pause is over", async () => {
+  it("after a provider's 429, a pause and `again` make the job the first when the pause ends", async () => {
     const { enqueue, pauseFor, pass, until, log } = open();
     await enqueue("first", [againAfter(20)]);
     await pass(10);

@@ -1,4 +1,4 @@
-/** A world for queues: many callers at once on the simulated backend, and the exact queue that is told of every commit in its order. */
+/** A world for queues: many callers at once on the simulated backend. The exact queue gets every commit, in the order of the commits. */
 import { inspect, isDeepStrictEqual } from "node:util";
 import { Backend, type JobRun } from "../../bench/simulator/backend.js";
 import type { Reserve } from "../model/exact/config.js";
@@ -11,19 +11,19 @@ import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueu
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
-  /** On several rows a bucket may give less than an exact one, and later; never more, nor earlier. */
+  /** A bucket of several rows may give less than an exact one, and later; never more, nor earlier. */
   readonly shards?: number | "auto" | { readonly atLeast: number } | undefined;
-  /** Operations, each at a random moment, in bursts and with pauses. */
+  /** The number of operations, each at a random time, in bursts and with pauses. */
   readonly operations: number;
   /** The shares of the operations that are not jobs. */
   readonly cancels: number;
   readonly plain: number;
-  /** What somebody changes by hand: rows of workers, planned runs, and functions of jobs that are gone. */
+  /** The share of operations that are changes by hand: deleted rows of workers, cancelled runs, jobs whose function is gone. */
   readonly damages: number;
-  /** The share of the jobs that say what they have used. */
+  /** The share of jobs that return `used`. */
   readonly settles: number;
   readonly skewMs: number;
-  /** The share of the worker's runs whose server dies before they commit. */
+  /** The share of worker runs whose server dies before they commit. */
   readonly crashes: number;
   readonly pause?: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly users: number;
@@ -54,10 +54,11 @@ class World {
   readonly #random: Random;
   readonly #backend: Backend;
   readonly #handles: { id: string; name: string }[] = [];
-  /** The rows' ids by the jobs' labels; and by their later rows' ids, where they wait again. */
+  /** The ids of the jobs' first rows, by label. */
   readonly #ids = new Map<string, string>();
+  /** The ids of the first rows of jobs that wait again, by the ids of their later rows. */
   readonly #firstIds = new Map<string, string>();
-  /** How often the jobs that were taken have run, by their labels. */
+  /** How often each taken job has run, by label. */
   readonly #runs = new Map<string, number>();
   readonly #counts = {
     jobs: 0,
@@ -67,7 +68,7 @@ class World {
     /** Jobs that were taken before an older one of a lower priority. */
     overtaken: 0,
     settled: 0,
-    /** Jobs that have waited again. */
+    /** How often jobs have waited again. */
     again: 0,
     /** Pauses of the limit. */
     paused: 0,
@@ -77,7 +78,7 @@ class World {
     split: 0,
   };
   #chain: { generation: number; nextAt: number | undefined } = { generation: 0, nextAt: undefined };
-  /** Starts that another one has followed. */
+  /** Generations that a newer one has followed. */
   readonly #over = new Set<number>();
   /** Jobs whose functions are gone. */
   readonly #broken = new Set<string>();
@@ -111,7 +112,7 @@ class World {
 
   async run(): Promise<void> {
     const { operations, spanMs, isSparse } = this.setting;
-    // Bursts: half of the operations come within a tenth of the time.
+    // Bursts: half of the operations fall into a tenth of the time.
     for (let i = 0; i < operations; i++) {
       const burstMs = (i % 2 === 0 ? 0.1 * this.#random() + 0.3 : this.#random()) * spanMs;
       const atMs = isSparse ? i * 350 + this.#random() * 200 : burstMs;
@@ -122,17 +123,15 @@ class World {
     await this.#backend.agenda.run();
     await this.#heal();
     demand(this.#ended === operations, "operations are missing", this.#ended);
-    demand(this.#exact.waiting.size === 0, "jobs still wait when nothing happens any more", [
-      ...this.#exact.waiting.values(),
-    ]);
+    demand(this.#exact.waiting.size === 0, "jobs still wait after the last event", [...this.#exact.waiting.values()]);
     for (const [id, ran] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
 
-  /** A caller a minute later starts a chain of runs that was broken, and then all jobs run. */
+  /** If a chain of runs was broken, a caller a minute later restarts it, and then all jobs run. */
   async #heal(): Promise<void> {
     if (this.#exact.waiting.size === 0) return;
-    demand(this.#isBroken, "jobs wait, and nobody has broken a chain of runs");
+    demand(this.#isBroken, "jobs wait although no chain of runs was broken");
     this.#ended--;
     this.#backend.agenda.plan(this.#backend.agenda.nowMs + 61_000, () => {
       this.#enqueue(this.setting.operations);
@@ -159,7 +158,7 @@ class World {
     const count = wholeNumber(this.#random, 1, mostCount);
     const user = fair ? `user ${Math.floor(users * this.#random() ** 2)}` : undefined;
     const used = this.#random() < this.setting.settles ? wholeNumber(this.#random, 0, 2 * mostCount) : undefined;
-    // With turns, who waits again gets another round, which the exact queue does not know.
+    // In a fair queue, a job that waits again gets another round, which the exact queue does not know.
     const isRefused = used !== undefined && !fair && this.#random() < 0.7;
     const againUntil = isRefused ? EPOCH_MS + this.#backend.agenda.nowMs + 10_000 * this.#random() : 0;
     const args = {
@@ -197,12 +196,12 @@ class World {
       },
       ({ canceled, position }) => {
         const waited = this.#exact.waiting.has(job?.id ?? "");
-        demand((position !== null) === waited, "getQueued must know who waits");
+        demand((position !== null) === waited, "getQueued must find exactly the waiting jobs");
         if (position) {
           this.#counts.positions++;
-          demand(position.isExact && position.ahead < this.#exact.waiting.size, "a place in the queue", position);
+          demand(position.isExact && position.ahead < this.#exact.waiting.size, "the place must be exact", position);
         }
-        demand(canceled === this.#exact.cancel(job?.id ?? ""), "a job that waits, and no other, can be cancelled", job);
+        demand(canceled === this.#exact.cancel(job?.id ?? ""), "only a waiting job can be cancelled", job);
         this.#counts[canceled ? "canceled" : "tooLate"]++;
       },
     );
@@ -227,14 +226,14 @@ class World {
           return "run";
         }
         const waiting = job && (await db.get("rateLimitQueue", job.id));
-        // One that settles is scheduled in its wrapper, which fails then, and keeps its count.
+        // A job that settles is scheduled in its wrapper, which would fail and keep the job's count.
         if (!waiting || waiting["settles"] !== undefined) return undefined;
         await db.patch("rateLimitQueue", job.id, { fn: "function://gone" });
         return "job";
       },
       (changed) => {
         if (changed) this.#counts.damaged++;
-        // Whichever chain runs next puts the row back and goes on, be it one that another had taken over from.
+        // The chain that runs next restores the row and continues, even if a newer one had replaced it.
         if (changed === "worker") this.#over.clear();
         if (changed === "job" && job) this.#broken.add(job.id);
         this.#isBroken ||= changed === "run";
@@ -242,11 +241,11 @@ class World {
     );
   }
 
-  /** Everybody else who uses the limit: takes, reserves, refunds, charges, resets. */
+  /** One of the other uses of the limit: take, reserve, refund, charge, pause, reset. */
   #plain(): void {
     const { mostCount } = this.setting;
     const { limit } = this.setting;
-    // More than a full bucket only a queue, or a reservation, may ask for.
+    // Only a queue or a reservation may ask for more than a full bucket.
     const held = limit.kind === "sliding window" ? mostCount : Math.min(mostCount, limit.capacity);
     const count = wholeNumber(this.#random, 1, held);
     const drawn = this.#random();
@@ -274,14 +273,14 @@ class World {
         const said = { status, answer, clock };
         if (this.#isWhole) demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", said);
         if (!status.ok) return;
-        demand(answer.ok, "what is granted an exact bucket could grant", said);
-        this.#checkMoment(status.retryAt ?? clock, answer.retryAt ?? clock, said);
+        demand(answer.ok, "an exact bucket must also grant what is granted", said);
+        this.#checkStart(status.retryAt ?? clock, answer.retryAt ?? clock, said);
         exact.bucket = this.#asOfRows(exact.bucket, after, clock, count);
       },
     );
   }
 
-  /** As a provider's 429 does: for a part of a second, or for seconds, which the worker sleeps through. */
+  /** Pauses the limit, as after a provider's 429: for 300 ms, or for 2,500 ms, which the worker sleeps through. */
   #pause(): void {
     const ms = this.#random() < 0.5 ? 300 : 2500;
     this.#call(
@@ -317,34 +316,34 @@ class World {
     else this.#exact.bucket = this.#asOfRows(bucket, after, clock, count);
   }
 
-  /** A refund that finds nothing to give back is no write: the time of the bucket stays. */
+  /** A refund that has nothing to give back writes nothing, so the time of the bucket stays. */
   #giveBack(after: State, clock: number, isWritten: boolean): void {
     const { limit } = this.setting;
     const exact = this.#exact;
-    // A bucket that remembers little may undo a take in part, or not at all.
+    // A bucket with a short memory may undo a take in part, or not at all.
     if (isWritten || isJoined(after)) exact.bucket = after;
     else if (this.#isWhole) {
       const [before, now] = [leftAt(limit, exact.bucket, clock), leftAt(limit, after, clock)];
-      demand(isDeepStrictEqual(before, now), "a refund must give back what the exact bucket does", { before, now });
+      demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
     }
   }
 
-  /** A call that another overtakes has an earlier clock. On one row they conflict; of several rows, each has a time of its own. */
+  /** A call that another overtakes has an earlier clock. On one row the two conflict; several rows each have a time of their own. */
   #asOfRows(before: State, after: State, clock: number, count: number): State {
     return this.#isWhole || count <= 0 ? after : takenBehind(this.setting.limit, before, after, clock, count);
   }
 
-  /** No work starts before an exact bucket could start it; on one row it starts then. */
-  #checkMoment(given: number, exact: number, seen: unknown): void {
+  /** Checks that no work starts before an exact bucket could start it; on one row it starts exactly then. */
+  #checkStart(given: number, exact: number, seen: unknown): void {
     const isExact = this.#isWhole && !isJoined(this.#exact.bucket);
-    demand(isExact ? given === exact : given >= exact, "the moment must be the exact bucket's", {
+    demand(isExact ? given === exact : given >= exact, "the start time must be the exact bucket's", {
       given,
       exact,
       seen,
     });
   }
 
-  /** Calls, and again when the platform gives up, as a client does. */
+  /** Calls, and calls again if the platform gives up, as a client does. */
   #call<Result>(body: (ctx: SimulatedCtx) => Promise<Result>, onDone: (result: Result, clock: number) => void): void {
     this.#backend.call(body, ({ outcome, clock }) => {
       if (outcome.kind === "threw") throw outcome.error;
@@ -378,12 +377,12 @@ class World {
     const dropped = gone.filter((id) => this.#broken.has(id));
     demand(
       isDeepStrictEqual([...taken, ...dropped].sort(), gone.sort()),
-      "what leaves the queue is scheduled, and nothing else",
+      "exactly the jobs that leave the queue must be scheduled",
     );
-    // A run of an earlier start does nothing.
+    // A run of an older generation does nothing.
     const isPlanned = planned.some(({ state }) => state.kind === "pending");
     const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
-    demand(plans || taken.length === 0, "a run of an earlier start took jobs", taken);
+    demand(plans || taken.length === 0, "a run of an older generation took jobs", taken);
     if (!plans) return;
     const run = { clock, snapshot };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
@@ -401,7 +400,7 @@ class World {
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
     if (gone.length >= share || !this.#isWhole || isJoined(exact.bucket)) return;
-    // Of jobs that came at once any may be the one that waits.
+    // If several jobs arrived in one commit, any of them may be the one that waits.
     const first = exact.first(run);
     const isStuck = first.length === 0 || first.some((job) => !exact.canPay(job, clock));
     demand(isStuck, "the worker left a job that could be paid", { first, taken: taken.length });
@@ -418,7 +417,7 @@ class World {
     const before = exact.bucket;
     const runAt = exact.pay(job, clock, scheduled.scheduledTime);
     if (runAt === undefined) throw new Error("the exact bucket could not pay");
-    this.#checkMoment(scheduled.scheduledTime, runAt, job);
+    this.#checkStart(scheduled.scheduledTime, runAt, job);
     exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
     exact.waiting.delete(id);
     this.#paid.set(id, job);
@@ -426,7 +425,7 @@ class World {
     this.#runs.set(labelOf(scheduled.args), 0);
   }
 
-  /** Jobs whose functions are gone leave when their turn comes, and their tokens stay. @param before - a job that was taken. */
+  /** Jobs whose functions are gone leave when they are first, and take no tokens. @param before - a job that was taken. */
   #drop(dropped: string[], run: RunTime, before?: string): void {
     for (;;) {
       const first = this.#exact.first(run);
@@ -449,11 +448,11 @@ class World {
     if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
     const rows = rowsIn(writes, "rateLimitQueue");
     const [[id, document] = ["", null]] = rows;
-    demand(rows.length === 1 && document !== null, "a job that must run again waits in one row", rows);
+    demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
     if (!ended) throw new Error("a job that was never paid has run");
-    demand(document?.["at"] === ended.at, "a job that must run again has the place it had", { document, ended });
+    demand(document?.["at"] === ended.at, "a job that must run again keeps its place", { document, ended });
     this.#firstIds.set(id, first);
     this.#runs.delete(String(label));
     this.#exact.enqueue({ ...ended, back: this.#backend.store.published });
@@ -465,29 +464,29 @@ class World {
     const isWritten = rowsIn(writes, "rateLimits").length > 0;
     if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
     if (args.used >= count) return;
-    // On several rows a gift is the most that may come back.
+    // On several rows, the full refund is the most that may come back.
     if (this.#isWhole) {
       const dates = { takenAt, promised: Math.max(at, takenAt) };
       const states = undo(this.setting.limit, this.#exact.bucket, clock, count - args.used, dates);
-      // Of what was taken before a reset nothing comes back. Some may where the bucket's time was ahead of the reset: it was paused.
+      // Nothing comes back from a take before a reset, unless the bucket was paused: then its time was ahead of the reset.
       const isAhead = isWritten && takenAt > this.#resetAt;
       this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
     } else this.#adjustExact(args.used - count, clock, isWritten);
   }
 
-  /** Each run that does something was planned by the one before it, or is the first after a new start. */
+  /** Each run that does something was planned by the run before it, or is the first of a new generation. */
   #checkChain({ generation }: { generation: number }, scheduledTime: number, next: readonly number[]): void {
     const isNewStart = generation !== this.#chain.generation;
-    demand(!this.#over.has(generation), "a run of an earlier start went on", generation);
+    demand(!this.#over.has(generation), "a run of an older generation continued", generation);
     if (isNewStart) this.#over.add(this.#chain.generation);
-    demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs go on side by side", generation);
-    demand(next.length <= 1, "a run planned several", next);
+    demand(isNewStart || this.#chain.nextAt === scheduledTime, "two chains of runs continue in parallel", generation);
+    demand(next.length <= 1, "a run planned several runs", next);
     this.#chain = { generation, nextAt: next[0] };
   }
 
   #sortIn(run: RunTime, writes: JobRun["writes"], taken: readonly string[]): void {
     const given = new Map<string, number>();
-    // Of two jobs that a user has sent at once, one that is taken at once was the first.
+    // If a user sent two jobs in one commit, the job that is taken in this run was the first.
     const first = new Map(taken.map((id, i) => [id, i - taken.length]));
     for (const [id, document] of rowsIn(writes, "rateLimitQueue")) {
       const round = document?.["round"];
@@ -501,7 +500,7 @@ class World {
   }
 }
 
-/** What a transaction wrote into a table: the rows by their ids, null for those that it deleted. */
+/** The rows that a transaction wrote into a table, by their ids; null for deleted rows. */
 function rowsIn(writes: JobRun["writes"], name: string) {
   return [...writes].flatMap(([id, { table, document }]) =>
     table.endsWith(`/${name}`) ? [[id, document] as const] : [],
@@ -512,15 +511,15 @@ function plannedIn(writes: JobRun["writes"]): Job[] {
   return rowsIn(writes, "_scheduled_functions").flatMap(([, document]) => (document as unknown as Job | null) ?? []);
 }
 
-/** As src/queue/worker.ts and batch.ts: what a run looks at of each priority when the one before says nothing, and of all. */
+/** The jobs that a run reads: of each priority if the run before sets no `most`, and of all. From src/queue/worker.ts and batch.ts. */
 const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
-/** How often the worlds' jobs may run. */
+/** How often a job may run (`queue.attempts`). */
 const ATTEMPTS = 3;
 
-/** A job by itself, or in the worker's wrapper. */
+/** Whether a run is a job's, by itself or in the worker's wrapper. */
 function isJob({ module }: Job["address"], args: unknown): boolean {
   return module === "jobs" || (args as { job?: Settling }).job !== undefined;
 }

@@ -1,4 +1,4 @@
-/** "On a deployment of yours" in example/README.md, command by command, against the help of the real CLI and the functions of the example. */
+/** Checks each command of "On a deployment of yours" in example/README.md with the real CLI's help and the example's functions. */
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -7,7 +7,7 @@ import { files, manifest, read, root } from "../tidy/files.js";
 
 const cli = path.join(root, "node_modules/convex/bin/main.js");
 const block = /## On a deployment of yours[^]*?```sh\n([^]*?)```/.exec(read("example/README.md"))?.[1] ?? "";
-/** Without what a reader is told about them. */
+/** The commands, without the comments that explain them. */
 const commands = block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "") || []);
 const ofCli = commands.filter((command) => command.startsWith("npx convex "));
 
@@ -15,7 +15,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [cli, ...words, "--help"])).stdout;
 }
 
-/** What of a command the CLI's help does not have: "--flag", or the command itself. */
+/** The parts of a command that the CLI's help does not have: "--flag", or the command itself. */
 async function unknownIn(command: string): Promise<string[]> {
   const words = command.split(" ").slice(2);
   const [name = "", second = ""] = words;
@@ -31,7 +31,7 @@ async function unknownIn(command: string): Promise<string[]> {
 }
 
 describe("the way to a deployment", () => {
-  it("is ten commands, each of which is npm's, the CLI's or a script", () => {
+  it("has ten commands, all of npm, the CLI or the project's scripts", () => {
     expect(commands).toHaveLength(10);
     const scripts = commands.flatMap((command) => /\bnpm (?:run )?(\w+)$/.exec(command)?.[1] ?? []);
     expect(scripts.filter((script) => script !== "ci")).toEqual(["prove", "start"]);
@@ -39,16 +39,16 @@ describe("the way to a deployment", () => {
     expect(ofCli.length + scripts.length).toBe(10);
   });
 
-  it.each(ofCli)("%s is what the CLI's help says", async (command) => {
+  it.each(ofCli)("%s is in the CLI's help", async (command) => {
     expect(await unknownIn(command)).toEqual([]);
   });
 
-  it("a flag or a command that the CLI does not have would be found", async () => {
+  it("the check finds a flag and a command that the CLI does not have", async () => {
     expect(await unknownIn("npx convex data rateLimits --production")).toEqual(["--production"]);
     expect(await unknownIn("npx convex env put NAME")).toEqual(["env put"]);
   });
 
-  it("calls a function that there is, and looks at a table that there is", () => {
+  it("calls a function that exists, and shows a table that exists", () => {
     const [module = "", name = ""] = /convex run .*?(\S+:\S+)/.exec(block)?.[1]?.split(":") ?? [];
     expect(files).toContain(`example/convex/${module}.ts`);
     expect(read(`example/convex/${module}.ts`)).toContain(`export const ${name} = mutation(`);

@@ -1,13 +1,13 @@
-/** What convex.dev/components checks by machine before a person looks; the owner's fields are in release.test.ts. */
+/** The automatic checks of convex.dev/components, which come before a person's review. release.test.ts checks the owner's fields. */
 import { describe, expect, it } from "vitest";
 import { filesIn, lines, manifest, read } from "../tidy/files.js";
 import { directoryFaults } from "./directory.js";
 
-/** What its reviewers are shown. */
+/** The files that its reviewers see. */
 const shown = [...filesIn("convex").filter((file) => file.endsWith(".ts")), "src/index.ts", "src/test.ts"];
 const registering = ["convex/public.ts", "convex/queue.ts", "convex/sweep.ts"];
 
-/** Exports that are not a function built by a builder of _generated/server, from an object with args, returns and a handler. */
+/** The exports that are not functions made by a builder of _generated/server from an object with args, returns and a handler. */
 function oddIn(text: string): string[] {
   const exported = [
     ...text.matchAll(/^export const (\{[^}]+\}|\w+) = ([^]*?)(?=^(?:export|\/\/|\/\*\*|const|function) |$(?![^]))/gm),
@@ -29,18 +29,18 @@ describe("the components directory", () => {
     expect(needed.filter((name) => !Object.hasOwn(manifest.exports, name))).toEqual([]);
   });
 
-  it("finds what it shows of the README: with an installation, in the file once", () => {
+  it("finds the part of the README that it shows: once, with the installation", () => {
     expect(directoryFaults(read("README.md"))).toEqual([]);
     expect(directoryFaults("npm install")).toHaveLength(5);
   });
 
-  it.each(registering)("%s exports functions one by one, with validators in sight", (file) => {
+  it.each(registering)("%s exports each function by itself, with its validators", (file) => {
     expect(lines(file).filter((line) => /^export const \w+ = /.test(line)).length).toBeGreaterThan(2);
     expect(oddIn(read(file))).toEqual([]);
     expect(read(file)).toMatch(/^import \{[^}]*\} from "\.\/_generated\/server\.js";$/m);
   });
 
-  it("finds a function without validators, a destructured one, and one of a generic builder", () => {
+  it("the check finds a function without validators, a destructured one, and one of a generic builder", () => {
     const bare = "export const a = query({\n  handler: () => 1,\n});\n";
     const full = "export const b = query({\n  args: {},\n  returns: v.null(),\n  handler: () => null,\n});\n";
     expect(
@@ -48,7 +48,7 @@ describe("the components directory", () => {
     ).toEqual(["a", "{ c, d }", "e"]);
   });
 
-  it("is shown no identity and no query filter", () => {
+  it("sees no use of ctx.auth and no query filter", () => {
     expect(shown.filter((file) => /ctx\.auth|\.filter\(/.test(read(file)))).toEqual([]);
   });
 });

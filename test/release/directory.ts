@@ -1,9 +1,9 @@
-/** What convex.dev/components asks of a README. */
+/** The requirements of convex.dev/components for a README. */
 
 const START = "<!-- START: Include on https://convex.dev/components -->";
 const END = "<!-- END: Include on https://convex.dev/components -->";
 
-/** What is wrong with the part that the directory shows: with an installation, in the file once. */
+/** The faults of the part that the directory shows. The part must be in the README once and contain the installation. */
 export function directoryFaults(readme: string): string[] {
   const included = readme.slice(readme.indexOf(START) + START.length, readme.indexOf(END));
   const needed = ["npm install", "app.use(rateLimits)"];

@@ -36,7 +36,7 @@ describe("a release", () => {
     expect(() => withRelease(CHANGELOG, "1.0.0", "2026-03-04")).toThrow("a section for 1.0.0 already");
   });
 
-  it("finds the unreleased notes of the changelog as it is", () => {
+  it("finds the unreleased notes of the current changelog", () => {
     expect(notesOf(read("CHANGELOG.md"), "Unreleased")).toBeDefined();
   });
 });
@@ -50,7 +50,7 @@ describe("a tag", () => {
     author: "Someone",
   };
 
-  it("can be published when it names the version and its notes, and the package its owner", () => {
+  it("can be published if it matches the version, the changelog has its notes, and the package names its owner", () => {
     expect(tagErrors("v1.0.0", manifest, CHANGELOG)).toEqual([]);
   });
 
@@ -59,10 +59,10 @@ describe("a tag", () => {
     ["a version without notes", "v2.0.0", { ...manifest, version: "2.0.0" }, "no notes for 2.0.0"],
     ["no repository", "v1.0.0", { ...manifest, repository: undefined }, 'no "repository"'],
     ["no homepage", "v1.0.0", { ...manifest, homepage: undefined }, "npm pkg set homepage="],
-    ["no address for faults", "v1.0.0", { ...manifest, bugs: undefined }, 'no "bugs"'],
+    ["no address for bug reports", "v1.0.0", { ...manifest, bugs: undefined }, 'no "bugs"'],
     ["no author", "v1.0.0", { ...manifest, author: undefined }, 'no "author"'],
     ["a repository elsewhere", "v1.0.0", { ...manifest, repository: "https://example.com/a.git" }, "not on GitHub"],
-  ])("cannot with %s", (_, tag, wrong, error) => {
+  ])("cannot be published with %s", (_, tag, wrong, error) => {
     const errors = tagErrors(tag, wrong, CHANGELOG);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toContain(error);
@@ -81,32 +81,32 @@ describe("the documents of a publication", () => {
     "someone/some.thing",
     `${address}.git`,
     { type: "git", url: `git+${address}.git` },
-  ])("knows the repository by %j", (repository) => {
+  ])("link to the repository's address, given as %j", (repository) => {
     expect(repositoryAddress(repository)).toBe(address);
   });
 
-  it("say that npm has the package, and nothing of a tarball", () => {
+  it("say that the package is on npm, and do not mention a tarball", () => {
     for (const [page, text] of Object.entries(pages)) {
       expect(text, page).toContain("```sh\nnpm install convex-rate-limits\n```");
       expect(text, page).not.toMatch(/tarball|\.tgz|not on npm/);
     }
   });
 
-  it("have badges below the first paragraph, of the owner's repository, within what the directory shows", () => {
+  it("have badges of the owner's repository below the first paragraph, and the directory accepts them", () => {
     const paragraphs = readme.split("\n\n");
     expect(paragraphs.findIndex((text) => text.startsWith("[![npm]"))).toBe(3);
-    // After the release, the owner's.
+    // After a release, the badge is the owner's.
     expect(paragraphs[3]).toMatch(/https:\/\/github\.com\/[\w-]+\/[\w.-]+\/actions\/workflows\/ci\.yml\/badge\.svg/);
     expect(directoryFaults(readme)).toEqual([]);
   });
 
-  it("change once only", () => {
+  it("do not change again if they are published again", () => {
     for (const page of INSTALLED_BY) {
       expect(published(page, pages[page] ?? "", "convex-rate-limits", address)).toBe(pages[page]);
     }
   });
 
-  it("lead to the repository for what the package does not hold", () => {
+  it("link to the repository for files that the package does not contain", () => {
     const shipped = withShippedLinks(readme, "README.md", ["README.md", "docs/README.md"], address);
     expect(shipped).toContain(`[Comparison](${address}/blob/HEAD/docs/comparison.md)`);
     expect(shipped).toContain(`](${address}/raw/HEAD/docs/pictures/contention.svg)`);
@@ -115,8 +115,8 @@ describe("the documents of a publication", () => {
   });
 });
 
-describe("what a publication promises", () => {
-  it("runs no action that can change under its name: each is pinned by its commit, with its version for people and Dependabot", () => {
+describe("before a publication", () => {
+  it("workflows pin each action by its commit, with its version as a comment for people and Dependabot", () => {
     const used = filesIn(".github/workflows").flatMap((file) =>
       lines(file).flatMap((line) => /\buses: (.+)$/.exec(line)?.[1] ?? []),
     );
@@ -125,7 +125,7 @@ describe("what a publication promises", () => {
     expect(read(".github/dependabot.yml")).toContain("github-actions");
   });
 
-  it('says "not yet" for each platform fact without a committed report', () => {
+  it('docs/platform.md says "not yet" for each platform fact without a committed report', () => {
     const lines = read("docs/platform.md").split("\n");
     const head = lines.findIndex((line) => line.includes("proved on a deployment"));
     const rows = lines.slice(head + 2, lines.indexOf("", head));

@@ -1,4 +1,4 @@
-/** The loads that hot limits are made for: their figures hold. */
+/** The figures of the loads that hot limits are made for. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { type CaseName, CASES } from "../../bench/contention/scenarios.js";
@@ -6,7 +6,7 @@ import { ours } from "../../bench/simulator/ours.js";
 import { simulate } from "../../bench/simulator/simulation.js";
 import { effort } from "../support/random.js";
 
-/** What docs/benchmarks.md says of `auto` with 256 permits, as far as seconds show it. EFFORT=1 runs the heavy loads as well. */
+/** The figures of `auto` with 256 permits in docs/benchmarks.md, measured over a few seconds. EFFORT=1 also runs the heavy loads. */
 describe("auto", () => {
   const runAuto = async (name: CaseName, seconds: number) => {
     const options = { ...DEFAULTS, seconds };
@@ -16,13 +16,13 @@ describe("auto", () => {
     return { ...metrics, rowsPerKey: metrics.rowsAtEnd / metrics.keys };
   };
 
-  it("keeps cold keys on one row, read once a call", async () => {
+  it("keeps cold keys on one row, which each call reads once", async () => {
     const { rowsPerKey, perCall } = await runAuto("cold-keys", 10);
     expect(rowsPerKey).toBeLessThanOrEqual(1.1);
     expect(perCall.rangesRead).toBeLessThanOrEqual(1.05);
   });
 
-  it("splits a key of 20 calls within a second into four rows at most", async () => {
+  it("splits a key with 20 calls within a second into at most four rows", async () => {
     expect((await runAuto("herd-20", 1)).rowsPerKey).toBeLessThanOrEqual(4);
   });
 
@@ -38,7 +38,7 @@ describe("auto", () => {
         ] as const)),
   ] as const;
   it.each(steady)(
-    "serves $name with few conflicts, and loses little",
+    "serves $name with few conflicts and few lost tokens",
     async ({ name, seconds, attempts, admitted, failures }) => {
       const { attemptsPerCall, failed, utilisation } = await runAuto(name, seconds);
       expect(attemptsPerCall).toBeLessThanOrEqual(attempts);
@@ -52,7 +52,7 @@ describe("auto", () => {
   });
 
   it.each(["flash-crowd", "flash-crowd-windows"] as const)(
-    "denies with three rows read at most after a %s",
+    "reads at most three rows for a denial after a %s",
     async (name) => {
       const { admitted, attemptsPerCall, perDenial, falseDenials } = await runAuto(name, 10);
       expect(admitted).toBe(1000);
@@ -62,8 +62,8 @@ describe("auto", () => {
     },
   );
 
-  /** What docs/benchmarks.md says of the registry. */
-  it("fails no call of a registry's API, at whose load 16 shards of the official component fail", async () => {
+  /** The figures of the registry in docs/benchmarks.md. */
+  it("fails no call of a registry's API, under a load at which 16 shards of the official component fail", async () => {
     const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
     const [result] = await runContention(options);
     const [tables, component, official] = result?.runs[0]?.metrics ?? [];
@@ -75,9 +75,9 @@ describe("auto", () => {
     expect(official?.attemptsPerCall).toBeGreaterThan(1.4);
   });
 
-  // Each of its calls asks several limits, so it takes four times as long as the others.
+  // Each of its calls asks several limits, so this test takes four times as long as the others.
   if (effort >= 1) {
-    it("does not run a bundle again because of its cold limits", async () => {
+    it("does not retry a bundle because of its cold limits", async () => {
       expect((await runAuto("bundle", 1.5)).attemptsPerCall).toBeLessThanOrEqual(1.09);
     });
   }

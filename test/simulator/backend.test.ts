@@ -29,7 +29,7 @@ async function read({ db }: SimulatedCtx): Promise<number> {
   return Number(row?.["value"] ?? 0);
 }
 
-/** Starts `calls` of them `gapMs` apart, and lets them end. */
+/** Starts `calls` calls, `gapMs` apart, and waits until all have ended. */
 async function run<Result>(
   backend: Backend,
   body: (ctx: SimulatedCtx) => Promise<Result>,
@@ -52,7 +52,7 @@ function committed<Result>(calls: readonly Call<Result>[]): Result[] {
 }
 
 describe("the simulated backend", () => {
-  it("keeps what was written: a function may change objects that it inserted or has read", async () => {
+  it("keeps documents as they were written: a function may change objects that it has inserted or read", async () => {
     const backend = new Backend({ schema }, { seed: "copies" });
     const own = { name: "n", value: 1, parts: [{ left: 1 }] };
     const insertAndChange = async ({ db }: SimulatedCtx) => {
@@ -69,7 +69,7 @@ describe("the simulated backend", () => {
     expect([await backend.runAlone(readAndChange, 0), await backend.runAlone(readAndChange, 0)]).toEqual([1, 1]);
   });
 
-  it("loses no update: a counter counts every call that committed, and no other", async () => {
+  it("loses no update: a counter counts exactly the calls that committed", async () => {
     const backend = new Backend({ schema }, { seed: "counter" });
     const calls = await run(backend, increment, 500, 5);
     const values = committed(calls);
@@ -78,7 +78,7 @@ describe("the simulated backend", () => {
     expect(await backend.runAlone(read, 0)).toBe(values.length);
   });
 
-  it("gives a call up after four retries, and only then", async () => {
+  it("gives up a call after four retries, not earlier", async () => {
     const calls = await run(new Backend({ schema }, { seed: "crowd" }), increment, 300, 1);
     const exhausted = calls.filter(({ outcome }) => outcome.kind === "exhausted");
     expect(exhausted.length).toBeGreaterThan(0);
@@ -86,7 +86,7 @@ describe("the simulated backend", () => {
     expect(Math.max(...calls.map(({ attempts }) => attempts))).toBe(1 + PLATFORM.retries);
   });
 
-  it("validates calls that only read when they come from browsers, never when they come from actions", async () => {
+  it("validates read-only calls from browsers, but not those from actions", async () => {
     const attemptsOf = async (browser: boolean) => {
       const backend = new Backend({ schema }, { seed: "readers", browser });
       const readers: Call<number>[] = [];
@@ -102,7 +102,7 @@ describe("the simulated backend", () => {
     expect(await attemptsOf(true)).toBeGreaterThan(1);
   });
 
-  it("does the same again for the same seed, and something else for another", async () => {
+  it("repeats a run for the same seed, and differs for another seed", async () => {
     const trace = async (seed: string) => {
       const calls = await run(new Backend({ schema }, { seed }), increment, 200, 10);
       return calls.map(({ attempts, endedMs, clock }) => [attempts, endedMs, clock]);
@@ -111,7 +111,7 @@ describe("the simulated backend", () => {
     expect(await trace("a")).not.toEqual(await trace("b"));
   });
 
-  it("takes the time of an execution from the model: what it does by itself, reads, hops, and work beside the limit", async () => {
+  it("takes the time of an execution from the model: its own time, reads, and other work", async () => {
     const timesOf = async (body: (ctx: SimulatedCtx) => Promise<unknown>, holdMs = 0, executionMs?: number) => {
       const options = { seed: "times", browser: false, holdMs, executionMs };
       const calls = await run(new Backend({ schema }, options), body, 4000, 2000);
@@ -132,7 +132,7 @@ describe("the simulated backend", () => {
     expect((await twice()).map((ms, i) => Math.round((1e6 * ms) / (idle[i] ?? 0)) / 1e6)).toEqual(Array(4000).fill(2));
   });
 
-  it("freezes the clock within an attempt and lets clocks differ between attempts when asked to", async () => {
+  it("freezes the clock within an attempt, and with skewMs clocks differ between attempts", async () => {
     const clock = async () => {
       const before = Date.now();
       await Promise.resolve();
@@ -147,20 +147,20 @@ describe("the simulated backend", () => {
     expect(Math.min(...skewed)).toBeLessThan(0);
   });
 
-  it("gives production code seeded randomness, new for each attempt, and the real one back afterwards", async () => {
+  it("gives production code seeded random numbers, new for each attempt, and restores Math.random afterwards", async () => {
     const random = () => Promise.resolve(Math.random());
     const draw = async () => committed(await run(new Backend({ schema }, { seed: "dice" }), random, 20, 100));
     const values = await draw();
     expect(new Set(values).size).toBe(20);
     expect(await draw()).toEqual(values);
-    // Others may have replaced it meanwhile, as each test file here does.
+    // Other code may have replaced Math.random meanwhile, as each test file here does.
     Math.random = randomFrom(7);
     expect(await draw()).toEqual(values);
     expect(Math.random()).toBe(randomFrom(7)());
     expect(Math.abs(Date.now() - performance.timeOrigin - performance.now())).toBeLessThan(60_000);
   });
 
-  it("does not run code again that threw, and keeps nothing of it", async () => {
+  it("does not retry code that threw, and discards its writes", async () => {
     const backend = new Backend({ schema }, { seed: "error" });
     const [call] = await run(
       backend,
@@ -175,12 +175,12 @@ describe("the simulated backend", () => {
     expect(await backend.runAlone(read, 0)).toBe(0);
   });
 
-  it("refuses a second attempt while one is running", async () => {
+  it("throws on a second attempt while one is running", async () => {
     const backend = new Backend({ schema }, { seed: "nested" });
     await expect(backend.runAlone(async () => await backend.runAlone(read, 0), 0)).rejects.toThrow("running already");
   });
 
-  it("fixes the snapshot before the wait for a permit: what is committed during the wait conflicts", async () => {
+  it("fixes the snapshot before the wait for a permit, so commits during the wait conflict", async () => {
     const platform = { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1e9 };
     const attemptsOf = async (mutationPermits: number, gapMs: number) => {
       const backend = new Backend(
@@ -197,7 +197,7 @@ describe("the simulated backend", () => {
       await backend.agenda.run();
       return calls.sort((a, b) => a.startedMs - b.startedMs).map(({ attempts }) => attempts);
     };
-    // The third runs 200 ms after the first began, which has long committed by then; its snapshot is from before.
+    // The third call runs 200 ms after the first began, and the first has committed by then. The third call's snapshot is older.
     expect(await attemptsOf(1, 1)).toEqual([1, 1, 2]);
     expect(await attemptsOf(1, 1000)).toEqual([1, 1, 1]);
   });
@@ -205,7 +205,7 @@ describe("the simulated backend", () => {
   it.each([
     ["S16", 16],
     ["S256", 256],
-  ] as const)("runs as many mutations at once as %s has permits: %i", async (platform, permits) => {
+  ] as const)("%s runs as many mutations at once as it has permits: %i", async (platform, permits) => {
     const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
     const calls = await run(backend, nothing, 300, 0);
     expect(calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000)).toHaveLength(
@@ -213,14 +213,14 @@ describe("the simulated backend", () => {
     );
   });
 
-  it("fails a call that waits 5 s for a permit", async () => {
+  it("fails a call that has waited 5 s for a permit", async () => {
     const platform = { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1e9 };
     const calls = await run(new Backend({ schema }, { seed: "late", platform, holdMs: 3000 }), read, 3, 0);
     expect(calls.map(({ outcome }) => outcome.kind).sort()).toEqual(["committed", "committed", "overloaded"]);
     expect(calls.find(({ outcome }) => outcome.kind === "overloaded")?.endedMs).toBe(5000);
   });
 
-  /** A row that somebody else writes every millisecond until then, which is how long the shortest attempt takes. */
+  /** Inserts a row and writes it every millisecond, the duration of the shortest attempt, until `untilMs`. */
   function contendUntil(backend: Backend, untilMs: number) {
     const counters = "/counters";
     const first = new Transaction(backend.store, 0);
@@ -230,7 +230,7 @@ describe("the simulated backend", () => {
       backend.agenda.plan(atMs, () => {
         const transaction = new Transaction(backend.store, 0);
         transaction.patch(id, { value: -atMs });
-        // Beside the committer: nothing is waiting to be published, since every call conflicts.
+        // This bypasses the committer: no transaction waits to be published, since every call conflicts.
         transaction.commit();
       });
     }
@@ -275,7 +275,7 @@ describe("the simulated backend", () => {
     expect([0, 9, 10].map((n) => mostBackoffMs(PLATFORM.jobBackoff, n))).toEqual([100, 51_200, 60_000]);
   });
 
-  it("a browser whose call was given up reconnects and sends it again; an action gets the error", async () => {
+  it("a browser reconnects and resends a call that was given up; an action gets the error", async () => {
     const callWith = async (options: { browser: boolean; resendsUntilMs: number }) => {
       const backend = new Backend({ schema }, { seed: "resend", ...options });
       contendUntil(backend, 10_000);
@@ -288,7 +288,7 @@ describe("the simulated backend", () => {
     const resent = await callWith({ browser: true, resendsUntilMs: 60_000 });
     expect(resent?.outcome.kind).toBe("committed");
     expect(resent?.sends).toBeGreaterThan(1);
-    // Every time it is sent it has all its tries.
+    // Each send has all its attempts.
     expect(resent?.attempts).toBeGreaterThan(5 * ((resent?.sends ?? NaN) - 1));
     expect(resent?.endedMs).toBeGreaterThan(10_000);
     for (const options of [
@@ -299,7 +299,7 @@ describe("the simulated backend", () => {
     }
   });
 
-  /** A job that adds one to the counter, and a mutation that schedules so many. */
+  /** A job that increments the counter, and a mutation that schedules `count` of them. */
   function jobs(backendOptions: BackendOptions) {
     const started: number[] = [];
     const record = internalMutationGeneric({
@@ -323,14 +323,14 @@ describe("the simulated backend", () => {
   it.each([
     ["S16", 8],
     ["S256", 40],
-  ] as const)("runs scheduled functions on %s: %i of 40 at once", async (platform, atOnce) => {
+  ] as const)("%s runs %i of 40 scheduled functions at once", async (platform, atOnce) => {
     const { started, scheduleJobs } = jobs({ seed: "jobs", platform, holdMs: 5000 });
     await scheduleJobs(40);
     const first = started[0] ?? NaN;
     expect(started.filter((atMs) => atMs < first + 5000)).toHaveLength(atOnce);
   });
 
-  it("runs a scheduled function that conflicts until it commits, long after a call would have failed", async () => {
+  it("retries a scheduled function that conflicts until it commits, long after a call would have failed", async () => {
     const { backend, started, scheduleJobs } = jobs({ seed: "until" });
     await scheduleJobs(1, () => {
       contendUntil(backend, 30_000);
@@ -340,7 +340,7 @@ describe("the simulated backend", () => {
     expect(backend.background.runs).toBe(1);
   });
 
-  it("gives a denial nothing to wait for when an action called: no commit, no publication", async () => {
+  it("answers a denial to an action without waiting for a commit or a publication", async () => {
     const backend = new Backend(
       { schema },
       { seed: "no commit", browser: false, platform: { mutationPermits: 1, jobsAtOnce: 1, bytesWrittenPerSecond: 1 } },

@@ -1,4 +1,4 @@
-/** A small run of each bench, so that they cannot rot. */
+/** A small run of each bench, so that a broken bench fails a test. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { drawContention } from "../../bench/contention/picture.js";
@@ -10,7 +10,7 @@ import { renderSeed, runSeed } from "../../bench/seed.js";
 describe("bench:contention", () => {
   it.each(CASE_NAMES)("runs a small %s with every design, judges it and reports it", async (name) => {
     const classes = name === "load-100" ? (["S256", "S16"] as const) : (["S256"] as const);
-    // The official component has no sliding windows, so those loads have nothing beside ours.
+    // The official component has no sliding windows, so only ours runs those loads.
     const hasPeer = !name.includes("sliding");
     const [result] = await runContention({ ...DEFAULTS, cases: [name], classes, seconds: 0.05 });
     expect(result?.runs.map(({ platform }) => platform)).toEqual(classes);
@@ -46,7 +46,7 @@ describe("bench:contention", () => {
     expect(picture).not.toMatch(/NaN|undefined|Infinity/);
   });
 
-  it("draws a line through the loads that a design was run with, in the order of their rates", async () => {
+  it("draws one line per design through the loads that it ran, in the order of their rates", async () => {
     const options = { ...DEFAULTS, classes: ["S256"], seconds: 0.1 } as const;
     const [small] = await runContention({ ...options, cases: ["load-100"], official: [16, 64] });
     const [large] = await runContention({ ...options, cases: ["load-3000"], official: [64] });
@@ -62,7 +62,7 @@ describe("bench:contention", () => {
 });
 
 describe("bench:engine", () => {
-  it("races decisions and calls, and counts costs", async () => {
+  it("compares the speed of decisions and calls, and counts costs", async () => {
     const results = await runEngine({ decisions: 200, calls: 3, rounds: 1 });
     expect(results.decisions.map(({ kind }) => kind)).toEqual(["token bucket", "fixed window"]);
     for (const { perSecond } of [...results.calls, ...results.decisions.flatMap(({ standings }) => standings)]) {

@@ -11,7 +11,7 @@ function open(bytesWrittenPerSecond: number) {
   store.defineTable("/rows", {});
   const committer = new Committer(agenda, createRandom("committer"), { bytesWrittenPerSecond });
   const ended: { i: number; atMs: number; outcome: string }[] = [];
-  /** Submits it at once; `write` has run by then. */
+  /** Submits the transaction, after `write` has run. */
   const submit = (i: number, transaction: Transaction, extraBytes = 0) => {
     const end = (outcome: string) => () => ended.push({ i, atMs: agenda.nowMs, outcome });
     committer.submit({ transaction, extraBytes, onPublished: end("published"), onConflict: end("conflict") });
@@ -20,7 +20,7 @@ function open(bytesWrittenPerSecond: number) {
 }
 
 describe("the committer", () => {
-  it("publishes in the order of validation, each as soon as it and all before it are durable", async () => {
+  it("publishes transactions in the order of validation, each as soon as it and all earlier ones are durable", async () => {
     const { agenda, store, submit, ended } = open(1e9);
     for (let i = 0; i < 500; i++) {
       agenda.plan(i / 10, () => {
@@ -31,12 +31,12 @@ describe("the committer", () => {
     }
     await agenda.run();
     expect(ended.map(({ i }) => i)).toEqual(Array.from({ length: 500 }, (_, i) => i));
-    // Durable in 4 ms (median): half of the transactions would be faster than those before them.
+    // A transaction is durable in 4 ms (median), so without the order half of them would be published before an earlier one.
     const together = ended.filter(({ atMs }, i) => atMs === ended[i - 1]?.atMs).length;
     expect(together).toBeGreaterThan(250);
   });
 
-  it("takes a median of 4 ms and a 99th percentile of 12 from validation to publication, alone", async () => {
+  it("takes 4 ms (median) and 12 ms (99th percentile) from validation to publication of a lone transaction", async () => {
     const { agenda, store, submit, ended } = open(1e9);
     for (let i = 0; i < 4000; i++) {
       agenda.plan(i * 1000, () => {
@@ -50,7 +50,7 @@ describe("the committer", () => {
     expect(Math.abs((times[3960] ?? 0) - 12)).toBeLessThan(1.1);
   });
 
-  it("validates against what is validated, published or not", async () => {
+  it("validates against all validated transactions, published or not", async () => {
     const { agenda, store, submit, ended } = open(1e9);
     const first = new Transaction(store, 0);
     const id = first.insert("/rows", { value: 0 });
@@ -65,11 +65,11 @@ describe("the committer", () => {
     expect(ended.find(({ i }) => i === 1)?.outcome).toBe("published");
   });
 
-  it("writes no more bytes a second than the class of the deployment can", async () => {
+  it("writes at most as many bytes a second as the class of the deployment can", async () => {
     const { agenda, store, submit, ended } = open(1_000_000);
     for (let i = 0; i < 100; i++) submit(i, new Transaction(store, 0), 10_000);
     await agenda.run();
-    // 100 × 10,000 bytes take a second; then the last becomes durable.
+    // 100 × 10,000 bytes take 1,000 ms; then the last transaction becomes durable.
     const last = ended.at(-1)?.atMs ?? 0;
     expect(last).toBeGreaterThan(1000);
     expect(last).toBeLessThan(1050);

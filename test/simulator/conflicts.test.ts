@@ -11,7 +11,7 @@ function openStore() {
     const transaction = new Transaction(store, 1000);
     return { transaction, db: new Database(transaction, "", "mutation") };
   };
-  /** A transaction that begins and commits at once. */
+  /** Runs a transaction that begins and commits at once. */
   const write = async <Result>(body: (db: Database) => Promise<Result>): Promise<Result> => {
     const { transaction, db } = begin();
     const result = await body(db);
@@ -28,7 +28,7 @@ function shardOf(db: Database, shard: number, key?: string) {
   return db.query("rows").withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", key).eq("shard", shard));
 }
 
-/** The rows whose shard is in these bounds, or all. */
+/** The rows whose shard is within the bounds, or all rows. */
 function allShards(db: Database, { from, to }: { from?: number | undefined; to?: number | undefined } = {}) {
   return db.query("rows").withIndex("by_name_key_shard", (q) => {
     const all = q.eq("name", "hot").eq("key", undefined);
@@ -37,7 +37,7 @@ function allShards(db: Database, { from, to }: { from?: number | undefined; to?:
   });
 }
 
-/** A read, or a write; the row of shard 2 has the id. */
+/** A read or a write. `id` is the id of the row of shard 2. */
 type Act = (db: Database, id: string) => Promise<unknown>;
 
 const one =
@@ -61,7 +61,10 @@ const insertAndDelete: Act = async (db, id) => {
   await db.delete((await insert(7)(db, id)) as string);
 };
 
-/** What a transaction reads, what another one commits meanwhile, and whether the first must then run again: beside the property below. */
+/**
+ * Named cases, in addition to the property below: what a transaction reads, what another one commits meanwhile, and whether the first
+ * must then be retried.
+ */
 const cases: readonly [title: string, read: Act, meanwhile: Act, conflicts: boolean][] = [
   ["a document read by id changes", (db, id) => db.get(id), patch({ value: 1 }), true],
   ["a document that is named with its table changes", one(2), (db, id) => db.patch("rows", id, { value: 1 }), true],
@@ -75,11 +78,11 @@ const cases: readonly [title: string, read: Act, meanwhile: Act, conflicts: bool
   ],
   ["a row is written outside bounds that exclude it", between, patch({ value: 1 }), false],
   ["a row is patched with the values it has", one(2), patch({ value: 5 }), false],
-  ["the same document is patched by both, which reads it", patch({ value: 2 }), patch({ value: 1 }), true],
-  ["both insert without reading", insert(3), insert(3), false],
+  ["both patch the same document, since a patch reads", patch({ value: 2 }), patch({ value: 1 }), true],
+  ["both insert, since an insert does not read", insert(3), insert(3), false],
 ];
 
-describe("a transaction conflicts or not when, after its snapshot,", () => {
+describe("whether a transaction conflicts if, after its snapshot,", () => {
   it.each(cases)("%s", async (_title, read, meanwhile, conflicts) => {
     const { begin, write, insert } = openStore();
     const id = await insert(2);
@@ -89,7 +92,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
     expect(first.transaction.hasConflict()).toBe(conflicts);
   });
 
-  it("a read of the stale snapshot depends on nothing and sees no own write", async () => {
+  it("a read of the stale snapshot conflicts with nothing and does not see its transaction's own writes", async () => {
     const { begin, write, insert } = openStore();
     const id = await insert(2);
     const { transaction, db } = begin();
@@ -105,7 +108,7 @@ describe("a transaction conflicts or not when, after its snapshot,", () => {
 });
 
 describe("an index", () => {
-  it("sorts a missing field first, and an upper bound alone includes it", async () => {
+  it("sorts a missing field first, so a range with only an upper bound includes it", async () => {
     const { begin, write, insert } = openStore();
     await insert(2);
     await write((db) => db.insert("rows", { name: "hot", value: 7 }));
@@ -115,7 +118,7 @@ describe("an index", () => {
     expect((await allShards(db, { from: 0 }).collect()).map(({ value }) => value)).toEqual([5]);
   });
 
-  it("moves a row whose field a patch changes, or takes away with undefined", async () => {
+  it("moves a row if a patch changes its field, or removes the field with undefined", async () => {
     const { begin, write, insert } = openStore();
     const id = await insert(2);
     await write((db) => db.patch(id, { shard: 40 }));
@@ -125,7 +128,7 @@ describe("an index", () => {
     expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "name", "value"]);
   });
 
-  it("conflicts exactly when a key is left, entered or rewritten as far as the range was read", async () => {
+  it("conflicts exactly if a key is left, entered or rewritten in the part of the range that was read", async () => {
     const shard = fc.nat(9);
     const bound = fc.option(shard, { nil: undefined });
     const change = fc.record({ do: fc.constantFrom("insert", "patch", "delete", "move"), shard, to: shard });
@@ -154,7 +157,7 @@ describe("an index", () => {
             .slice(0, most);
           const found = await allShards(db, asked).order(order).take(most);
           expect(found.map(({ shard }) => shard)).toEqual(expected);
-          // It has read up to the last row that it needed, or to the end.
+          // The transaction has read up to the last row that it needed, or to the end.
           const last = expected[most - 1];
           const isRead = (shard: number) => within(shard) && (last === undefined || sign * (shard - last) <= 0);
           const touched: number[] = [];
@@ -183,7 +186,7 @@ describe("an index", () => {
 });
 
 describe("a snapshot", () => {
-  it("shows what was there at its start, whatever others commit", async () => {
+  it("shows the documents as they were at its start, regardless of later commits", async () => {
     const { begin, write, insert } = openStore();
     const id = await insert(2);
     const readers = [];
@@ -195,14 +198,14 @@ describe("a snapshot", () => {
     for (const { reader, value } of readers) {
       expect(await shardOf(reader.db, 2).unique()).toMatchObject({ value });
       expect(await reader.db.get("rows", id)).toMatchObject({ value });
-      // So are the states of jobs.
+      // The states of jobs belong to the snapshot as well.
       expect(await reader.db.system.get("rows", id)).toMatchObject({ value });
       reader.transaction.close();
     }
     expect(await begin().db.get(id)).toBeNull();
   });
 
-  it("is overlaid with the transaction's own writes, in the index's order", async () => {
+  it("shows the transaction's own writes on top, in the index's order", async () => {
     const { begin, insert } = openStore();
     const id = await insert(2);
     await insert(4);
@@ -216,7 +219,7 @@ describe("a snapshot", () => {
     await expect(shardOf(db, 3).unique()).rejects.toThrow("more than one");
   });
 
-  it("does not show what is validated and not published, and conflicts with it", async () => {
+  it("does not show a commit that is validated but not published, and conflicts with it", async () => {
     const { store, begin, insert } = openStore();
     const id = await insert(2);
     const writer = begin();
@@ -232,7 +235,7 @@ describe("a snapshot", () => {
     expect(after.transaction.hasConflict()).toBe(false);
   });
 
-  it("follows the order of validation: a later commit cannot be published first", async () => {
+  it("follows the order of validation: a later commit cannot be published earlier", async () => {
     const { store, begin, insert } = openStore();
     const id = await insert(2);
     const [first, second] = [begin(), begin()];
@@ -245,7 +248,7 @@ describe("a snapshot", () => {
     }).toThrow("cannot be published");
   });
 
-  it("keeps its history only for as long as somebody reads it", async () => {
+  it("keeps its history only while a transaction reads it", async () => {
     const { store, begin, write, insert } = openStore();
     await insert(1);
     for (let i = 0; i < 100; i++) {
@@ -258,7 +261,7 @@ describe("a snapshot", () => {
     expect(store.table("/rows").index("by_name_key_shard").size).toBeLessThanOrEqual(3);
   });
 
-  it("a fork begins with the same documents and then goes its own way", async () => {
+  it("a fork begins with the same documents and then changes independently", async () => {
     const { store, write, insert } = openStore();
     const id = await insert(2);
     const alone = new Transaction(store.fork(), 2000);
@@ -270,7 +273,7 @@ describe("a snapshot", () => {
 });
 
 describe("a sub-transaction", () => {
-  it("that throws takes its writes back, but its reads still conflict", async () => {
+  it("that throws discards its writes, but its reads still conflict", async () => {
     const { begin, write, insert } = openStore();
     const id = await insert(2);
     const { transaction, db } = begin();

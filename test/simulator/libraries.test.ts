@@ -15,7 +15,7 @@ const limits: BucketConfig[] = [
 ];
 const singleRow: Design[] = [ours(1), ours(1, "component"), peer(1)];
 
-/** Calls one after the other, far enough apart that none meets another, and what each was told. */
+/** Calls that follow one another with gaps long enough that no two overlap, with their answers. */
 async function serially(design: Design, limit: BucketConfig) {
   const backend = new Backend(design.app, { seed: "serial", epochMs: 0 });
   const consume = design.limit(limit, design.shards, UNKEYED);
@@ -23,7 +23,7 @@ async function serially(design: Design, limit: BucketConfig) {
   const asked: { count: number; clock: number; answer: Answer; attempts: number }[] = [];
   let atMs = 1000;
   for (let i = 0; i < 400; i++) {
-    // An execution takes longer than this once in many millions.
+    // Only one in many millions of executions takes longer than this.
     atMs += 500 + exponential(random, 300);
     const count = wholeNumber(random, 1, 30);
     backend.agenda.plan(atMs, () => {
@@ -40,7 +40,7 @@ async function serially(design: Design, limit: BucketConfig) {
   return asked;
 }
 
-describe.each(singleRow)("$label, one call after the other", (design) => {
+describe.each(singleRow)("$label, with calls that do not overlap", (design) => {
   it.each(limits)("answers like one exact bucket: $kind", async (limit) => {
     const asked = await serially(design, limit);
     const exact = new ExactBucket(limit);
@@ -66,8 +66,8 @@ describe("under load", () => {
     expect(metrics.attemptsPerCall).toBeGreaterThan(1);
   });
 
-  // That both places decide the same is a law of its own: test/laws/agreement.test.ts.
-  it("a call into the component is a hop, which takes its time", async () => {
+  // test/laws/agreement.test.ts tests that both places decide alike.
+  it("a call into the component takes the time of a hop", async () => {
     const calm: Scenario = {
       limit: { kind: "token bucket", rate: 1, period: 10_000, capacity: 3 },
       callers: { kind: "open", pattern: "poisson", demand: 0.2, counts: { from: 1, to: 1 } },
@@ -98,12 +98,12 @@ describe("under load", () => {
     expect(await simulate(ours(1), busy, { seed: "2" })).not.toEqual(first);
   });
 
-  it("clocks that differ cost no token beyond what they differ by", async () => {
+  it("clocks that differ grant no token beyond their difference", async () => {
     const metrics = await simulate(ours(1), busy, { seed: "skew", skewMs: 40 });
     expect(metrics.overGrant).toBe(0);
   });
 
-  it("closed-loop callers wait for their answers, and have buckets of their own when asked to", async () => {
+  it('closed-loop callers wait for their answers, and have a bucket each with keys "own"', async () => {
     const closed = (keys: "own" | "shared"): Scenario => ({
       limit: { kind: "token bucket", rate: 10, period: 1000, capacity: 10 },
       callers: { kind: "closed", callers: 8, thinkMs: 0, counts: { from: 1, to: 1 }, keys },
@@ -118,17 +118,17 @@ describe("under load", () => {
     expect(own.admitted).toBeLessThanOrEqual(8 * 30);
   });
 
-  it("a change of the shard count takes effect at its moment", async () => {
+  it("a change of the shard count takes effect at its time", async () => {
     const drained: Scenario = { ...overloaded, limit: { ...overloaded.limit, capacity: 200 }, seconds: 6 };
     const scenario: Scenario = { ...drained, changes: [{ atMs: 4000, shards: 16 }] };
     const stayed = await simulate(peer(4), drained, { seed: "c" });
     const changed = await simulate(peer(4), scenario, { seed: "c" });
     expect(stayed.overGrant).toBe(0);
-    // The peer's new shards begin full: what this project set out to avoid.
+    // The peer's new shards begin full, which this project avoids.
     expect(changed.overGrant).toBeGreaterThan(50);
   });
 
-  it("a denial's retryAt is put to the test where nobody else calls", async () => {
+  it("probes test whether a denial's retryAt is true if no other caller calls", async () => {
     const exact = await simulate(ours(1), overloaded, { seed: "probe" });
     expect(exact).toMatchObject({ probes: 20, honest: 1 });
     const guessed = await simulate(peer(16), overloaded, { seed: "probe" });

@@ -8,17 +8,17 @@ import {
   possible,
 } from "../../bench/simulator/oracle.js";
 
-/** One token a second, five at most. */
+/** 1 token a second, at most 5. */
 const bucket: BucketConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 5 };
-/** Three tokens at each whole ten seconds, five at most. */
+/** 3 tokens at each whole 10 s, at most 5. */
 const windows: BucketConfig = { kind: "fixed window", rate: 3, period: 10_000, capacity: 5, start: 0 };
 
 const at = (atMs: number, count = 1) => ({ atMs, count });
 const burst = (atMs: number, calls: number) => Array.from({ length: calls }, () => at(atMs));
 
-// libraries.test.ts compares it with what this package decides on one row.
+// libraries.test.ts compares the oracle with the decisions of this package on one row.
 describe("the oracle's bucket", () => {
-  it("accrues a fixed window's tokens at its start, also for windows before `start`", () => {
+  it("adds a fixed window's tokens at the window's start, also for windows before `start`", () => {
     for (const start of [0, 70_000]) {
       const exact = new ExactBucket({ ...windows, start });
       expect(exact.take(at(12_000, 5))).toBe(true);
@@ -28,7 +28,7 @@ describe("the oracle's bucket", () => {
     }
   });
 
-  it("stands still while the clock runs backwards", () => {
+  it("does not change while the clock steps back", () => {
     const exact = new ExactBucket(bucket);
     expect(exact.take(at(10_000, 5))).toBe(true);
     expect(exact.take(at(5_000))).toBe(false);
@@ -36,21 +36,21 @@ describe("the oracle's bucket", () => {
     expect(exact.take(at(11_000))).toBe(true);
   });
 
-  it("says how long a debt takes to be paid", () => {
+  it("returns how long a debt takes to be paid", () => {
     const exact = new ExactBucket({ ...bucket, rate: 3, period: 1000, capacity: 1 });
     expect([at(0), at(0), at(0)].map((grant) => exact.charge(grant))).toEqual([0, 334, 667]);
     const whole = new ExactBucket(windows);
     expect([5, 1, 2, 1].map((count) => whole.charge(at(4000, count)))).toEqual([0, 6000, 6000, 16_000]);
   });
 
-  it("refuses what it could not count exactly", () => {
+  it("throws on numbers that it cannot count exactly", () => {
     expect(() => new ExactBucket({ ...bucket, capacity: 1 / 3 })).toThrow("decimals");
     expect(() => new ExactBucket({ ...bucket, period: 0.5 })).toThrow();
   });
 });
 
 describe("the oracle's verdict", () => {
-  it("is zero for what an exact bucket admits, to the last token", () => {
+  it("is 0 for what an exact bucket grants, to the last token", () => {
     expect(overGrant(bucket, [...burst(0, 5), at(1000), at(2000), ...burst(20_000, 5)])).toBe(0);
     expect(overGrant(windows, [...burst(9999, 5), ...burst(10_000, 3)])).toBe(0);
     expect(overGrant(bucket, [])).toBe(0);
@@ -63,33 +63,33 @@ describe("the oracle's verdict", () => {
     expect(overGrant(windows, burst(9999, 6))).toBe(1);
   });
 
-  it("orders grants by the moment they count at, not by their commits", () => {
+  it("orders grants by their times, not by their commits", () => {
     expect(overGrant(bucket, [at(1000), ...burst(0, 5)])).toBe(0);
   });
 
-  it("allows for clocks that differ no more than they may", () => {
+  it("tolerates clocks that differ by at most the allowed skew", () => {
     const grants = [...burst(0, 5), at(940)];
     expect(overGrant(bucket, grants)).toBeCloseTo(0.06, 12);
     expect(overGrant(bucket, grants, 60)).toBe(0);
     expect(overGrant(bucket, grants, 59)).toBeGreaterThan(0);
   });
 
-  it("compares with what one bucket would have admitted, first come, first served", () => {
+  it("compares with what one bucket would have granted, first come, first served", () => {
     expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)])).toBe(7);
     expect(possible(bucket, [at(0, 4), at(0, 2), at(0, 1)])).toBe(5);
   });
 
-  it("counts what was possible from a moment on, with what was taken before", () => {
+  it("counts what was possible from a given time on, after earlier takes", () => {
     expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)], 1000)).toBe(2);
   });
 
-  it("counts the denials at whose moment the tokens were there", () => {
+  it("counts the denials at a time when the tokens were there", () => {
     expect(falseDenials(bucket, burst(0, 5), [at(0), at(999), at(1000), at(1999, 2)])).toBe(1);
     expect(falseDenials(bucket, [...burst(0, 4), at(5)], [at(4), at(5)])).toBe(1);
     expect(falseDenials(bucket, [], [at(0, 6)])).toBe(0);
   });
 
-  it("knows the mean wait of reservations", () => {
+  it("computes the mean wait of reservations", () => {
     expect(meanWait({ ...bucket, capacity: 1 }, burst(0, 4))).toBe(1500);
   });
 });

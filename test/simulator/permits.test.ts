@@ -3,7 +3,7 @@ import { Agenda } from "../../bench/simulator/agenda.js";
 import { Permits } from "../../bench/simulator/permits.js";
 import { Queue } from "../../bench/simulator/queue.js";
 
-/** Each of `holds` asks at its own moment and holds the permit for so long; what happened, in order. */
+/** Acquires a permit at the time `atMs` of each hold, for `forMs`. Returns a log of the events, in order. */
 async function run(count: number, mostWaitMs: number, holds: readonly { atMs: number; forMs: number }[]) {
   const agenda = new Agenda();
   const permits = new Permits(agenda, count, mostWaitMs);
@@ -26,12 +26,12 @@ async function run(count: number, mostWaitMs: number, holds: readonly { atMs: nu
 }
 
 describe("permits", () => {
-  it("are given to so many at once, to the others in the order in which they came", async () => {
+  it("are given to `count` holders at once, and to the others in the order of their requests", async () => {
     const holds = [0, 1, 2, 3, 4].map((atMs) => ({ atMs, forMs: 10 }));
     expect(await run(2, Infinity, holds)).toEqual(["0 from 0", "1 from 1", "2 from 10", "3 from 11", "4 from 20"]);
   });
 
-  it("are waited for only so long, and then go to the next", async () => {
+  it("go to the next in line if one gives up after the longest wait", async () => {
     const holds = [
       { atMs: 0, forMs: 6000 },
       { atMs: 10, forMs: 10 },
@@ -40,14 +40,14 @@ describe("permits", () => {
     expect(await run(1, 5000, holds)).toEqual(["0 from 0", "1 gave up at 5010", "2 from 6000"]);
   });
 
-  it("come back once", () => {
+  it("can be released only once", () => {
     const permits = new Permits(new Agenda(), 1, 5000);
     expect(() => {
       permits.release();
     }).toThrow("nobody held");
   });
 
-  it("wait in a queue that gives every item once, in order, however many have passed", () => {
+  it("wait in a queue that returns every item once, in order, however many it has held", () => {
     const queue = new Queue<number>();
     const taken: (number | undefined)[] = [];
     for (let i = 0; i < 5000; i++) {

@@ -11,7 +11,7 @@ function open() {
 }
 
 describe("the syscalls of one function", () => {
-  it("count the reads of one Promise.all once, and reads one after another each", async () => {
+  it("count the reads of one Promise.all as one round, and sequential reads as one each", async () => {
     const { read, rounds } = open();
     await Promise.all([read("a"), read("b"), read("c")]);
     expect(rounds()).toBe(1);
@@ -20,7 +20,7 @@ describe("the syscalls of one function", () => {
     expect(rounds()).toBe(3);
   });
 
-  it("do all reads that wait before any write, so that two sequences at once both read the old row", async () => {
+  it("run all waiting reads before any write, so that two concurrent sequences both read the old row", async () => {
     const { log, read, write, rounds } = open();
     const sequence = async (name: string) => {
       await read(name);
@@ -31,7 +31,7 @@ describe("the syscalls of one function", () => {
     expect(rounds()).toBe(1);
   });
 
-  it("wait until the code can do no more, however many microtasks it takes to ask", async () => {
+  it("wait until the code is idle, however many microtasks it takes to issue a call", async () => {
     const { read, rounds } = open();
     const late = async () => {
       for (let i = 0; i < 100; i++) await Promise.resolve();
@@ -41,7 +41,7 @@ describe("the syscalls of one function", () => {
     expect(rounds()).toBe(1);
   });
 
-  it("run what must be alone one after another, reads that come meanwhile afterwards", async () => {
+  it("run exclusive calls one after another, and then the reads that arrived meanwhile", async () => {
     const { log, read, syscalls } = open();
     const other = async (name: string) => {
       await syscalls.alone(async () => {
@@ -54,7 +54,7 @@ describe("the syscalls of one function", () => {
     expect(log).toEqual(["read c", "a begins", "a ends", "b begins", "b ends"]);
   });
 
-  it("pass errors on to the one who asked", async () => {
+  it("reject the promise of the call that failed", async () => {
     const { read, syscalls } = open();
     const failing = syscalls.read(() => {
       throw new Error("no");

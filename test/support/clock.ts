@@ -6,8 +6,8 @@ export const NOW = 1_700_000_000_000;
 type Fakeable = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>["toFake"]>[number];
 
 /**
- * The clock stands at `now` until a test moves it. After each test, what it has replaced is back: mocks, globals, environment variables.
- * @param toFake - what stands still, if not all timers as well: timers that others need go on.
+ * The clock stays at `now` until a test moves it. After each test, replaced mocks, globals and environment variables are restored.
+ * @param toFake - what is faked; by default all timers. Name fewer if other code needs real timers.
  */
 export function useClock(now = NOW, ...toFake: Fakeable[]): void {
   beforeEach(() => {
@@ -21,7 +21,7 @@ export function useClock(now = NOW, ...toFake: Fakeable[]): void {
   });
 }
 
-/** Runs what is scheduled, each job at its time, until nothing is left. */
+/** Runs all scheduled jobs, each at its time, until none is left. */
 export async function runJobs(t: { finishInProgressScheduledFunctions: () => Promise<void> }): Promise<void> {
   while (vi.getTimerCount() > 0) {
     vi.advanceTimersToNextTimer();

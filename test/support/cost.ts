@@ -1,8 +1,8 @@
-/** What a call costs, by the transaction's own metrics. */
+/** The cost of a call, from the transaction's own metrics. */
 import type { MutationCtx, QueryCtx } from "./places.js";
 
 export interface Cost {
-  /** Index ranges read: what is billed, and what a concurrent write can conflict with. */
+  /** Index ranges read. They are billed, and a concurrent write can conflict with them. */
   ranges: number;
   documentsRead: number;
   documentsWritten: number;
@@ -10,7 +10,7 @@ export interface Cost {
   hops: number;
 }
 
-/** What `call` costs, with a ctx whose hops are counted. */
+/** The cost of `call`. Its ctx counts hops. */
 export async function costOf<Ctx extends QueryCtx | MutationCtx>(
   ctx: Ctx,
   call: (ctx: Ctx) => Promise<unknown>,

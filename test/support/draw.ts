@@ -1,7 +1,7 @@
-/** What chance chooses, said by a test. */
+/** Random numbers that a test chooses. */
 import { vi } from "vitest";
 
-/** `Math.random` gives these numbers in turn, and then one just below 1. Until `vi.restoreAllMocks`. */
+/** `Math.random` returns these numbers in turn, and then 0.99, until `vi.restoreAllMocks`. */
 export function draw(...numbers: readonly number[]): void {
   const drawn = [...numbers];
   vi.spyOn(Math, "random").mockImplementation(() => drawn.shift() ?? 0.99);

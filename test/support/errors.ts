@@ -1,7 +1,7 @@
-/** What a call throws. */
+/** Errors that a call throws. */
 import { isRateLimitError } from "convex-rate-limits";
 
-/** The error; that nothing is thrown fails the test. */
+/** The error that the call throws. If it throws nothing, the test fails. */
 export async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   return await call.then(
     () => {
@@ -11,7 +11,7 @@ export async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** The data of the denial; another error fails the test. */
+/** The data of the denial that the call throws. Another error fails the test. */
 export async function denialOf(call: Promise<unknown>) {
   const error = await thrownBy(call);
   if (!isRateLimitError(error)) throw error;

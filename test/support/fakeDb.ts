@@ -1,6 +1,6 @@
 /**
- * The package on a light backend, for many transactions a second: the simulator's tables and its order of reads and writes, without
- * its waits and its conflicts. So calls at once that do not take turns all read the old rows.
+ * A light backend for many transactions a second: the simulator's tables and its order of reads and writes, without its waits and its
+ * conflicts. Transactions that run at the same time therefore all read the old rows.
  */
 import type { Value } from "convex/values";
 import * as publicFunctions from "../../convex/public.js";
@@ -24,7 +24,7 @@ export class FakeDb {
     deployment.createTables(this.#store);
   }
 
-  /** Runs a mutation with a ctx of its own; what it wrote is gone if it throws. */
+  /** Runs a mutation with a ctx of its own. If it throws, its writes are discarded. */
   async transaction<T>(body: (ctx: object) => Promise<T>): Promise<T> {
     return await this.#committed(
       async (transaction) =>
@@ -32,7 +32,7 @@ export class FakeDb {
     );
   }
 
-  /** The job has run, if it was not cancelled. */
+  /** Marks the job as run, unless it was cancelled. */
   async finishJob(id: string): Promise<void> {
     await this.#committed((transaction) => {
       const state = transaction.get(id)?.["state"] as { kind: string } | undefined;
@@ -45,7 +45,7 @@ export class FakeDb {
     return documents as (StoredRow & { _id: string })[];
   }
 
-  /** Puts in what the package might not have written. */
+  /** Inserts a row that the package might never write. */
   async insertRow(place: PlaceName, row: StoredRow): Promise<void> {
     await this.#committed((transaction) => {
       transaction.insert(tableIn(place), row as unknown as Record<string, Value>);

@@ -1,4 +1,4 @@
-/** A backend whose jobs note when they start, on a clock that only the test moves. */
+/** A backend whose jobs record when they start, on a clock that only the test moves. */
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type GenericId, type ObjectType, v } from "convex/values";
 import { beforeEach, vi } from "vitest";
@@ -14,12 +14,12 @@ interface Start {
 const jobArgs = { label: v.string(), tokens: v.number() };
 type JobArgs = ObjectType<typeof jobArgs>;
 
-/** Notes its start. */
+/** Records its start. */
 export const run = makeFunctionReference<"mutation", JobArgs, null>("jobs:run");
-/** Notes its start, and fails. */
+/** Records its start, and fails. */
 export const fail = makeFunctionReference<"action", JobArgs, null>("jobs:fail");
 
-/** Within a describe: a fresh backend for each test, whose jobs note their starts. */
+/** Within a describe: a fresh backend for each test, whose jobs record their starts. */
 export function useJobs(place: PlaceName, whileRunning?: (ctx: MutationCtx) => Promise<unknown>) {
   const { starts, modules } = jobsModule(whileRunning);
   const { backend, ...rest } = useBackend(place, modules);
@@ -32,7 +32,7 @@ export function useJobs(place: PlaceName, whileRunning?: (ctx: MutationCtx) => P
     starts,
     pending: () => pendingJobs(backend()),
     runAll: () => runAll(backend()),
-    runUntil: (moment: number) => runUntil(backend(), moment),
+    runUntil: (time: number) => runUntil(backend(), time),
     forget: (id: GenericId<"_scheduled_functions">) => forget(backend(), id),
   };
 }
@@ -59,20 +59,20 @@ function jobsModule(whileRunning: (ctx: MutationCtx) => Promise<unknown> = () =>
   return { starts, modules: { "./jobs.ts": () => Promise.resolve(module) } };
 }
 
-/** Moves the clock to a moment and runs the jobs that are due then; none may be due before. */
-async function runAt(t: Backend, moment: number): Promise<void> {
-  vi.advanceTimersByTime(Math.max(0, moment - Date.now()));
+/** Moves the clock to a time and runs the jobs that are due then. No job may be due earlier. */
+async function runAt(t: Backend, time: number): Promise<void> {
+  vi.advanceTimersByTime(Math.max(0, time - Date.now()));
   await t.finishInProgressScheduledFunctions();
 }
 
-/** Moves the clock to a moment, and runs each job on the way at its time. */
-async function runUntil(t: Backend, moment: number): Promise<void> {
-  const due = (await pendingJobs(t)).map(({ scheduledTime }) => scheduledTime).filter((time) => time <= moment);
+/** Moves the clock to a time, and runs each job that is due before it at its own time. */
+async function runUntil(t: Backend, until: number): Promise<void> {
+  const due = (await pendingJobs(t)).map(({ scheduledTime }) => scheduledTime).filter((time) => time <= until);
   for (const time of due.sort((a, b) => a - b)) await runAt(t, time);
-  await runAt(t, moment);
+  await runAt(t, until);
 }
 
-/** Runs all that is scheduled, each job at its time. */
+/** Runs the jobs that are scheduled now, each at its time. */
 async function runAll(t: Backend): Promise<void> {
   const times = (await pendingJobs(t)).map(({ scheduledTime }) => scheduledTime);
   await runUntil(t, Math.max(Date.now(), ...times));
@@ -83,7 +83,7 @@ async function pendingJobs(t: Backend) {
   return jobs.filter(({ state }) => state.kind === "pending");
 }
 
-/** What Convex does some days after a job has ended. */
+/** Deletes an ended job, as Convex does some days later. */
 async function forget(t: Backend, id: GenericId<"_scheduled_functions">): Promise<void> {
   await t.run(async (ctx) => {
     await (ctx.db as unknown as { delete: (id: string) => Promise<void> }).delete(id);

@@ -1,4 +1,4 @@
-/** A fresh backend for each test, and limits of which every call is a transaction of its own. */
+/** A fresh backend for each test, and limits whose every call is a transaction of its own. */
 import type {
   RateLimitAllStatus,
   RateLimitDefinitions,
@@ -32,13 +32,13 @@ interface Answers extends Record<keyof AnyRateLimits, unknown> {
   scheduleRateLimited: Awaited<ReturnType<AnyRateLimits["scheduleRateLimited"]>>;
   sweepRateLimits: Awaited<ReturnType<AnyRateLimits["sweepRateLimits"]>>;
 }
-/** Arguments are not typed: tests also give wrong ones, and an unknown field is an error. */
+/** The functions with untyped arguments: tests also pass wrong ones, and an unknown field would be a type error. */
 export type Calls = { [Name in keyof AnyRateLimits]: (...args: unknown[]) => Promise<Answers[Name]> };
 
-/** Within a describe; `more` are modules of functions that can be scheduled. */
+/** Within a describe: a fresh backend for each test; `more` are modules of functions that can be scheduled. */
 export function useBackend(place: PlaceName, more: Record<string, () => Promise<object>> = {}) {
   let t: Backend;
-  /** Another one, in the middle of a test. */
+  /** Opens another backend, in the middle of a test. */
   const open = (): Backend => (t = openBackend(more));
   beforeEach(() => {
     open();
@@ -57,23 +57,23 @@ export function useBackend(place: PlaceName, more: Record<string, () => Promise<
       ) as unknown as Calls;
     return {
       ...bound((name, call) => (/^(check|get|list)/.test(name) ? query(call) : mutation(call))),
-      /** The calls within a transaction. */
+      /** The functions, called within one transaction. */
       within: (ctx: QueryCtx) => bound((_name, call) => call(ctx)),
     };
   };
   type Limits = ReturnType<typeof define>;
   return {
     open,
-    /** The one of this test. */
+    /** The backend of this test. */
     backend: () => t,
     mutation,
     query,
     define,
     rows: () => rowsIn(place, t),
-    /** In the order of their intervals. */
+    /** The rows, in the order of their intervals. */
     parts: async () => (await rowsIn(place, t)).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1)),
     insert: (...rows: readonly StoredRow[]) => insertRows(place, t, rows),
-    /** What calls cost in a mutation. */
+    /** The cost of calls in one mutation. */
     cost: ({ within }: Limits, call: (calls: Calls) => Promise<unknown>): Promise<Cost> =>
       mutation((ctx) => costOf(ctx, (counting) => call(within(counting)))),
     costInQuery: ({ within }: Limits, call: (calls: Calls) => Promise<unknown>): Promise<Cost> =>

@@ -1,4 +1,4 @@
-/** Both places behind one interface, so that one suite can hold both to the same laws: the one backend, the one door to rows. */
+/** Both places behind one interface, so that one suite tests both: how to open a backend, and how to read and change its rows. */
 import {
   componentsGeneric,
   defineSchema,
@@ -36,21 +36,21 @@ type DataModel = DataModelFromSchemaDefinition<typeof schema>;
 export type QueryCtx = GenericQueryCtx<DataModel>;
 export type MutationCtx = GenericMutationCtx<DataModel>;
 
-/** convex-test looks for the app's modules at a path of this shape; the tests' functions are all inline. */
+/** convex-test looks for the app's modules at a path of this form. The tests' functions are all inline. */
 const modules = { "./_generated/api.ts": async () => await Promise.resolve({}) };
 
-// The reference is the same one that codegen gives an app; only its type is not inferred here.
+// This is the reference that codegen gives an app; only its type is not inferred here.
 export const component = (componentsGeneric() as unknown as { rateLimits: ComponentApi }).rateLimits;
 
 export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
-/** Limits in either place, usable with a context that fits both. */
+/** Limits in either place, for a ctx that fits both. */
 export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent> &
   RateLimitAdmin<RateLimitDefinitions, InTables & InComponent> &
   RateLimitQueues<RateLimitDefinitions, InTables & InComponent>;
 
-/** A row as it is stored. Two readings of the rows are equal when nothing was written in between. */
+/** A row as it is stored. Two reads of the rows are equal if nothing was written in between. */
 export interface StoredRow {
   name: string;
   key?: string;
@@ -58,11 +58,11 @@ export interface StoredRow {
   value: number;
   ts: number;
   recent?: { at: number; count: number }[];
-  /** Of the row that overrides the limit. */
+  /** The override, in the row that overrides the limit. */
   override?: RateLimitOverride;
-  /** Of a shard: what its share was cut from. */
+  /** In a shard: the config from which its share was computed. */
   config?: RateLimitConfig;
-  /** What it was written under, if not a plain definition. */
+  /** The plan or config under which the row was written, if not a plain definition. */
   plan?: string | RateLimitConfig;
 }
 
@@ -82,7 +82,7 @@ async function changeAll(db: unknown, { table, fields, where }: Change): Promise
   }
 }
 
-/** A module that only tests put into the component: the component itself gives nobody its rows. */
+/** A module that only tests add to the component: the component itself gives no access to its rows. */
 const rowsModule = {
   insert: mutationGeneric({
     handler: async (ctx, { row }: { row: StoredRow }) => {
@@ -123,7 +123,7 @@ export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow &
   return (await documentsIn(place, t, "rateLimits")) as unknown as (StoredRow & { _id: string })[];
 }
 
-/** The documents of a table of the package's. */
+/** The documents of one of the package's tables. */
 export async function documentsIn(
   place: PlaceName,
   t: Backend,
@@ -134,7 +134,7 @@ export async function documentsIn(
   );
 }
 
-/** What somebody does by hand: writes these fields into the documents with such others, or deletes those for null. */
+/** Changes documents as by hand: writes `fields` into those that match `where`, or deletes them if `fields` is null. */
 export async function changeIn(
   place: PlaceName,
   t: Backend,
@@ -148,7 +148,7 @@ export async function changeIn(
   });
 }
 
-/** Puts in what the package might not have written. */
+/** Inserts rows that the package might never write. */
 export async function insertRows(place: PlaceName, t: Backend, rows: readonly StoredRow[]): Promise<void> {
   await t.mutation(async (ctx) => {
     for (const row of rows) {
@@ -172,7 +172,7 @@ export function defineIn(
     : withAll(defineInComponent(limits, { ...options, component }));
 }
 
-/** The functions of all entries on one set of limits. */
+/** The functions of all entries, for one set of limits. */
 export function withAll(limits: object): AnyRateLimits {
   const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
   return { ...defined, ...rateLimitAdmin(defined), ...rateLimitQueue(defined) };

@@ -1,4 +1,4 @@
-/** A backend with a queue in either place, whose jobs note when they start, on a clock that only the test moves. */
+/** A backend with a queue in either place, whose jobs record when they start, on a clock that only the test moves. */
 import { internalActionGeneric, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { type ObjectType, v } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
@@ -25,12 +25,12 @@ interface Start {
 const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
 type JobArgs = ObjectType<typeof jobArgs>;
 
-/** Note their starts, and return `{ used }` if they are given it, or with each run the next of what they are to return. */
+/** Jobs that record their starts. They return `{ used }` if they get `used`, or in each run the next of `returns`. */
 export const run = makeFunctionReference<"mutation", JobArgs>("jobs:run");
 export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 
-/** @param exported - what the app exports of its worker, in your tables. */
+/** @param exported - the part of its worker that the app exports, in your tables. */
 export function openQueues(
   place: PlaceName,
   limits: RateLimitDefinitions,
@@ -41,7 +41,7 @@ export function openQueues(
       ? withAll(defineRateLimits(defined, { queueModule: "limits" }))
       : withAll(defineInComponent(defined, { component }));
   let functions = define(limits);
-  /** The app with other limits, from now on. */
+  /** Deploys the app with other limits. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
   const starts: Start[] = [];
   const note = ({ label, used, returns }: JobArgs): unknown => {
@@ -72,9 +72,9 @@ export function openQueues(
 }
 
 /**
- * The same, and what tests do there, each call in a mutation or query of its own, by the limits as they are deployed last. It is of the
- * limit "llm" unless its arguments say another.
- * @param joining - arguments of every job.
+ * The same backend with the calls that tests make, each in a mutation or query of its own, under the limits deployed last. Calls are for
+ * the limit "llm" unless their arguments name another.
+ * @param joining - arguments that every job is enqueued with.
  */
 export function useQueues(place: PlaceName, limits: RateLimitDefinitions, joining: object = {}) {
   const { t, starts, deploy, ...first } = openQueues(place, limits);
@@ -126,14 +126,14 @@ export function useQueues(place: PlaceName, limits: RateLimitDefinitions, joinin
       await runUntil(t, NOW + ms);
     },
     order: () => starts.map(({ label }) => label),
-    /** Each with the ms after the beginning at which it started. */
+    /** Each start as "label ms", in ms since NOW. */
     log: () => starts.map(({ label, at }) => `${label} ${at - NOW}`),
   };
 }
 
 type Syscalls = Record<"syscall" | "asyncSyscall" | "jsSyscall", (op: string, args: string) => string>;
 
-/** Until the test ends the backend is as before Convex 1.47, which could not say what its snapshot is. */
+/** Until the test ends, the backend behaves as before Convex 1.47, which could not report a query's snapshot. */
 export function withoutSnapshotTs(): void {
   const scope = globalThis as unknown as { Convex: Syscalls };
   const inner = scope.Convex;
@@ -154,7 +154,7 @@ export function withoutSnapshotTs(): void {
   });
 }
 
-/** What continues a sweep in the tables. */
+/** The function that continues a sweep in the tables. */
 export const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 const sweepIn = ({ sweepRateLimits }: AnyRateLimits) =>
   internalMutationGeneric({
@@ -162,19 +162,19 @@ const sweepIn = ({ sweepRateLimits }: AnyRateLimits) =>
     handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { cursor, next: continueSweep }),
   });
 
-/** Moves the clock from one scheduled function to the next, and runs each at its time, up to a moment. */
-export async function runUntil(t: Backend, moment: number): Promise<void> {
+/** Moves the clock from one scheduled function to the next, and runs each at its time, until none is left. None may be due after `until`. */
+export async function runUntil(t: Backend, until: number): Promise<void> {
   while (vi.getTimerCount() > 0) {
     const before = Date.now();
     vi.advanceTimersToNextTimer();
-    if (Date.now() > moment)
-      throw new Error(`A timer was due at ${Date.now()}, after ${before}: ask for a later moment.`);
+    if (Date.now() > until)
+      throw new Error(`A timer was due at ${Date.now()}, after ${before}: pass a later time to runUntil.`);
     await t.finishInProgressScheduledFunctions();
   }
-  vi.setSystemTime(moment);
+  vi.setSystemTime(until);
 }
 
-/** Lets time pass, and runs what is due on the way; what is due later stays. */
+/** Lets time pass, and runs what is due meanwhile. Later functions stay scheduled. */
 export async function pass(t: Backend, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     vi.advanceTimersByTime(STEP_MS);

@@ -1,12 +1,12 @@
 /**
- * All chance in the tests comes from one seed, so that a run that fails fails again. SEED=<number> chooses another; a scheduled
- * workflow does so every night. Loaded before each test file (vitest.config.ts).
+ * All random values in the tests come from one seed, so a failing run fails again. SEED=<number> chooses another; a scheduled workflow
+ * does so every night. This file is loaded before each test file (vitest.config.ts).
  */
 import fc from "fast-check";
 
 /**
- * The share of its runs that a slow property plays: a twelfth in `npm test`. EFFORT=1 plays the number in the test. A scheduled
- * workflow plays more of them every night.
+ * The share of its runs that a slow property plays: 0.08 in `npm test`. EFFORT=1 plays the number in the test. A scheduled workflow plays
+ * more every night.
  */
 export const effort = Number(process.env["EFFORT"] ?? 0.08);
 if (!(effort > 0)) throw new Error(`EFFORT must be a number above 0, not ${process.env["EFFORT"]}`);
@@ -18,7 +18,7 @@ if (!Number.isSafeInteger(seed)) throw new Error(`SEED must be a whole number, n
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
 Math.random = randomFrom(seed);
 
-/** Numbers in [0, 1). Mulberry32: small, and the same everywhere. */
+/** Numbers in [0, 1), from Mulberry32: it is small, and gives the same numbers everywhere. */
 export function randomFrom(start: number): () => number {
   let state = start >>> 0;
   return () => {

@@ -1,4 +1,4 @@
-/** Snapshots of one row by hand: what `getRateLimit` makes of a state. */
+/** Snapshots of one row, made by hand: what `getRateLimit` would return for a state. */
 import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { parseLimit } from "../../src/engine/limit.js";
@@ -6,7 +6,7 @@ import { fromStored } from "../../src/engine/units.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 
-/** `value` tokens at `ts`, under a config. */
+/** A bucket with `value` tokens at the time `ts`, under a config. */
 export interface StoredBucket {
   name: string;
   value: number;
@@ -18,7 +18,7 @@ export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
   const limit = parseLimit(state.name, state.config);
   const { kind, rate } = state.config;
   const { capacity = rate } = state.config as FixedWindowConfig;
-  // Its windows began where they do now.
+  // Its windows begin where they begin under the config now.
   const window = kind === "fixed window" && { window: { since: 0, used: Math.max(0, capacity - state.value) } };
   const stored = { ...state, ...window };
   return snapshotOf(limit, [{ interval: WHOLE, limit, state: fromStored(limit, stored, undefined) }]);

@@ -1,4 +1,4 @@
-/** Where laws and the fuzzer play: on a light backend for many calls, or on a whole one, in either place. */
+/** The backend on which laws and the fuzzer run: a light one for many calls, or a whole one, in either place. */
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { v } from "convex/values";
 import { present } from "../../src/wire/present.js";
@@ -15,7 +15,7 @@ import {
 } from "./places.js";
 
 export type Limits = AnyRateLimits;
-/** The ctx of a mutation, whatever the call. */
+/** The ctx of a mutation, for any call. */
 export type MutationCtx = Parameters<Limits["scheduleRateLimited"]>[0] &
   Parameters<Limits["sweepRateLimits"]>[0] &
   Parameters<Limits["cancelRateLimited"]>[0] &
@@ -23,17 +23,17 @@ export type MutationCtx = Parameters<Limits["scheduleRateLimited"]>[0] &
 export type Shards = number | "auto" | { atLeast?: number; atMost?: number } | undefined;
 
 export interface Stage {
-  /** The limits named "limit" and "other", which is the first unless it is given, on so many rows. */
+  /** The limits named "limit" and "other", on `shards` rows. `other` has the config of `limit` unless given. */
   readonly limits: (limit: ExactLimit, shards: Shards, other?: ExactLimit) => Limits;
   readonly mutation: <T>(body: (ctx: MutationCtx) => Promise<T>) => Promise<T>;
   readonly rows: () => Promise<(StoredRow & { _id: string })[]>;
-  /** Puts in what the package might not have written. */
+  /** Inserts a row that the package might never write. */
   readonly plant: (row: StoredRow) => Promise<void>;
-  /** The job runs, if it has not been cancelled; false where jobs never run. */
+  /** Marks the job as run, unless it was cancelled. Resolves to false if jobs never run on this backend. */
   readonly finishJob: (id: string) => Promise<boolean>;
 }
 
-/** A whole one checks arguments, results and documents, has metrics, and is slow. */
+/** A whole backend checks arguments, results and documents, and has metrics, but is slow. */
 export type Backend = "light" | "whole";
 
 export function openStage(place: PlaceName, backend: Backend): Stage {
@@ -64,7 +64,7 @@ function whole(place: PlaceName): Omit<Stage, "limits"> {
   };
 }
 
-/** Parsed once: a hundred thousand operations use a few dozen limits. */
+/** Limits that are parsed already: a hundred thousand operations use a few dozen limits. */
 const defined = new Map<string, Limits>();
 
 function definedOnce(place: PlaceName, configs: readonly [ExactLimit, ExactLimit], shards: Shards): Limits {
@@ -75,7 +75,7 @@ function definedOnce(place: PlaceName, configs: readonly [ExactLimit, ExactLimit
   return limits;
 }
 
-/** The job that is scheduled, and the sweep's next batch; neither is run by the tests. */
+/** The scheduled job, and the sweep's next batch. The tests run neither. */
 export const jobs = {
   run: makeFunctionReference<"mutation">("jobs:run"),
   sweep: makeFunctionReference<"mutation">("jobs:sweep"),

@@ -1,6 +1,6 @@
 /**
- * convex-test asks a function for its validators at each call, and Convex makes their JSON anew each time: a tenth of the time of all
- * tests. The component's functions remember it here. Convex itself asks once, when a function is deployed.
+ * Lets the component's functions remember the JSON of their validators. convex-test asks for it at each call, and Convex makes it anew each
+ * time, which would take a tenth of the time of all tests. A deployment asks once, when a function is deployed.
  */
 import * as calls from "../../convex/public.js";
 import * as queue from "../../convex/queue.js";

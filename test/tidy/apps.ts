@@ -1,17 +1,17 @@
 /**
- * The TypeScript blocks of one document, as the app that its reader would end up with. A block that begins with a comment
- * such as "// convex/limits.ts" is that file; any other is a file of its own in convex/. When a document writes a file
- * again, the app as it stood before is one app, and the rest of the document continues with the changed one.
+ * The TypeScript blocks of one document, as the app that its reader would build. A block that begins with a comment such as
+ * "// convex/limits.ts" is that file; any other block is a file of its own in convex/. If a document writes a file again, the app
+ * before the change is one app, and the rest of the document continues with the changed app.
  */
 import type { Block } from "./blocks.js";
 
 export interface AppFile {
   readonly text: string;
-  /** The block it comes from; none for what Convex would generate. */
+  /** The block it comes from; undefined for files that Convex would generate. */
   readonly block: Block | undefined;
 }
 
-/** Paths within the app → files. */
+/** The files of an app, by their paths within it. */
 export type App = ReadonlyMap<string, AppFile>;
 
 const PATH = /^\/\/ ((?:convex|src)\/[\w./-]+\.tsx?)(?:$|\s)/;
@@ -24,17 +24,17 @@ export function appsIn(blocks: readonly Block[]): App[] {
     const path = named ?? `convex/line${block.line}.${block.language}`;
     if (app.has(path)) {
       apps.push(withGenerated(app));
-      // What stood alone was compiled with the app it stood in.
+      // Blocks without a path are compiled with the app before the change only.
       app = new Map([...app].filter(([file]) => !/^convex\/line\d+\./.test(file)));
     }
-    // Without an import or an export it would be a script, whose names all scripts share.
+    // Without an import or an export the file would be a script, and all scripts share their names.
     app.set(path, { text: `${block.code}\nexport {};\n`, block });
   }
   apps.push(withGenerated(app));
   return apps;
 }
 
-/** Adds what `npx convex dev` would generate: the same types, from the app's modules and schema. */
+/** The app with the files that `npx convex dev` would generate: the same types, from the app's modules and schema. */
 export function withGenerated(app: App): App {
   const modules = [...app.keys()].filter(
     (file) => /^convex\/[\w/]+\.ts$/.test(file) && !/\/(schema|http|crons)\.ts$/.test(file),
@@ -53,7 +53,7 @@ export function withGenerated(app: App): App {
   return new Map([...app, ...files]);
 }
 
-/** The components that an app's convex.config.ts installs: names → packages. Each is imported under its own name. */
+/** The packages of the components that an app's convex.config.ts installs, by name. Each is imported under its own name. */
 function installedIn(config: string): Map<string, string> {
   const imports = [...config.matchAll(/^import (\w+) from "(.+)\/convex\.config\.js";$/gm)];
   return new Map(imports.map(([, name = "", from = ""]) => [name, from]));

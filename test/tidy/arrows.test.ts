@@ -1,9 +1,9 @@
-/** Rooms and arrows: http → client → queue → operations → storage → engine → wire. What is not a line here is no arrow. */
+/** Which room may import which: http → client → queue → operations → storage → engine → wire. An import that is not listed here fails. */
 import { describe, expect, it } from "vitest";
 import { files } from "./files.js";
 import { filesInCircles, type Import, importsOf, sourceFiles } from "./imports.js";
 
-/** What each room may import besides itself. A room that is not here fails the test below: decide what it may import. */
+/** The rooms that each room may import besides itself. A room that is not listed fails the test below: decide what it may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ["client"],
   component: ["client"],
@@ -22,17 +22,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   generated: ["convex", "wire"],
 };
 
-/** Single arrows that are allowed beside those of the rooms, each with its reason. */
+/** Single imports that are also allowed, each with its reason. */
 const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/request.ts", reason: "the wire's arguments are parsed on arrival" },
-  { from: "convex/public.ts", to: "src/engine/adjustment.ts", reason: "so are charges and refunds" },
-  { from: "convex/public.ts", to: "src/engine/bundle.ts", reason: "so are those of several requests" },
-  { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "so is the config of a list" },
+  { from: "convex/public.ts", to: "src/engine/adjustment.ts", reason: "charges and refunds are parsed on arrival" },
+  { from: "convex/public.ts", to: "src/engine/bundle.ts", reason: "bundles of requests are parsed on arrival" },
+  { from: "convex/public.ts", to: "src/engine/limit.ts", reason: "the config of a list is parsed on arrival" },
   { from: "convex/schema.ts", to: "src/storage/schema.ts", reason: "the component's table is the app's table" },
-  { from: "convex/schema.ts", to: "src/storage/queueSchema.ts", reason: "so are those of queues" },
-  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "what makes a bucket, without its config" },
+  { from: "convex/schema.ts", to: "src/storage/queueSchema.ts", reason: "the component's queue tables are the app's" },
+  { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "a sweep identifies a bucket without its config" },
 ];
-/** What callers give is checked, and misuse worded, in one way in every room. */
+/** Files that every room may import, so that arguments are checked, and misuse is worded, in one way. */
 const OF_ALL_ROOMS: readonly string[] = ["src/engine/misuse.ts", "src/engine/fields.ts"];
 
 const imports = sourceFiles.flatMap(importsOf);
@@ -43,7 +43,7 @@ function roomOf(file: string): string {
   return /^src\/(\w+)/.exec(file)?.[1] ?? file;
 }
 
-/** Whether a file may import another one: of its room, of a room that it may import, or as an exception. */
+/** Whether a file may import another one: within its room, from a room that it may import, or as an exception. */
 function isAllowed({ from, to }: Import): boolean {
   const [room, target] = [roomOf(from), roomOf(to)];
   if (room === target || MAY_IMPORT[room]?.includes(target) || OF_ALL_ROOMS.includes(to)) return true;
@@ -51,28 +51,28 @@ function isAllowed({ from, to }: Import): boolean {
 }
 
 describe("the rooms", () => {
-  it("have no arrow that is not here", () => {
+  it("have only the imports that are listed here", () => {
     expect(imports.filter((arrow) => !isAllowed(arrow))).toEqual([]);
   });
 
-  it("are all known, and so is every file that is imported", () => {
+  it("are all listed, and every imported file exists", () => {
     expect([...new Set(sourceFiles.map(roomOf))].filter((room) => !Object.hasOwn(MAY_IMPORT, room))).toEqual([]);
     const missing = imports.filter(({ to }) => !to.startsWith("convex/_generated/") && !sourceFiles.includes(to));
     expect(missing).toEqual([]);
     expect(imports.length).toBeGreaterThan(150);
   });
 
-  it("have no exception that nothing needs", () => {
+  it("have no unused exception", () => {
     const needless = EXCEPTIONS.filter(({ from, to }) => !imports.some((one) => one.from === from && one.to === to));
     expect(needless).toEqual([]);
   });
 
-  it("have no circle of imports, types included; nor has any other code but what Convex generates", () => {
+  it("have no circle of imports, types included; only files that Convex generates may have one", () => {
     const written = files.filter((file) => /\.tsx?$/.test(file) && !file.includes("/_generated/"));
     expect(filesInCircles(written.flatMap(importsOf))).toEqual([]);
   });
 
-  it("a circle would be found, also one of types, of itself, and by a detour", () => {
+  it("the check finds circles: of types, of a file with itself, and through other files", () => {
     const chain = (...names: string[]) => names.slice(1).map((to, i) => ({ from: names[i] ?? "", to }));
     expect(filesInCircles(chain("a", "b", "c", "d"))).toEqual([]);
     expect(filesInCircles(chain("a", "b", "c", "a", "d"))).toEqual(["a", "b", "c"]);

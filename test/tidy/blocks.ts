@@ -1,12 +1,12 @@
-/** The code blocks of the documents and of the docstrings. */
+/** The code blocks of the documents and of the doc comments. */
 import { files, lines, markdown } from "./files.js";
 
 export interface Block {
-  /** Where it stands: "README.md". */
+  /** The file: "README.md". */
   readonly source: string;
-  /** The line, counted from 1, that its first line of code stands on. */
+  /** The line of its first line of code, counted from 1. */
   readonly line: number;
-  /** What follows the three backticks. */
+  /** The text after the three backticks. */
   readonly language: string;
   readonly code: string;
 }
@@ -36,6 +36,6 @@ function blocksIn(source: string, text: readonly string[], margin: string): Bloc
       open = { line: index + 2, language: (mark[1] ?? "").trim() };
     }
   });
-  if (open) throw new Error(`${source}:${open.line} opens a block of code that nothing closes`);
+  if (open) throw new Error(`${source}:${open.line} begins a code block that is not closed`);
   return blocks;
 }

@@ -1,11 +1,11 @@
-/** Compiles apps that exist in memory only, against the package as its exports show it. */
+/** Compiles apps that exist in memory only, against the package's exports. */
 import path from "node:path";
 import ts from "typescript";
 import type { App, AppFile } from "./apps.js";
 import { entryPoints, root } from "./files.js";
 import { options } from "./program.js";
 
-/** What the compiler has against the apps: "README.md:12 message". */
+/** The compiler's errors in the apps: "README.md:12 message". */
 export function faultsIn(apps: readonly App[]): string[] {
   const files = new Map<string, AppFile>();
   apps.forEach((app, index) => {
@@ -22,7 +22,7 @@ export function faultsIn(apps: readonly App[]): string[] {
   });
 }
 
-/** The project's own settings, but the package is only what its exports say. */
+/** The project's own settings, except that only the package's exports can be imported. */
 function settings(): ts.CompilerOptions {
   const paths = [...entryPoints].map(([name, file]) => [
     path.posix.join("convex-rate-limits", name),
@@ -30,7 +30,7 @@ function settings(): ts.CompilerOptions {
   ]);
   return {
     ...options,
-    // An example may leave the use of its result to the reader.
+    // An example need not use its result.
     noUnusedLocals: false,
     noUnusedParameters: false,
     paths: Object.fromEntries(paths) as Record<string, string[]>,

@@ -12,22 +12,22 @@ const blocks = allBlocks();
 const INDEX = "docs/README.md";
 const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file) && file !== INDEX);
 
-/** Pages whose blocks go on from the app of another page. */
+/** Pages whose blocks continue the app of another page. */
 const CONTINUED: Readonly<Record<string, string>> = {
   "docs/client.md": "docs/react.md",
 };
 
 describe("a block of code", () => {
-  it("says plainly what language it is in", () => {
+  it("names its language", () => {
     const languages = new Set(["ts", "tsx", "svelte", "sh", "json", "text", "http"]);
     const odd = blocks.filter(({ language }) => !languages.has(language));
     expect(odd.map(({ source, line, language }) => `${source}:${line} ${language}`)).toEqual([]);
   });
 
-  // The compiler takes 2 s on an idle machine, and several times that while coverage is counted on a busy one.
-  it("compiles when it is TypeScript, together with the other blocks of its document", { timeout: 300_000 }, () => {
+  // The compiler takes 2 s on an idle machine, and several times as long on a busy one that also counts coverage.
+  it("compiles if it is TypeScript, together with the other blocks of its document", { timeout: 300_000 }, () => {
     const typescript = blocks.filter(({ language }) => /^tsx?$/.test(language));
-    // AGENTS.md is made of blocks that compile where they come from.
+    // The blocks of AGENTS.md are copies, and are compiled in the documents that they come from.
     const documents = [...new Set(typescript.map(({ source }) => source))].filter((source) => source !== "AGENTS.md");
     const required = [
       "README.md",
@@ -66,7 +66,7 @@ describe("a document", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("is read in a few minutes: a page of the docs has at most a thousand words beside its code", () => {
+  it("is read in a few minutes: a page of the docs has at most 1,000 words besides its code", () => {
     const long = pages
       .map((file) => `${file} ${wordsIn(read(file))}`)
       .filter((page) => Number(page.split(" ")[1]) > 1000);
@@ -79,7 +79,7 @@ describe("a document", () => {
   });
 });
 
-it("counts the words of prose and tables, not those of code", () => {
+it("wordsIn counts the words of prose and tables, not those of code", () => {
   expect(wordsIn("# A title\n\n```ts\nconst one = 1;\n```\n\n| one | two |\n| --- | --- |\n| `a b` | - |\n")).toBe(6);
 });
 
@@ -92,7 +92,7 @@ it("the README or the docs name every value that an entry exports", async () => 
   expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
 });
 
-it("the component's README says of each function that is registered who calls it", () => {
+it("the component's README lists every registered function", () => {
   const table = read("convex/README.md")
     .split("\n")
     .filter((line) => line.startsWith("| `"));
@@ -105,14 +105,14 @@ it("the component's README says of each function that is registered who calls it
   expect(named.toSorted()).toEqual(registered.toSorted());
 });
 
-it("the README shows the two commands on its first screen, and leads to the list of all pages", () => {
+it("the README shows the two commands in its first 30 lines, and links to the list of all pages", () => {
   const firstScreen = lines("README.md").slice(0, 30).join("\n");
   expect(firstScreen).toContain("npm ci && npm start");
   expect(firstScreen).toContain("npm ci && npm test");
   expect(linksIn(read("README.md"))).toContain(INDEX);
 });
 
-it("the list of the docs has every page once", () => {
+it("the list of the docs names every page once", () => {
   const listed = read(INDEX)
     .split("\n")
     .flatMap((line) => /^- \[.+?\]\(([\w-]+\.md)\): \S/.exec(line)?.[1] ?? [])
@@ -120,11 +120,11 @@ it("the list of the docs has every page once", () => {
   expect(listed.toSorted()).toEqual(pages.toSorted());
 });
 
-it("the architecture fits on 200 lines", () => {
+it("ARCHITECTURE.md has at most 200 lines", () => {
   expect(lines("ARCHITECTURE.md").length).toBeLessThanOrEqual(200);
 });
 
-/** What a reader reads: code is looked at, and rules of tables are no words. */
+/** The number of words that a reader reads: without code blocks and the rules of tables. */
 function wordsIn(page: string): number {
   return withoutFences(page)
     .split(/\s+/)

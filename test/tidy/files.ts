@@ -1,4 +1,4 @@
-/** The project's own files: what is written by hand and committed. */
+/** The project's own files: those that are written by hand and committed. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
@@ -6,7 +6,7 @@ export const root = path.resolve(import.meta.dirname, "../..");
 
 const NOT_OURS = new Set(["node_modules", "dist", "coverage", ".git", "_generated"]);
 
-/** Files below a folder of the project, as paths relative to the root, with forward slashes. */
+/** The files below a folder of the project, as paths relative to the root, with forward slashes. */
 export function filesIn(folder: string): string[] {
   return readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const file = path.posix.join(folder, entry.name);

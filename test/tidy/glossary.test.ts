@@ -1,36 +1,36 @@
-/** One word, one meaning: what src/ calls its types, its values and its functions is in the glossary of ARCHITECTURE.md. */
+/** One word, one meaning: the names of types, values and functions in src/ use the words of the glossary in ARCHITECTURE.md. */
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { read } from "./files.js";
 import { openProgram, pathOf, walk } from "./program.js";
 
-/** Words that any program has, and every reader knows. */
+/** Words that are common in programs and need no entry in the glossary. */
 const PLAIN = new Set(
   "arg args bound range option ctx result data field reader writer row id list name model definition choice source error type validator".split(
     " ",
   ),
 );
 
-/** Other words of the glossary say what these said, or none does. */
+/** Words that types must not use: the glossary has others for them, or they have no clear meaning. */
 const BANNED_IN_TYPES = ["home", "part", "node", "leaf", "probe", "dice", "wish"];
-/** Participles and adverbs that once named values: none says what its value is. */
+/** Participles, adverbs and other words that must not name values, because they do not say what the value is. */
 const BANNED = ["told", "standing", "leaving", "even", "seen", "concluded", "home", "leaf", "probe", "dice", "wish"];
 const BANNED_ALLOWED: Readonly<Record<string, string>> = {
   seenTo: "a field of rows and of scheduled runs, which outlive a deploy",
 };
 
-/** Names of a glossary's word for a type of another one. */
+/** Names that use one word of the glossary for a type of another word, each with its reason. */
 const OTHER_TYPE: Readonly<Record<string, string>> = {
   "share: Limit": "of a limit, a share is a limit",
   "table: Place": "the app's tables are a place",
-  "limit: LimitedBy": "by which the request was limited",
+  "limit: LimitedBy": "a limit that was applied to the request",
 };
 
-/** What two files export by one name. The names of src/compat are the official component's. */
+/** Names that two files export, each with its reason. src/compat is not checked: its names are the official component's. */
 const EXPORTED_TWICE: Readonly<Record<string, string>> = {
-  defineRateLimits: "the entries of the two places differ in nothing else",
-  Demand: "of a client it is in tokens, as callers know it; of the engine in units",
-  END_OF_TIME: "the projection for clients imports nothing of the engine",
+  defineRateLimits: "the entries of the two places have the same names",
+  Demand: "a client's is in tokens, as callers know them; the engine's is in units",
+  END_OF_TIME: "the projection for clients imports nothing from the engine",
 };
 const OFFICIAL = "src/compat/";
 
@@ -50,7 +50,7 @@ const named = program
 const own = named.filter(({ file }) => !file.startsWith(OFFICIAL));
 const types = own.filter(({ node }) => isType(node));
 
-/** All that a file declares: types, functions, values, parameters and fields. */
+/** The names that a file declares: of types, functions, values, parameters and fields. */
 function namesIn(source: ts.SourceFile): Named[] {
   const found: Named[] = [];
   walk(source, (node) => {
@@ -69,13 +69,13 @@ function isType(node: ts.Node): boolean {
   return ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node) || ts.isClassDeclaration(node);
 }
 
-/** What has a value of some type: a parameter, a local name, a field. */
+/** Whether a node declares a value: a parameter, a local name or a field. */
 function isValue(node: ts.Node): boolean {
   const isLocal = ts.isParameter(node) || ts.isVariableDeclaration(node) || ts.isBindingElement(node);
   return isLocal || ts.isPropertySignature(node);
 }
 
-/** The name of a value's type, or of its elements', if src/ declares it. */
+/** The name of a value's type, or of the type of its elements, if src/ declares it. */
 function typeOf(node: ts.Node): string | undefined {
   const type = checker.getNonNullableType(checker.getTypeAtLocation(node));
   const [element = type] = checker.isArrayType(type) ? checker.getTypeArguments(type as ts.TypeReference) : [];
@@ -95,14 +95,14 @@ function singular(word: string): string {
   return word.replace(/ies$/, "y").replace(/([^s])s$/, "$1");
 }
 
-/** What a name says the thing is: its last word, or the one before "of", "in", "by" or "with". */
+/** The noun of a name: its last word, or the word before "of", "in", "by" or "with". */
 function headOf(name: string): string {
   const words = wordsOf(name);
   const at = words.findIndex((word, i) => i > 0 && ["of", "in", "by", "with"].includes(word));
   return words.at(at < 0 ? -1 : at - 1) ?? name;
 }
 
-/** The first column of the table below "## Words". */
+/** The words in the first column of the table below "## Words". */
 function glossary(): Set<string> {
   const section = /## Words\n([^]*?)(\n## |$)/.exec(read("ARCHITECTURE.md"))?.[1] ?? "";
   const rows = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, words = ""]) => words.trim());
@@ -111,7 +111,7 @@ function glossary(): Set<string> {
 
 const words = glossary();
 
-/** "share: Limit": a name by a word of the glossary, and a type that another one describes. */
+/** "share: Limit": a name that uses one word of the glossary for a type of another word. */
 function mixedIn(name: string, type: string): string[] {
   const word = headOf(name);
   return words.has(word) && words.has(headOf(type)) && !wordsOf(type).includes(word) ? [`${word}: ${type}`] : [];
@@ -128,14 +128,14 @@ describe("the glossary", () => {
     expect(required.split(" ").filter((word) => !words.has(word))).toEqual([]);
   });
 
-  it("has what every exported type of src/ is", () => {
+  it("has the noun of every exported type of src/", () => {
     const exported = types.filter(({ isExported }) => isExported);
     expect(exported.length).toBeGreaterThan(60);
     const unknown = exported.filter(({ name }) => !words.has(headOf(name)) && !PLAIN.has(headOf(name)));
     expect(unknown.map(({ file, name }) => `${file} ${name}: ${headOf(name)}`)).toEqual([]);
   });
 
-  it("gives a parameter, a local name or a field the word of its type", () => {
+  it("names parameters, locals and fields by the words of their types", () => {
     const values = own.filter(({ node }) => isValue(node));
     const typed = values.flatMap(({ file, name, node }) => ({ file, name, type: typeOf(node) }));
     expect(typed.filter(({ type }) => type !== undefined).length).toBeGreaterThan(500);
@@ -146,7 +146,7 @@ describe("the glossary", () => {
     expect(Object.keys(OTHER_TYPE).filter((pair) => !mixed.some(([, other]) => other === pair))).toEqual([]);
   });
 
-  it("nothing is called by a word that is banned", () => {
+  it("no name contains a banned word", () => {
     const found = own.filter(({ name }) => bannedIn(name, BANNED));
     expect(new Set(found.map(({ name }) => name))).toEqual(new Set(Object.keys(BANNED_ALLOWED)));
     const bannedTypes = types.filter(({ name }) => bannedIn(name, BANNED_IN_TYPES));
@@ -154,7 +154,7 @@ describe("the glossary", () => {
     expect([...BANNED, ...BANNED_IN_TYPES].filter((word) => words.has(word))).toEqual([]);
   });
 
-  it("no name is exported by two files for two things", () => {
+  it("no two files export the same name", () => {
     const exported = own.filter(({ isExported }) => isExported);
     const twice = exported.filter(({ file, name }) => exported.some((one) => one.name === name && one.file !== file));
     expect([...new Set(twice.map(({ name }) => name))].sort()).toEqual(Object.keys(EXPORTED_TWICE).sort());

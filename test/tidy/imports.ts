@@ -1,4 +1,4 @@
-/** Who imports whom: files of src/ and convex/, type imports included. */
+/** The imports between files of src/ and convex/, type imports included. */
 import path from "node:path";
 import ts from "typescript";
 import { files, read } from "./files.js";
@@ -10,7 +10,7 @@ export interface Import {
 
 export const sourceFiles = files.filter((file) => /^(src|convex)\/.*\.tsx?$/.test(file));
 
-/** Imports of other files of the project, static or dynamic, of values or of types. */
+/** A file's imports of other files of the project, static or dynamic, of values or of types. */
 export function importsOf(file: string): Import[] {
   return ts
     .preProcessFile(read(file), true, true)
@@ -21,7 +21,7 @@ export function importsOf(file: string): Import[] {
     }));
 }
 
-/** Files each of which imports itself by way of others, or directly, in alphabetical order. */
+/** The files that import themselves, directly or through others, in alphabetical order. */
 export function filesInCircles(imports: readonly Import[]): string[] {
   return [...new Set(imports.map(({ from }) => from))].filter((file) => reachable(file, imports).has(file)).sort();
 }

@@ -1,4 +1,4 @@
-/** Plain technical English: phrases that say less than the field's own terms, and names of things that are called otherwise now. */
+/** Plain technical English: bans phrases for which the field has a term, and old names of things that have been renamed. */
 import { describe, expect, it } from "vitest";
 import { files, lines } from "./files.js";
 
@@ -30,7 +30,7 @@ describe("comments and messages", () => {
     expect(checked.flatMap((file) => bannedIn(file, lines(file)))).toEqual([]);
   });
 
-  it("every banned phrase would be found", () => {
+  it("are checked for every banned phrase", () => {
     const wrong = ["Whoever", "the dice", "home A", "both homes", "under your hands", "found out", "a wish for a key"];
     expect(wrong.map((text) => bannedIn("a.ts", [text]).length)).toEqual(wrong.map(() => 1));
     expect(bannedIn("a.ts", ["the request of a client, in your tables"])).toEqual([]);

@@ -1,4 +1,4 @@
-/** Links and the headings that they can point at, as GitHub reads Markdown. */
+/** The links of Markdown documents and the anchors of their headings, as GitHub makes them. */
 
 /** The targets of all links and pictures outside code. */
 export function linksIn(markdown: string): string[] {

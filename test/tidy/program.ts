@@ -14,7 +14,7 @@ export const options = parsed.options;
 
 let opened: ts.Program | undefined;
 
-/** All of the project's TypeScript, as `tsc -p .` takes it. Test files share it. */
+/** All of the project's TypeScript, as `tsc -p .` compiles it. Test files share the program. */
 export function openProgram(): ts.Program {
   return (opened ??= ts.createProgram(parsed.fileNames, parsed.options));
 }

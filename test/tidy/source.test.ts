@@ -10,7 +10,7 @@ const projectFiles = program.getSourceFiles().filter((file) => files.includes(pa
 const sources = projectFiles.filter((file) => pathOf(file).startsWith("src/"));
 const engine = sources.filter((file) => pathOf(file).startsWith("src/engine/"));
 
-/** "file:line text" for every node that `isWrong`. */
+/** Every node for which `isWrong` returns true: "file:line text". */
 function where(within: readonly ts.SourceFile[], isWrong: (node: ts.Node) => boolean): string[] {
   const found: string[] = [];
   for (const file of within) {
@@ -24,7 +24,7 @@ function where(within: readonly ts.SourceFile[], isWrong: (node: ts.Node) => boo
 }
 
 describe("the engine", () => {
-  it("imports nothing but itself, and the types of the wire form", () => {
+  it("imports only its own files and the types of the wire form", () => {
     expect(engine.map(pathOf)).toContain("src/engine/decide.ts");
     const foreign = where(engine, (node) => {
       if (ts.isImportTypeNode(node)) return true;
@@ -40,7 +40,7 @@ describe("the engine", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("knows no clock, no chance and no waiting", () => {
+  it("uses no clock, no random numbers and no await", () => {
     const pure = new Set(
       "Array Error Float64Array Infinity JSON Map Math Number Object Set String Boolean BigInt NaN undefined".split(
         " ",
@@ -50,14 +50,14 @@ describe("the engine", () => {
       if (ts.isAwaitExpression(node) || node.kind === ts.SyntaxKind.AsyncKeyword) return true;
       if (ts.isPropertyAccessExpression(node) && node.getText() === "Math.random") return true;
       if (!ts.isIdentifier(node) || !isGlobalValue(node) || pure.has(node.text)) return false;
-      // A calendar's days depend on the time zone's rules, which are data of the platform.
+      // A calendar's days depend on the time zone's rules, which only the platform has.
       return !(node.text === "Intl" && pathOf(node.getSourceFile()).startsWith("src/engine/kinds/"));
     });
     expect(impure).toEqual([]);
   });
 });
 
-/** Whether an identifier stands for a value that comes from the platform, not from a file of the project. */
+/** Whether an identifier names a value of the platform, not of a file of the project. */
 function isGlobalValue(node: ts.Identifier): boolean {
   const { parent } = node;
   if (ts.isPropertyAccessExpression(parent) && parent.name === node) return false;
@@ -66,12 +66,12 @@ function isGlobalValue(node: ts.Identifier): boolean {
   if (ts.isTypeReferenceNode(parent) || ts.isQualifiedName(parent) || ts.isExpressionWithTypeArguments(parent))
     return false;
   const declarations = checker.getSymbolAtLocation(node)?.declarations ?? [];
-  // None at all: globalThis and undefined.
+  // globalThis and undefined have no declarations.
   return declarations.every((declaration) => declaration.getSourceFile().fileName.includes("node_modules"));
 }
 
 describe("the source", () => {
-  it("touches the database in the files of rows and of jobs only", () => {
+  it("uses the database only in the files for rows, jobs and workers", () => {
     const storage = ["src/storage/rows.ts", "src/storage/jobs.ts"];
     const rooms = [...storage, "src/queue/rows.ts", "src/queue/wake.ts", "src/queue/workers.ts"];
     const elsewhere = projectFiles.filter(
@@ -80,7 +80,7 @@ describe("the source", () => {
     expect(where(elsewhere, (node) => ts.isIdentifier(node) && node.text === "db")).toEqual([]);
   });
 
-  it("reads clock and randomness where operations, answers and displays begin, and nowhere else", () => {
+  it("reads the clock and random numbers only where operations, answers and displays begin", () => {
     const allowed =
       /^src\/(operations\/|queue\/(settle|wake|workers)\.ts$|http\/|compat\/|browser\/(serverClock|watch)\.ts$|client\/(decision|errors|schedule|expose)\.ts$)/;
     const elsewhere = projectFiles.filter(
@@ -104,19 +104,19 @@ describe("the source", () => {
     expect(long).toEqual([]);
   });
 
-  it("has a test for each file of the engine, beside it in the same room", () => {
+  it("has a test for each file of the engine, in the same place below test/", () => {
     const own = filesIn("src/engine").map((file) => file.replace(/^src/, "test").replace(/\.ts$/, ".test.ts"));
     expect(own.length).toBeGreaterThan(20);
-    // The registry is tested by the kinds.
+    // The tests of the kinds test the registry.
     expect(own.filter((file) => !files.includes(file))).toEqual(["test/engine/kinds/index.test.ts"]);
   });
 
-  it("has no file named after nothing", () => {
+  it("has no file with an empty name such as utils or common", () => {
     const names = /(^|\/)(utils?|helpers?|shared|lib|common|misc)(\/|\.[^/]*$)/i;
     expect(files.filter((file) => names.test(file))).toEqual([]);
   });
 
-  it("exports from each entry as many names as the architecture says, and why", () => {
+  it("exports from each entry as many names as ARCHITECTURE.md lists with a reason", () => {
     const said = lines("ARCHITECTURE.md").flatMap((line) => {
       const [, entry, values, types] = /^\| `(\.[\w/]*)` +\| +(\d+) +\| +(\d+) +\| +\S/.exec(line) ?? [];
       return entry === undefined ? [] : [`${entry}: ${values} values, ${types} types`];
@@ -132,13 +132,13 @@ describe("the source", () => {
     expect(said.sort()).toEqual(exported.sort());
   });
 
-  it("skips, focuses and postpones no test", () => {
+  it("has no test that is skipped, focused or postponed", () => {
     const put = new RegExp(`\\b(it|test|describe)\\.(${["skip", "only", "todo", "fails"].join("|")})`);
     expect(files.filter((file) => /\.tsx?$/.test(file) && put.test(read(file)))).toEqual([]);
   });
 });
 
-/** What a name stands for, where it was declared. */
+/** The symbol that a name refers to, where it was declared. */
 function targetOf(symbol: ts.Symbol): ts.Symbol {
   return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
@@ -147,7 +147,7 @@ const SELF = "test/tidy/source.test.ts";
 
 function readsClockOrChance(node: ts.Node): boolean {
   if (ts.isPropertyAccessExpression(node)) {
-    // What crypto.subtle has is hashes, which are the same each time.
+    // crypto.subtle is used for hashes, which are the same each time.
     return /^(Date\.now|Math\.random|performance\.(now|timeOrigin)|crypto\.(?!subtle$)\w+)$/.test(node.getText());
   }
   const isDate = (callee: ts.Expression) => ts.isIdentifier(callee) && callee.text === "Date";

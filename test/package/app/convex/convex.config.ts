@@ -1,4 +1,4 @@
-/** The component twice, inside another one, and beside the official one. */
+/** The component twice, inside another component, and next to the official one. */
 import officialRateLimiter from "@convex-dev/rate-limiter/convex.config.js";
 import { defineApp } from "convex/server";
 import rateLimits from "convex-rate-limits/convex.config.js";

@@ -27,7 +27,7 @@ describe("an app that installed the package", () => {
     const denial: unknown = await t.mutation(send, message).catch((error: unknown) => error);
     if (!isRateLimitError(denial)) throw denial;
     expect(denial.data).toMatchObject({ kind: "RateLimited", name: "send" });
-    // The error reaches the client, which need not know the key that the server chose.
+    // The error reaches the client, so it does not contain the key that the server chose.
     expect(denial.data).not.toHaveProperty("key");
     await t.mutation(send, { ...message, author: "grace" });
     expect(await t.run((ctx) => ctx.db.query("messages").collect())).toHaveLength(3);
@@ -39,11 +39,11 @@ describe("an app that installed the package", () => {
     expect(await t.action(api.messages.signUp, {})).toMatchObject({ ok: false });
   });
 
-  it("counts in each instance of the component by itself, and in one inside another component", async () => {
+  it("counts separately in each instance of the component, also in one inside another component", async () => {
     const t = openApp();
     expect(await t.mutation(api.messages.everywhere, {})).toEqual([true, true, true, true]);
     expect(await t.mutation(api.messages.everywhere, {})).toEqual([false, false, false, false]);
-    // As they are generated.
+    // The generated types of the instances.
     const { rateLimits, others, inner } = components;
     for (const { consume } of [rateLimits.public, others.public])
       expectTypeOf(consume._args.name).toEqualTypeOf<string>();

@@ -1,4 +1,4 @@
-/** What a user of the package writes: every kind of function, in both places. */
+/** Functions as a user of the package writes them: every kind, in both places. */
 import { v } from "convex/values";
 import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits/schema";
 import { components } from "./_generated/api";
@@ -33,7 +33,7 @@ export const signUp = action({
   handler: async (ctx) => await inComponent.rateLimit(ctx, { name: "signUp" }),
 });
 
-/** Each place and each instance counts by itself. */
+/** Each place and each instance counts separately. */
 export const everywhere = mutation({
   args: {},
   returns: v.array(v.boolean()),
