@@ -34,7 +34,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await limits.adjustRateLimit({ name, count: -taken })).toMatchObject({ remaining });
   });
 
-  it("in shadow, the caller has all that it asked for, and the true answer says how many were taken", async () => {
+  it("in shadow, the caller has all that it asked for, and the true answer says how many tokens were taken", async () => {
     await take("tried", { count: 7 });
     const batch = { count: 5, atLeast: 1 };
     expect(await take("tried", batch)).toMatchObject({ ok: true, taken: 5, shadow: { ok: true, taken: 3 } });

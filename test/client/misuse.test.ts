@@ -188,7 +188,7 @@ const badDemands = [
   ...badField(demanding, "count", "a finite number of at least 0", [...noNumbers, -1, -Number.MIN_VALUE]),
   ...badField(demanding, "mode", '"enforce" or "shadow"', [...noFlags, "Shadow"]),
   ...badField([...asking, ...several], "reserve", RESERVE, [...noFlags, { within: -1 }, { within: 5, count: 2 }]),
-  // Calls of several requests have one `throws` for all of them, so only calls of one request have the field.
+  // Calls of several requests take `throws` as an option of the call, not as a field of a request.
   ...badField(asking, "throws", THROWS, noChoices),
   ...badField(asking, "atLeast", `${LEAST} (3)`, [...noNumbers, -1, 3.001], { count: 3 }),
   ...badField(asking, "atLeast", `${LEAST} (1)`, [2]),
@@ -477,7 +477,7 @@ describe("projectRateLimit", () => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it("rounds a time with a fraction of a millisecond down, as performance clocks give it", () => {
+  it("rounds down a time with a fraction of a millisecond, as performance clocks give it", () => {
     const at = (now: number) => projectRateLimit(snapshot, { now, count: 5 });
     expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
     expect(at(NOW + 0.9)).toEqual(at(NOW));

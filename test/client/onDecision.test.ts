@@ -97,7 +97,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await vandal.getRateLimit({ name: "send" })).config).toEqual({ ...bucket, capacity: 2 });
   });
 
-  it("an error of onDecision is the call's error and refunds the tokens, even if it is caught or the caller is an action, where nothing rolls back", async () => {
+  it("an error of onDecision fails the call and refunds its tokens, also if nothing rolls back: if it is caught, or in an action", async () => {
     let isBroken = false;
     const own = define(
       {

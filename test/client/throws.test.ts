@@ -181,7 +181,7 @@ describe.each(placeNames)("in the %s", (place) => {
 describe("isRateLimitError", () => {
   const data = { kind: "RateLimited", name: "a", retryAt: 1, retryAfter: 1 };
 
-  it("recognises the data in any error or object: of a second copy of convex, of another realm, or plain", () => {
+  it("recognises the data in an error of a second copy of convex or of another realm, and in a plain object", () => {
     const known = [new ConvexError(data), Object.assign(new Error("another copy"), { data }), { data }];
     for (const error of known) expect(isRateLimitError(error)).toBe(true);
     for (const error of [data, Object.assign(() => 1, { data })]) expect(isRateLimitError(error)).toBe(false);

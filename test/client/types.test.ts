@@ -135,14 +135,14 @@ describe("the types know the place", () => {
     expectTypeOf<Tables<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Tables<typeof query>>().toEqualTypeOf<Reading>();
     expectTypeOf<Tables<typeof action>>().toBeNever();
-    // No function takes the ctx of a schema without the table, with another table of that name, or without the index, or of no schema.
+    // No function takes the ctx of a schema that lacks the table, has another table of that name, or lacks the index, or of no schema.
     expectTypeOf<Tables<convex.GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
     expectTypeOf<Tables<convex.GenericQueryCtx<Strange> | convex.GenericMutationCtx<Strange>>>().toBeNever();
     expectTypeOf<Tables<convex.GenericQueryCtx<Unindexed> | convex.GenericMutationCtx<Unindexed>>>().toBeNever();
     expectTypeOf<Tables<convex.GenericMutationCtx<convex.AnyDataModel>>>().toBeNever();
   });
 
-  it("component: functions take the ctx of any mutation or action, but cancel only a mutation's, and those that read a query's", () => {
+  it("component: every function takes a mutation's ctx, all but cancelRateLimited an action's, and functions that read a query's", () => {
     type Component<Ctx> = Taking<Ctx, typeof inComponent & typeof adminOfComponent>;
     expectTypeOf<Component<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof bareMutation>>().toEqualTypeOf<All>();
@@ -161,7 +161,7 @@ describe("the types know the place", () => {
   });
 });
 
-describe("what compiles", () => {
+describe("the compiler accepts", () => {
   it("calls of a limit: with a key if it may have one, and with a config also without a definition", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "send", key: "a", config }),

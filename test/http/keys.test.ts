@@ -108,7 +108,7 @@ it.each<Refused>([
   }),
   ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
     return [
-      `the prefix ${name}, which is a source's`,
+      `the prefix ${name} of a built-in source`,
       () => custom(name, () => "a"),
       "apiKey, bearer, identity, address",
     ];

@@ -83,7 +83,7 @@ tell({
       ["", { status: 403, Vary: "Origin" }],
     ],
   },
-  "a denial adds its own Expose-Headers and Vary to those of cors": {
+  "a denial adds the fields that it exposes, and its Vary, to those of cors": {
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
     denial: { body: "Later", headers: { Vary: "Accept" } },
@@ -318,7 +318,7 @@ tell({
     { limits: { ...inner, config: tokens(2, 40 * SECOND) }, formats: ["x"] },
     { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": String(START / SECOND + 20) },
   ),
-  "draft-11 within draft-7 sends the tighter limit, since both do not fit one list": nested(
+  "draft-11 within draft-7 sends the tighter limit, since the two formats do not form one list": nested(
     { limits: outer, formats: ["draft-7"] },
     { limits: inner },
     { left: "limit=2, remaining=1, reset=5" },

@@ -32,7 +32,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     await play({ limits: { limit: "api", ...by }, place, definitions, ...way, steps });
   };
 
-  it("a sliding window that overrides another kind says when its tokens come back, also if it ends before", async () => {
+  it("a sliding window that overrides another kind says when its tokens come back, also if the override ends before", async () => {
     const config: RateLimitConfig = { kind: "sliding window", rate: 50, period: 20_000 };
     await story([
       override("ana", { config: { ...config, rate: 5 } }),

@@ -72,7 +72,10 @@ tell({
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
   "config throws": failed({ config: broken }),
-  "config returns none": failed({ config: () => ({ kind: "token bucket", rate: -1, period: 1 }) }, "rate must be"),
+  "config returns an invalid config": failed(
+    { config: () => ({ kind: "token bucket", rate: -1, period: 1 }) },
+    "rate must be",
+  ),
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "partitionKey throws": failed({ partitionKey: broken }),

@@ -33,8 +33,8 @@ tell(
         ...times(2, 3 * SECOND, left("r=0;t=3")),
       ],
     },
-    // In 5 s the first is back; three tokens take 12 s.
-    "what r brings back in counts where the next comes sooner": {
+    // The first token is back in 5 s, but the two that are left take 8 s to come back.
+    "t is the time in which r comes back if the next token comes sooner": {
       limits: sliding,
       steps: ["200", 15 * SECOND, "200", left("r=2;t=8"), 6 * SECOND, left("r=2;t=14")],
     },
