@@ -1,5 +1,8 @@
 // @vitest-environment edge-runtime
-/** `atLeast`: a call takes the tokens that are there, from a least number to a count. test/model checks how many, test/operations on several rows. */
+/**
+ * `atLeast`: a call takes the tokens that are there, from a least number to a count. test/model checks how many, and test/operations checks
+ * it on several rows.
+ */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { useClock } from "../support/clock.js";

@@ -13,7 +13,7 @@ useClock(NOW, "Date");
 
 type Calls = ReturnType<typeof callsOf>;
 
-/** The calls of a limiter in a mutation. A call that fails answers the data of a denial, or the message. Calls take any options, as in JavaScript. */
+/** The calls of a limiter in a mutation, with any options, as in JavaScript. A call that fails answers the data of a denial, or the message. */
 function callsOf(limiter: ReturnType<typeof limiters>["ours" | "theirs"], ctx: MutationCtx, name = "send") {
   const bound =
     (call: (ctx: MutationCtx, name: string, options: never) => Promise<unknown>) =>

@@ -36,7 +36,7 @@ it.each([
 ])("with a wait of %i s and a jitter of %f, callers are %f s late on average", (seconds, jitter, lateness) => {
   const late = Array.from({ length: 10_000 }, () => retryAfter(seconds * 1000, jitter) - seconds);
   const mean = late.reduce((sum, each) => sum + each, 0) / late.length;
-  // One caller's lateness has a standard deviation of at most 1 s here, so the mean of 10,000 has at most 0.01 s. The bound is 4 of these.
+  // One caller's lateness deviates by at most 1 s here, so the mean of 10,000 deviates by 0.01 s. The bound is four such deviations.
   expect(Math.abs(mean - lateness)).toBeLessThan(0.04);
   expect([late.includes(0), late.includes(1)]).toEqual([true, true]);
 });

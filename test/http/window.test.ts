@@ -265,7 +265,7 @@ it("a client that waits for Retry-After is never denied twice", async () => {
     }),
     { numRuns: runs(400) },
   );
-  // The scenes are tight enough: there is more than one denial per run.
+  // The scenes are tight enough if there is more than one denial per run.
   expect(denials).toBeGreaterThan(runs(400));
 });
 
