@@ -1,5 +1,8 @@
 // @vitest-environment edge-runtime
-/** `atLeast`: as much as there is, between a least and a count. How much that is test/model plays, on several rows test/operations. */
+/**
+ * `atLeast`: a call takes the tokens that are there, from a least number to a count. test/model checks how many, and test/operations checks
+ * it on several rows.
+ */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { useClock } from "../support/clock.js";
@@ -19,13 +22,13 @@ describe.each(placeNames)("in the %s", (place) => {
   const limits = define(definitions);
   const take = (name: string, args: object) => limits.rateLimit({ name, ...args });
 
-  it("what was taken is the number that it is, not a sum that was rounded", async () => {
+  it("taken is the exact number, not a rounded sum", async () => {
     // 0.769 + 1 is 1.7690000000000001.
     expect(await take("odd", { count: 7, atLeast: 0.769 })).toMatchObject({ taken: 1.769 });
     expect(await take("odd", { count: 7, atLeast: 0.731 })).toMatchObject({ taken: 0.731, remaining: 0 });
   });
 
-  it.each(["bucket", "odd", "third"])("what was taken from a %s can be given back whole", async (name) => {
+  it.each(["bucket", "odd", "third"])("the tokens taken from a %s can be refunded in full", async (name) => {
     await take(name, { count: 0.7 });
     const { remaining } = await take(name, { count: 0 });
     const status = await take(name, { count: 50, atLeast: 0.3 });
@@ -34,7 +37,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await limits.adjustRateLimit({ name, count: -taken })).toMatchObject({ remaining });
   });
 
-  it("in shadow the caller has all that it asked for, and the true answer says what was taken", async () => {
+  it("in shadow, the caller has all that it asked for, and the true answer says how many tokens were taken", async () => {
     await take("tried", { count: 7 });
     const batch = { count: 5, atLeast: 1 };
     expect(await take("tried", batch)).toMatchObject({ ok: true, taken: 5, shadow: { ok: true, taken: 3 } });
@@ -44,7 +47,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toMatchObject([{ value: 0 }]);
   });
 
-  it("takes part in a transaction: batches at once share what is there", async () => {
+  it("concurrent batches in one transaction share the tokens", async () => {
     const batch = { name: "bucket", count: 4, atLeast: 1 };
     const statuses = await mutation((ctx) => {
       const { rateLimit } = limits.within(ctx);

@@ -1,4 +1,4 @@
-/** What an editor offers and shows, asked of TypeScript's own language service. */
+/** The completions and hover texts of an editor, from TypeScript's own language service. */
 import { describe, expect, it } from "vitest";
 import { openEditor } from "./editor.js";
 
@@ -44,7 +44,7 @@ describe("an editor offers", () => {
     expect(offered("kind")).toEqual(["fixed window", "sliding window", "token bucket"]);
   });
 
-  it("the fields of each kind, a start only for windows", () => {
+  it("the fields of each kind, with a start only for fixed windows", () => {
     const all = [
       "capacity",
       "keyed",
@@ -65,7 +65,7 @@ describe("an editor offers", () => {
   });
 });
 
-describe("an editor shows what it means, and in which unit:", () => {
+describe("an editor shows the meaning and the unit of", () => {
   it.each([
     ["rate", /Tokens that arrive per `period`; above 0/],
     ["bucketPeriod", /[Mm]illiseconds; above 0/],

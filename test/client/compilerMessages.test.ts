@@ -1,4 +1,4 @@
-/** What the compiler says to a mistake, and what compiles with the strictest settings: one small program, compiled in memory. */
+/** The compiler's message for each mistake, and calls that compile with the strictest settings: one small program, compiled in memory. */
 import ts from "typescript";
 import { expect, it } from "vitest";
 import { openEditor } from "./editor.js";
@@ -50,7 +50,7 @@ const definitions = {
 const limits = defineRateLimits(definitions);
 const inComponent = defineInComponent(definitions, { component });
 const counting = defineInComponent(definitions, { component, onDecision: async (ctx: GenericMutationCtx<App>) => void (await ctx.db.insert("messages", { body: "" })) });
-/** Without definitions. */
+/** Limits without definitions. */
 const free = defineRateLimits({});
 const freeInComponent = defineInComponent({}, { component });
 const { enqueueRateLimited } = rateLimitQueue(limits);
@@ -59,7 +59,7 @@ const adminOfComponent = rateLimitAdmin(inComponent);
 const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate: 2, period: 1000 } });
 `;
 
-/** The compiler's messages about each of several statements, which are one file: the app above is checked once. */
+/** The compiler's messages about each statement. All statements are in one file, so that the app above is checked once. */
 function messagesOf(statements: readonly string[], extra: ts.CompilerOptions = {}): string[][] {
   const blocks = statements.map((statement) => `{ ${statement} }\n`);
   const text = [APP, ...blocks, "export {};\n"].join("");
@@ -75,11 +75,11 @@ function messagesOf(statements: readonly string[], extra: ts.CompilerOptions = {
 }
 
 /**
- * The guesses of an assistant that has not read the documents, or knows another limiter, and slips. None of them compiles. Each gives one
- * message of at most five lines, which says what to do. The lint rule finds results that are not read.
+ * Mistakes: misspellings, and guesses of an assistant that has not read the documents or knows another limiter. None of them compiles. Each
+ * gives one message of at most five lines that says what to do. The lint rule finds results that are not read.
  */
 const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[] = [
-  // A name that is none of the limits, or may be none.
+  // A name that is not one of the limits, or may not be one.
   [
     /Property 'config' is missing [^]*required in type 'NotOneOfYourLimits'/,
     `limits.rateLimit(mutation, { name: "sned", key: "a" })`,
@@ -100,7 +100,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/Did you mean '"send"'\?/, `listRateLimits(query, { name: "sendd" })`],
   [/to parameter of type 'never'/, `rateLimitAdmin(freeInComponent).listRateLimits(bareQuery, { name: "a" })`],
   [/Property 'name' is missing/, `limits.rateLimit(mutation, { key: "a" })`],
-  // `keyed: true` requires a key, whatever the config; of several names each is asked.
+  // `keyed: true` requires a key, with any config. If the name is one of several, one of them with `keyed: true` is enough.
   [
     /Property 'key' is missing/,
     `limits.rateLimit(mutation, { name: "send" })`,
@@ -117,7 +117,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.adjustRateLimit(mutation, { name: some, count: 1 })`,
     `async <Name extends "send" | "api">(name: Name) => await limits.rateLimit(mutation, { name })`,
   ],
-  // A missing user id must not become one bucket for everybody, nor one that may be missing.
+  // A user id that is missing, or may be missing, must not become one bucket for all users.
   [
     /Type 'undefined' is not assignable to type 'string'/,
     `limits.rateLimit(mutation, { name: "send", key: undefined })`,
@@ -134,7 +134,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.checkRateLimitAll(query, [{ name: "signUp", key: "a" }])`,
     `limits.exposeRateLimit("signUp", { key: () => "ann" })`,
   ],
-  // Another argument, and one that only other calls have.
+  // An unknown argument, and an argument that only other calls have.
   [
     /'cuont' does not exist in type .*Did you mean to write 'count'\?/,
     `limits.rateLimit(mutation, { name: "signUp", cuont: 1 })`,
@@ -167,7 +167,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `listRateLimits(query, { name: "send", cursor: null })`,
     `limits.exposeRateLimit("send", { key: () => 1 })`,
   ],
-  // The function that is scheduled, its arguments, and what continues a sweep.
+  // The function that is scheduled, its arguments, and the function that continues a sweep.
   [/^Expected 4 arguments/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail)`],
   [/'number' .* 'string'/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { to: 5 })`],
   [/'too' does not exist/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { too: "b" })`],
@@ -186,7 +186,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limiter.check(mutation, "sned", { key: "ada" })`,
     `limiter.getValue(mutation, "sned")`,
   ],
-  // The place.
+  // The place: tables or component.
   [/in type 'ImportDefineRateLimitsFromTheComponentEntry'/, `defineRateLimits({ send: config }, { component })`],
   [/Type '{}' is missing .* from type 'ComponentApi'/, `defineInComponent(definitions, { component: {} })`],
   [/Did you mean to write 'component'\?/, `defineRateLimits(definitions, { componnet: component })`],
@@ -221,7 +221,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/to type 'RateLimitDefinition \| Planned/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
   [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
   [/Property 'rate' is missing/, `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: {} } } })`],
-  // The ctx: of a schema without a table, in an app that has another; of a query; of an action.
+  // The ctx: of a schema that has a table, but not ours; of a query; of an action.
   [
     /Types of parameters 'tableName' and 'spreadRateLimitTablesIntoTheSchema' are incompatible\.\n *Type '"rateLimits"' is not assignable to type '"messages"'/,
     `limits.rateLimit(bareMutation, { name: "signUp" })`,
@@ -240,7 +240,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `counting.rateLimitAll(action, [{ name: "signUp" }])`,
     `counting.scheduleRateLimited(action, { name: "signUp" }, work)`,
   ],
-  // What a definition has to say.
+  // Calls that need plans, overrides or a queue in the definition.
   [
     /Property 'plan' is missing [^]* type '{ plan: "(free" \| "pro|steady" \| "strict)"; }'/,
     `limits.rateLimit(mutation, { name: "generate" })`,
@@ -271,7 +271,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/Property 'fairBy' is missing/, `enqueueRateLimited(mutation, { name: "inTurns" }, work)`],
 ];
 
-/** What to do stands deeper in these. */
+/** Mistakes whose messages say what to do further down, so they may have more than five lines. */
 const DEEPER: typeof MISTAKES = [
   [
     /Types of parameters 'tableName' and 'spreadRateLimitQueueTablesIntoTheSchema' are incompatible/,
@@ -287,7 +287,7 @@ const DEEPER: typeof MISTAKES = [
   ],
 ];
 
-it("to a mistake the compiler says what to do, in one message", () => {
+it("the compiler answers each mistake with one message that says what to do", () => {
   const mistakes = [...MISTAKES, ...DEEPER].flatMap(([expected, ...statements]) =>
     statements.map((statement) => ({ expected, statement })),
   );
@@ -301,7 +301,7 @@ it("to a mistake the compiler says what to do, in one message", () => {
   }
 });
 
-it("with exactOptionalPropertyTypes what may be left out may be undefined, and a field of a config may not", () => {
+it("with exactOptionalPropertyTypes, an optional argument may be undefined, and a field of a config may not", () => {
   const leftOut = [
     `limits.rateLimit(mutation, { name: "send", key: "a", count, reserve: flag, throws: flag, config: maybeConfig })`,
     `limits.checkRateLimit(query, { name: "signUp", key: undefined, count, reserve: flag, throws: flag, config: maybeConfig })`,

@@ -1,4 +1,4 @@
-/** TypeScript's language service on a file that exists in memory only: what an editor offers, shows and complains about. */
+/** TypeScript's language service on a file that exists in memory only: an editor's completions, hover texts and messages. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
@@ -6,18 +6,18 @@ import ts from "typescript";
 const root = path.resolve(import.meta.dirname, "../..");
 
 export interface Editor {
-  /** What is offered at the comment with this text, in alphabetical order. */
+  /** The completions at the comment with this text, in alphabetical order. */
   readonly offered: (mark: string) => string[];
-  /** What a pointer that rests on the word before the comment with this text shows: its documentation. */
+  /** The hover text of the word before the comment with this text: its documentation. */
   readonly shown: (mark: string) => string;
   /** The compiler's messages. */
   readonly messages: () => ts.Diagnostic[];
 }
 
-/** The files that all programs share are parsed once. */
+/** Holds the files that all programs share, so that each is parsed once. */
 const registry = ts.createDocumentRegistry();
 
-/** @param extra - the compiler's options, where they are not the repository's. */
+/** @param extra - compiler options that replace the repository's. */
 export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor {
   const file = path.join(root, "test/editor.ts");
   const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
@@ -33,7 +33,7 @@ export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor
     getCurrentDirectory: () => root,
     getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
     getScriptFileNames: () => [file],
-    // The registry knows a file by its version.
+    // The registry recognises a file by its version.
     getScriptVersion: (name) => (name === file ? text : "1"),
     getScriptSnapshot: (name) => {
       if (name === file) return ts.ScriptSnapshot.fromString(text);
@@ -50,7 +50,7 @@ export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor
     offered: (mark) =>
       (service.getCompletionsAtPosition(file, place(mark), {})?.entries ?? [])
         .map(({ name }) => name)
-        // What is being typed is offered back.
+        // TypeScript also offers the text that is being typed.
         .filter((name) => name !== `/*${mark}*/`)
         .sort(),
     shown: (mark) =>

@@ -9,14 +9,14 @@ import { defineIn, openBackend, placeNames, type PlaceName, type QueryCtx } from
 const perMinute: RateLimitConfig = { kind: "token bucket", rate: 6, period: MINUTE };
 const pro: RateLimitConfig = { kind: "token bucket", rate: 600, period: MINUTE };
 
-/** The app under attack: a client signs in as some subject, and may call the exposed functions with whatever it likes. */
+/** Opens the app under attack: a client signs in as a subject, and may call the exposed functions with any arguments. */
 function openApp(place: PlaceName) {
   const limits = defineIn(place, {
     send: { ...perMinute, keyed: true },
     signUp: { ...perMinute, keyed: false },
     hot: { kind: "token bucket", rate: 1000, period: MINUTE, shards: 8, keyed: false },
     loose: perMinute,
-    /** Nobody has exposed it. */
+    /** A limit that is not exposed. */
     secret: { ...perMinute, keyed: true },
   });
   const subject = async (ctx: QueryCtx) => {
@@ -45,7 +45,7 @@ function openApp(place: PlaceName) {
   };
   const modules = Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, () => Promise.resolve(module)]);
   const t = openBackend(Object.fromEntries(modules) as Record<string, () => Promise<object>>);
-  /** The bucket that a client sees. A client can send anything, and may be signed in. */
+  /** The bucket that a client sees. The client can send any arguments, and may be signed in as `who`. */
   const see = async (
     module: keyof typeof exposed,
     args: Record<string, unknown> = {},
@@ -62,7 +62,7 @@ function openApp(place: PlaceName) {
 useClock();
 
 describe.each(placeNames)("exposed from the %s", (place) => {
-  it("each client sees its own bucket, whatever it requests, and projects it to what the server would answer", async () => {
+  it("each client sees only its own bucket for any request, and its projection equals the server's answer", async () => {
     const { see, take } = openApp(place);
     await take({ name: "send", key: "ann", count: 6 });
     const anns = await see("own", {}, "ann");
@@ -92,15 +92,15 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     ["a count", { count: 5 }, everywhere],
     ["a reservation", { reserve: true }, everywhere],
     ["a component", { component: "rateLimits" }, everywhere],
-    ["a key that is no string", { key: null }, ["team"]],
+    ["a key that is not a string", { key: null }, ["team"]],
     ["a key that is an array", { key: ["ann"] }, ["team"]],
-    ["a key where the server looks at none", { key: "ann" }, ["signUp", "hot", "inline"]],
+    ["a key for a limit that takes none", { key: "ann" }, ["signUp", "hot", "inline"]],
   ])("a client that sends %s is refused", async (_what, args, modules) => {
     const { see } = openApp(place);
     for (const module of modules) await expect(see(module, args, "ann")).rejects.toThrow(/[Vv]alidator/);
   });
 
-  it("a key function that finds nobody is an error, never the bucket that belongs to everybody", async () => {
+  it("a key function that returns no key is an error, and never shows the bucket that all callers share", async () => {
     const { see } = openApp(place);
     for (const module of ["nobody", "nothing"] as const) {
       await expect(see(module)).rejects.toThrow(/loose.*key function returns.*non-empty string/);
@@ -114,7 +114,7 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(await see("inline")).toMatchObject({ name: "inline", value: 600 });
   });
 
-  it("a sharded limit is shown whole, and looking changes nothing", async () => {
+  it("a sharded limit is shown as one bucket, and a query changes nothing", async () => {
     const { see, take } = openApp(place);
     for (let call = 0; call < 20; call++) await take({ name: "hot", count: 10 });
     const snapshot = await see("hot");
@@ -123,7 +123,7 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(await see("hot")).toEqual(snapshot);
   });
 
-  it("what cannot fit fails when the module loads", () => {
+  it("options that do not fit the limit fail when the module loads", () => {
     const { exposeRateLimit: expose } = openApp(place);
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);
     expect(() => expose("signUp", { key: () => "ann" })).toThrow(/"signUp".*one bucket for all/);
@@ -133,7 +133,7 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
   });
 
-  it("the server's time is the server's clock", async () => {
+  it("getServerTime returns the time of the server's clock", async () => {
     const time = makeFunctionReference<"mutation", Record<string, never>, number>("own:getServerTime");
     vi.setSystemTime(NOW + 123);
     expect(await openApp(place).t.mutation(time, {})).toBe(NOW + 123);

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** A queue as a public query: a client sees the places of the jobs that the app shows it, and nothing else, whatever it sends. */
+/** A queue as a public query: a client sees the places of the jobs that the app shows it, and nothing else, for any arguments. */
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
 import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits";
@@ -25,7 +25,7 @@ const limits: RateLimitDefinitions = { llm: { ...bucket, queue: {} }, secret: { 
 
 type Check = (ctx: QueryCtx, requested: string) => unknown;
 
-/** The app: everybody sees their own tasks; whoever asks for the task of somebody else is told so. */
+/** Opens the app: users see their own tasks. A request for another user's task is refused with a message. */
 async function openApp(place: PlaceName, check?: Check) {
   const functions: AnyRateLimits = withAll(
     place === "tables" ? defineRateLimits(limits, { queueModule: "limits" }) : defineInComponent(limits, { component }),
@@ -55,7 +55,7 @@ async function openApp(place: PlaceName, check?: Check) {
   const getter = makeFunctionReference<"query", Record<string, unknown>, RateLimitQueuePosition | null>(
     "exposed:getQueued",
   );
-  /** As a client does, who can send anything. */
+  /** Calls the query as a client, which can send any arguments. */
   const ask = async (subject: string | undefined, args: Record<string, unknown>) =>
     await (subject === undefined ? t : t.withIdentity({ subject })).query(getter, args);
   return { t, tasks, ask, enqueue, ...functions };
@@ -72,13 +72,13 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     expect(asServer).toMatchObject({ ahead: 2 });
   });
 
-  it("shows nobody the jobs of others: what the app's own check throws is what the client gets", async () => {
+  it("shows no client the jobs of others: the client gets the error that the app's check throws", async () => {
     const { ask, tasks } = await openApp(place);
     await expect(ask("bob", { job: tasks[0].id })).rejects.toThrow("Not your task.");
     await expect(ask(undefined, { job: tasks[0].id })).rejects.toThrow("Sign in first.");
   });
 
-  it("refuses any other argument: no name, no key, no job as the server has it", async () => {
+  it("refuses any other argument: a name, a key, a job as the server has it", async () => {
     const { ask, tasks } = await openApp(place);
     const [{ id, job }] = tasks;
     const hostile = [
@@ -92,7 +92,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     for (const args of hostile) await expect(ask("ann", args), JSON.stringify(args)).rejects.toThrow(/[Vv]alidator/);
   });
 
-  it("asks the check each time, with what the client sent and nothing else", async () => {
+  it("calls the check for each request, with what the client sent and nothing else", async () => {
     const asked: string[] = [];
     const { ask } = await openApp(place, (_ctx, requested) => void asked.push(requested));
     const requests = ["a", "a", "", "__proto__", "0".repeat(100_000), "\0"];
@@ -100,7 +100,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     expect(asked).toEqual(requests);
   });
 
-  it("holds the check to what it may answer: a job of a limit with a queue, by its own name", async () => {
+  it("accepts from the check only a job of a limit with a queue, under its own name", async () => {
     const answers: unknown[] = [];
     const { ask, tasks, enqueue } = await openApp(place, () => answers.at(-1));
     const [{ id, job }] = tasks;
@@ -110,7 +110,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     };
     expect(await answer(job)).toMatchObject({ ahead: 0 });
     expect(await answer(undefined)).toBeNull();
-    // A job is looked for under the limit and the key that it names.
+    // The query looks for a job under the limit and the key that the job names.
     expect(await answer({ ...job, name: "secret" })).toBeNull();
     expect(await answer({ ...job, key: "somebody's" })).toBeNull();
     expect(await answer((await enqueue("ann", "secret")).job)).toMatchObject({ ahead: 0 });
@@ -125,7 +125,7 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
 });
 
 describe("exposeQueue", () => {
-  it("needs the check: without it nothing is exposed", () => {
+  it("requires the check, and exposes nothing without it", () => {
     const { exposeQueue } = rateLimitQueue(defineRateLimits(limits, { queueModule: "limits" }));
     for (const options of [undefined, {}, { job: "own" }, { job: null }]) {
       expect(() => exposeQueue(options as never), JSON.stringify(options)).toThrow("exposeQueue");

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** What a client sees of a bucket must not tell which key the server chose. One start tells six bits of it: test/engine/phase. */
+/** A client must not learn from a bucket which key the server chose. One start reveals six bits of the key: test/engine/phase. */
 import { parseLimit } from "../../src/engine/limit.js";
 import { describe, expect, it } from "vitest";
 import { defineIn, openBackend, placeNames } from "../support/places.js";
@@ -19,7 +19,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
-it("more limits, whatever their names and periods, tell a client no more of one key than the first", () => {
+it("more limits, of any names and periods, reveal no more of a key than the first limit", () => {
   const limits = ["open", "send", "search", "upload"].map((name, i) =>
     parseLimit(name, { kind: "fixed window", rate: 5, period: PERIOD / (i + 1) }),
   );

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";
 import { expect, it } from "vitest";
 
-it("is SHA-256 in hexadecimal, as Node's, of the UTF-8 form, for any text and any length", async () => {
+it("hashKey is SHA-256 of the UTF-8 form in hexadecimal, equal to Node's, for any text of any length", async () => {
   const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ minLength: 300, maxLength: 2000 }));
   await fc.assert(
     fc.asyncProperty(text, async (given) => {
@@ -13,14 +13,14 @@ it("is SHA-256 in hexadecimal, as Node's, of the UTF-8 form, for any text and an
   );
 });
 
-it("refuses an unpaired surrogate, since UTF-8 would make all of them one key", async () => {
+it("hashKey refuses an unpaired surrogate, since UTF-8 would make all of them one key", async () => {
   for (const text of ["\ud800", "a\udc00b", "\udc00\ud800"]) {
     await expect(hashKey(text)).rejects.toThrow("hashKey: text must be well-formed");
   }
   expect(await hashKey("\ud83d\ude00")).toHaveLength(64);
 });
 
-it("refuses what is no text", async () => {
+it("hashKey refuses a value that is not text", async () => {
   for (const given of [undefined, null, 1, {}]) {
     await expect(hashKey(given as string)).rejects.toThrow("hashKey: text must be a string, got");
   }

@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * A query is not run again because time passes: what a live query returns must not depend on the clock. That it projects to what a check
- * says is law 4.
+ * Convex does not run a query again because time passes, so the result of a live query must not depend on the clock. Law 4 checks that
+ * its projection equals the answer of a check.
  */
 import { describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
@@ -26,13 +26,13 @@ describe.each(placeNames)("in the %s", (place) => {
   const limits = define(definitions);
 
   it.each(Object.keys(definitions))(
-    "of a %s, get never looks at the clock and always returns the same, check looks once",
+    "get of a %s never reads the clock and always returns the same, and check reads the clock once",
     async (name) => {
       await limits.rateLimit({ name, key: "used", count: 9 });
       await limits.rateLimit({ name, key: "owing", count: 9 });
       await limits.rateLimit({ name, key: "owing", count: 3, reserve: true });
       const clock = vi.spyOn(Date, "now");
-      const looks = async (call: () => Promise<unknown>) => {
+      const clockReads = async (call: () => Promise<unknown>) => {
         const before = clock.mock.calls.length;
         await call();
         return clock.mock.calls.length - before;
@@ -41,8 +41,8 @@ describe.each(placeNames)("in the %s", (place) => {
       await query(async (ctx) => {
         const { getRateLimit, checkRateLimit } = limits.within(ctx);
         for (const key of keys) {
-          expect(await looks(() => getRateLimit({ name, key }))).toBe(0);
-          expect(await looks(() => checkRateLimit({ name, key }))).toBe(1);
+          expect(await clockReads(() => getRateLimit({ name, key }))).toBe(0);
+          expect(await clockReads(() => checkRateLimit({ name, key }))).toBe(1);
         }
       });
       const snapshots = () => Promise.all(keys.map((key) => limits.getRateLimit({ name, key })));

@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * Bad input: every field, in both places and over the component's wire. Each gets an error that names the limit, the field, the
- * value and what is permitted; nothing is read or written; the gate does not open.
+ * Bad input: every field, in both places and over the component's wire. Each bad value gets an error that names the limit, the field, the
+ * value and what is permitted. Nothing is read or written, and no request is allowed.
  */
 import { anyApi, makeFunctionReference } from "convex/server";
 import { projectRateLimit } from "convex-rate-limits";
@@ -30,7 +30,7 @@ const daily = { kind: "fixed window", rate: 5, period: "day" };
 
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
-/** Values that are no numbers. Which numbers a field permits, and how values are shown, test/engine says. */
+/** Values that are not numbers. test/engine tests which numbers a field permits, and how values are shown. */
 const noNumbers = [NaN, Infinity, "5", 5n, null, circle, () => 5, Symbol("5")];
 const noFlags = [null, 1, "yes", {}];
 const noChoices = [...noFlags, { jitter: 1.1 }, { jitter: NaN }, { jitter: 1, spread: 1 }];
@@ -43,7 +43,7 @@ interface BadConfig {
   config: unknown;
   problem: string;
 }
-/** Of each kind. */
+/** Bad configs of each kind. */
 const badConfigs: BadConfig[] = [
   ...[bucket, fixed, sliding].flatMap((base) =>
     [...noNumbers, 0, undefined].map((rate) => ({
@@ -71,7 +71,7 @@ const badConfigs: BadConfig[] = [
     ] as const
   ).map(([config, problem]) => ({ config, problem })),
 ];
-/** As a definition a config may be left out of nothing; inline, `undefined` means that there is none. */
+/** Values that are no config. `undefined` is also none in a definition. Inline, `undefined` is fine: it means that no config is given. */
 const noConfigs = [null, 5, "token bucket", true];
 
 type BadDefinition = [fields: object, problem: string];
@@ -93,7 +93,7 @@ describe("a bad definition fails at module load", () => {
 
   it.each(badConfigs)("$problem", ({ config, problem }) => {
     for (const place of placeNames) {
-      // Whether a rate can be counted the component finds out, at the first call.
+      // The component checks at the first call whether a rate can be counted.
       if (place === "component" && problem.includes("to be counted")) continue;
       defining(config, place).toThrow(`Rate limit "send": ${problem}`);
     }
@@ -115,11 +115,11 @@ describe("a bad definition fails at module load", () => {
     defining({ ...bucket, ...fields }).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it.each([{ overrides: false }, { mode: "enforce" }])("a queue beside %j is none", (fields) => {
+  it.each([{ overrides: false }, { mode: "enforce" }])("a queue with %j is not a bad definition", (fields) => {
     defining({ ...bucket, ...fields, queue: {} }).not.toThrow();
   });
 
-  it("a limit without a name, and one bad limit among good ones, is named", () => {
+  it("the error names a limit without a name, and one bad limit among good ones", () => {
     expect(() => defineLoosely("tables", { "": bucket })).toThrow(`${NAME} "".`);
     const definitions = { good: bucket, better: fixed, bad: { ...bucket, rate: 0 } };
     expect(() => defineLoosely("component", definitions)).toThrow('Rate limit "bad": rate');
@@ -133,7 +133,7 @@ const cancelling = ["cancelRateLimited"] as const;
 const onBuckets = [...demanding, "adjustRateLimit", "getRateLimit", "resetRateLimit"] as const;
 const all = [...onBuckets, ...cancelling] as const;
 
-/** What a call says of its bucket, over a limit that would be fine, and the error of the functions that take it. */
+/** A bad call: the functions that are called, the arguments that name and describe the bucket, and the error. The limit itself is fine. */
 interface BadCall {
   functions: readonly Caller[];
   args: Record<string, unknown>;
@@ -143,7 +143,7 @@ const bad = (functions: readonly Caller[], args: { name?: string; [field: string
   const { name = "open" } = args;
   return { functions, args: { ...args, name }, problem: `Rate limit "${name}": ${problem}` } satisfies BadCall;
 };
-/** Bad values of one field. */
+/** Calls with bad values of one field. */
 const badField = (
   functions: readonly Caller[],
   field: string,
@@ -156,7 +156,7 @@ const JOB = "cancelRateLimited needs the job that scheduleRateLimited returned, 
 const noNames = ["", undefined, null, ["open"], Symbol("open"), Object.create(null), "n".repeat(129), "half \ud800"];
 const badNames = noNames.flatMap((name): BadCall[] => [
   { functions: [...onBuckets, "listRateLimits"], args: { name }, problem: NAME },
-  // Of a job that is cancelled, the handle is wrong.
+  // For a job that is cancelled, the error is about the job.
   { functions: cancelling, args: { name }, problem: typeof name === "string" ? NAME : JOB },
 ]);
 const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => [
@@ -188,7 +188,7 @@ const badDemands = [
   ...badField(demanding, "count", "a finite number of at least 0", [...noNumbers, -1, -Number.MIN_VALUE]),
   ...badField(demanding, "mode", '"enforce" or "shadow"', [...noFlags, "Shadow"]),
   ...badField([...asking, ...several], "reserve", RESERVE, [...noFlags, { within: -1 }, { within: 5, count: 2 }]),
-  // Several requests are thrown together.
+  // Calls of several requests take `throws` as an option of the call, not as a field of a request.
   ...badField(asking, "throws", THROWS, noChoices),
   ...badField(asking, "atLeast", `${LEAST} (3)`, [...noNumbers, -1, 3.001], { count: 3 }),
   ...badField(asking, "atLeast", `${LEAST} (1)`, [2]),
@@ -212,14 +212,14 @@ const neverServed = [
 ];
 
 const ADJUSTMENT = "a number from -1e12 to 1e12";
-/** A client that could make up a job could make up tokens: no count of it opens the gate. */
+/** Jobs with a bad field. A client that could invent a job could invent tokens, so none of them is accepted. */
 const badHandles = [
-  // Infinity is refused as what comes back: it is a number of at least 0.
+  // Infinity is a number of at least 0, so it is not refused here but as the count that comes back.
   ...[...noNumbers.filter((count) => count !== Infinity), undefined, -1].map((count) => ({ count })),
   ...[NaN, Infinity, "soon", null].flatMap((time) => [{ runAt: time }, { dueAt: time }]),
   { runAt: undefined },
   { id: 5 },
-  // Not taken for a job without a config: that would be given back by another one.
+  // These are not read as a job without a config: the tokens would come back under another config.
   ...[null, 0, "", false].map((config) => ({ config })),
 ].map((args): BadCall => ({ functions: cancelling, args: { name: "open", ...args }, problem: JOB }));
 const noCursors = [null, 5, "", "open", '["mine","a"]', '["open","a","b"]', { name: "open" }];
@@ -246,7 +246,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     spaced: { ...bucket, capacity: 0 },
   });
 
-  /** Every function that takes the arguments refuses them with the same error, having touched nothing. */
+  /** Expects that each of the functions refuses the arguments with the same error, and changes no row. */
   async function refuses(functions: readonly Caller[], args: object, problem: string) {
     open();
     await insert(
@@ -304,7 +304,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
       problem: `${ARGUMENTS} must be an object, got ${JSON.stringify(args)}.`,
     })),
   ])("a job that no scheduler can run, #%#: $problem", async ({ fn, args, problem }) => {
-    // The caller goes on: nothing was taken for a job that is not there.
+    // The caller catches the error and goes on, so no tokens may be taken for a job that does not exist.
     const call = (ctx: MutationCtx) => limits.within(ctx).scheduleRateLimited({ name: "open" }, fn, args);
     expect(await mutation((ctx) => call(ctx).then(() => "nothing", String))).toContain(`Rate limit "open": ${problem}`);
     expect(await rows()).toEqual([]);
@@ -335,15 +335,18 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it.each(["constructor", "__proto__"])("the name %s, which every object has, is one like any other", async (name) => {
-    const { rateLimit, getRateLimit } = define(Object.fromEntries([[name, { ...bucket, rate: 1 }]]));
-    expect(await rateLimit({ name, key: name })).toMatchObject({ ok: true });
-    expect(await rateLimit({ name, key: name })).toMatchObject({ ok: false });
-    expect(await getRateLimit({ name, key: name })).toMatchObject({ name, value: 0, config: { rate: 1 } });
-  });
+  it.each(["constructor", "__proto__"])(
+    "the name %s, which every object has, works like any other name",
+    async (name) => {
+      const { rateLimit, getRateLimit } = define(Object.fromEntries([[name, { ...bucket, rate: 1 }]]));
+      expect(await rateLimit({ name, key: name })).toMatchObject({ ok: true });
+      expect(await rateLimit({ name, key: name })).toMatchObject({ ok: false });
+      expect(await getRateLimit({ name, key: name })).toMatchObject({ name, value: 0, config: { rate: 1 } });
+    },
+  );
 });
 
-/** Which rows are damaged test/engine says, and what others grant test/laws. */
+/** test/engine tests which rows are damaged, and test/laws tests what other rows grant. */
 describe.each(placeNames)("in the %s, a damaged row", (place) => {
   const { define, insert, rows } = useBackend(place);
   const limits = define({ bucket, window: fixed });
@@ -378,7 +381,7 @@ describe.each(placeNames)("in the %s, a damaged row", (place) => {
     expect(await rateLimit({ name })).toMatchObject({ ok: true, remaining: 4 });
   });
 
-  it("is not: two rows, from both of which was taken, are one", async () => {
+  it("is not seen in two rows of one bucket: they are merged into one", async () => {
     await insert(row({ name: "bucket", value: 3 }), row({ name: "bucket", value: 4 }));
     expect(await rateLimit({ name: "bucket" })).toMatchObject({ ok: true, remaining: 1 });
     expect(await rows()).toHaveLength(1);
@@ -416,7 +419,7 @@ describe("the component does not trust the wire:", () => {
   const counting = [...served, "consumeAll", "checkAll"] as const;
   const LIMIT = 'Rate limit "wire":';
   const VALIDATOR = "alidator";
-  /** What the validators let through is refused with the field's name, the rest by them. */
+  /** Values that pass the validators are refused with the field's name. The validators refuse the rest. */
   it.each<[what: string, calls: readonly (keyof typeof functions)[], wrong: object[], problem: string]>([
     ...Object.entries({ rate: NaN, period: 0, capacity: -1, maxReserved: Infinity, shards: 0.5 }).map(
       ([field, value]): [string, typeof takers, object[], string] => {
@@ -432,7 +435,7 @@ describe("the component does not trust the wire:", () => {
       counts(NaN, Infinity, -Infinity, 1.1e12, -1.1e12),
       `${LIMIT} count must be ${ADJUSTMENT}`,
     ],
-    ["more than there will be", served, counts(6, 1e300, Number.MAX_VALUE), "can never be served"],
+    ["a count above the capacity", served, counts(6, 1e300, Number.MAX_VALUE), "can never be served"],
     ["an empty name", calls, [{ name: "" }], NAME],
     ["an empty key", calls, [{ key: "" }], `${LIMIT} key must be a non-empty string, got "".`],
     ["a bucket", calls, [{ name: 5 }, { name: null }, { key: 5 }, { key: null }, { shard: 1 }, { now: 0 }], VALIDATOR],
@@ -474,7 +477,7 @@ describe("projectRateLimit", () => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it("takes a fraction of a millisecond, as performance clocks give, for the millisecond it lies in", () => {
+  it("rounds down a time with a fraction of a millisecond, as performance clocks give it", () => {
     const at = (now: number) => projectRateLimit(snapshot, { now, count: 5 });
     expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
     expect(at(NOW + 0.9)).toEqual(at(NOW));
@@ -482,14 +485,14 @@ describe("projectRateLimit", () => {
   });
 });
 
-/** The types forbid what is tried here. */
+/** Defines limits without their types, which forbid what is tried here. */
 function defineLoosely(place: PlaceName, limits: Record<string, unknown>): AnyRateLimits {
   return defineIn(place, limits as Parameters<typeof defineIn>[1]);
 }
 
 type Caller = keyof ReturnType<typeof callers> & string;
 
-/** Every function, called with what a call says of its bucket. */
+/** Every function, called with the arguments that name and describe a bucket. */
 function callers(limits: Calls) {
   const job = makeFunctionReference<"mutation">("jobs:run");
   const other = { name: "open", key: "another" };

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** `onDecision`: told of each decision, in the caller's transaction. */
+/** `onDecision` is called for each decision, in the caller's transaction. */
 import type { RateLimitDecision } from "convex-rate-limits";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
@@ -19,35 +19,35 @@ const job = { label: "job", tokens: 1 };
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation, query, backend } = useJobs(place);
-  let told: RateLimitDecision[] = [];
+  let decisions: RateLimitDecision[] = [];
   let contexts: unknown[] = [];
   beforeEach(() => {
-    told = [];
+    decisions = [];
     contexts = [];
   });
   const limits = define(definitions, {
     onDecision: (ctx, decision) => {
       contexts.push(ctx);
-      told.push(decision);
+      decisions.push(decision);
     },
   });
 
-  it("is told who asked for what, the answer, and the config that decided", async () => {
+  it("onDecision gets the request, the answer, and the config that decided", async () => {
     const asked = { name: "mine", key: "a", count: 1.5, reserve: { within: 5 } };
     const status = await limits.rateLimit(asked);
     const decision = { ...asked, status, mode: "enforce", config: bucket };
-    expect(told).toEqual([decision]);
+    expect(decisions).toEqual([decision]);
     const denied = await limits.rateLimit({ name: "mine", key: "a", throws: false });
     expect(denied).toMatchObject({ ok: false });
-    expect(told[1]).toEqual({ ...decision, count: 1, reserve: false, status: denied });
+    expect(decisions[1]).toEqual({ ...decision, count: 1, reserve: false, status: denied });
   });
 
-  it("is told what sufficed, and how much was taken", async () => {
+  it("onDecision gets atLeast, and how many tokens were taken", async () => {
     await limits.rateLimit({ name: "send", count: 9, atLeast: 1 });
-    expect(told).toMatchObject([{ count: 9, atLeast: 1, status: { ok: true, taken: 2 } }]);
+    expect(decisions).toMatchObject([{ count: 9, atLeast: 1, status: { ok: true, taken: 2 } }]);
   });
 
-  it("is told before a denial is thrown, and of the true answer in shadow", async () => {
+  it("onDecision is called before a denial is thrown, and gets the true answer in shadow", async () => {
     await mutation(async (ctx) => {
       const { rateLimit } = limits.within(ctx);
       await rateLimit({ name: "mine", key: "a", count: 2 });
@@ -56,26 +56,26 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await rateLimit({ name: "tried" })).toMatchObject({ ok: true });
       expect(contexts).toEqual([ctx, ctx, ctx, ctx]);
     });
-    const outcomes = told.map(({ mode, status }) => `${mode} ${status.ok}`);
+    const outcomes = decisions.map(({ mode, status }) => `${mode} ${status.ok}`);
     expect(outcomes).toEqual(["enforce true", "enforce false", "shadow true", "shadow false"]);
-    expect(told[3]?.status).toEqual({ ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 1000 });
+    expect(decisions[3]?.status).toEqual({ ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 1000 });
   });
 
-  it("of several limits each is told of; when some deny, these", async () => {
+  it("onDecision is called for each of several limits, or only for those that deny if some deny", async () => {
     const all = async (...requests: object[]) => {
-      told = [];
+      decisions = [];
       await limits.rateLimitAll(requests, { throws: false });
-      return told.map(({ name, count, status }) => `${name} ${count} ${status.ok}`);
+      return decisions.map(({ name, count, status }) => `${name} ${count} ${status.ok}`);
     };
     const mine = { name: "mine", key: "a" };
     const first = await all({ name: "send" }, { ...mine, count: 2 }, { name: "tried", count: 2 });
     expect(first).toEqual(["send 1 true", "mine 2 true", "tried 2 true"]);
     expect(await all({ name: "send" }, mine, { name: "tried" })).toEqual(["mine 1 false", "tried 1 false"]);
-    // In shadow a denial stops no other.
+    // A denial in shadow does not stop the other limits.
     expect(await all({ name: "send" }, { name: "tried" })).toEqual(["send 1 true", "tried 1 false"]);
   });
 
-  it("is told of a job's reservation, and not of checks, adjustments, resets and misuse", async () => {
+  it("onDecision is called for a job's reservation, and not for checks, adjustments, resets and misuse", async () => {
     await limits.scheduleRateLimited({ name: "send", count: 2 }, run, job);
     await limits.checkRateLimit({ name: "send" });
     await limits.checkRateLimitAll([{ name: "send" }]);
@@ -83,10 +83,10 @@ describe.each(placeNames)("in the %s", (place) => {
     await limits.getRateLimit({ name: "send" });
     await limits.resetRateLimit({ name: "send" });
     await expect(limits.rateLimit({ name: "send", count: 3 })).rejects.toThrow("can never be served");
-    expect(told).toMatchObject([{ name: "send", count: 2, status: { ok: true } }]);
+    expect(decisions).toMatchObject([{ name: "send", count: 2, status: { ok: true } }]);
   });
 
-  it("cannot change the decision, nor the definition", async () => {
+  it("onDecision cannot change the decision or the definition", async () => {
     const vandal = define(definitions, {
       onDecision: (_ctx, decision) => {
         Object.assign(decision.status, { ok: !decision.status.ok, remaining: 99 });
@@ -97,7 +97,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await vandal.getRateLimit({ name: "send" })).config).toEqual({ ...bucket, capacity: 2 });
   });
 
-  it("what it throws is the call's error, and gives the tokens back, also where nothing rolls back: the error is caught, or the caller is an action", async () => {
+  it("an error of onDecision fails the call and refunds its tokens, also if nothing rolls back: if it is caught, or in an action", async () => {
     let isBroken = false;
     const own = define(
       {
@@ -120,11 +120,11 @@ describe.each(placeNames)("in the %s", (place) => {
       (calls) => calls.rateLimit({ name: "third", count: 4, reserve: true }),
       (calls) => calls.rateLimit({ name: "window" }),
       (calls) => calls.rateLimit({ name: "tried" }),
-      // What a limit in shadow has denied was not taken.
+      // A limit in shadow takes nothing if it denies.
       (calls) => calls.rateLimit({ name: "tried", count: 2 }),
       (calls) => calls.rateLimitAll([third, { name: "window" }, third, { name: "tried" }, third]),
       (calls) => calls.rateLimitAll([third, { name: "tried", count: 2 }]),
-      // Nor was what another limit has denied.
+      // A limit takes nothing if another limit denies.
       (calls) => calls.rateLimitAll([third, { name: "window", count: 3 }]),
       (calls) => calls.rateLimitAll([mine, { ...mine, key: "b" }]),
       (calls) => calls.scheduleRateLimited({ name: "third", count: 2 }, run, job),
@@ -148,7 +148,7 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
-  it("may ask limits itself, in the caller's transaction", async () => {
+  it("onDecision may call limits itself, in the caller's transaction", async () => {
     const plain = define(definitions);
     const counting = define(definitions, {
       onDecision: async (ctx, { status }) => {

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Plans in a definition: which of its configs holds is said by name, with each call. */
+/** Plans in a definition: each call names the plan whose config applies. */
 import { DAY, MINUTE, type RateLimitDecision } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { defineIn, placeNames } from "../support/places.js";
@@ -32,7 +32,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { rateLimit, checkRateLimit } = limits;
   const of = (plan: string, key = "a") => ({ name: "generate", key, plan });
 
-  it("the plan that a call names decides; plans may be of several kinds, and a plan's field wins over the shared one", async () => {
+  it("the plan that a call names decides, plans may be of several kinds, and a plan's field overrides the shared one", async () => {
     expect(await rateLimit({ ...of("free"), count: 2 })).toMatchObject({ ok: true, remaining: 0 });
     expect(await checkRateLimit(of("free"))).toMatchObject({ ok: false });
     expect(await rateLimit({ ...of("pro", "b"), count: 9 })).toMatchObject({ remaining: 1 });
@@ -41,7 +41,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await checkRateLimit(of("metered", "c"))).toMatchObject({ remaining: 99 });
   });
 
-  it("every function takes the plan: together, for a job that is cancelled, an adjustment, an override and a list", async () => {
+  it("every function takes the plan: several limits, a job that is cancelled, an adjustment, an override and a list", async () => {
     const all = await limits.rateLimitAll([of("free"), { name: "mixed", plan: "strict", count: 2 }, { name: "plain" }]);
     expect(all).toMatchObject({ ok: true, statuses: [{ remaining: 1 }, { remaining: 1 }, { remaining: 4 }] });
     expect(await limits.resetRateLimit({ name: "generate", key: "a" })).toBeNull();
@@ -60,10 +60,10 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toHaveLength(1);
   });
 
-  it("the hook for decisions is told the plan", async () => {
-    const told: RateLimitDecision[] = [];
-    await define(definitions, { onDecision: (_ctx, decision) => void told.push(decision) }).rateLimit(of("pro"));
-    expect(told).toMatchObject([{ plan: "pro", config: { kind: "fixed window", rate: 10, period: DAY } }]);
+  it("onDecision gets the plan", async () => {
+    const decisions: RateLimitDecision[] = [];
+    await define(definitions, { onDecision: (_ctx, decision) => void decisions.push(decision) }).rateLimit(of("pro"));
+    expect(decisions).toMatchObject([{ plan: "pro", config: { kind: "fixed window", rate: 10, period: DAY } }]);
   });
 
   const PLANS = 'plan must be "free" or "pro" or "metered", got';
@@ -98,7 +98,7 @@ const tokens = { kind: "token bucket", period: DAY, keyed: true, overrides: true
 const plans = { free: { rate: 5000 }, pro: { rate: 50_000 } } as const;
 type Handler = (ctx: object, args: object) => Promise<unknown>;
 
-describe.each(placeNames)("rows in the %s say what they were written under", (place) => {
+describe.each(placeNames)("rows in the %s record the plan or config that they were written under", (place) => {
   const { define, query, rows, insert } = useBackend(place);
   const cut = { ...tokens, shards: { atLeast: 4, atMost: 4 } } as const;
   const definitions = {
@@ -106,7 +106,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     split: { ...cut, plans },
     bare: { ...tokens, overrides: false, plans },
     bareSplit: { ...cut, overrides: false, plans },
-    /** Plans that are cut alike. */
+    /** A limit whose plans are split into rows alike. */
     alike: { ...cut, plans: { one: { rate: 400 }, two: { rate: 400 } } },
     config: { ...tokens, rate: 5000 },
     shared: { ...cut, rate: 5000 },
@@ -114,7 +114,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   const limits = define(definitions);
   const { rateLimit, adjustRateLimit, getRateLimit } = limits;
 
-  /** What calls that decide say, and what the others leave out. */
+  /** `under` is the plan or config that calls that decide give, and that the other calls leave out. */
   it.each([
     ["tokens", { plan: "pro" }],
     ["split", { plan: "pro" }],
@@ -122,7 +122,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     ["bareSplit", { plan: "pro" }],
     ["config", { config: BIG }],
     ["shared", { config: BIG }],
-  ])("%s under %o: refund, charge, list, get and cancel go by it", async (name, under) => {
+  ])("%s under %o: refund, charge, list, get and cancel use it", async (name, under) => {
     const bucket = { name, key: "a" };
     const held = async () => {
       const { page } = await limits.listRateLimits({ name });
@@ -147,7 +147,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(await rows()).toEqual([]);
   });
 
-  it("a plan is chosen for the key that the server has found, not for the one that a client requests", async () => {
+  it("the plan is chosen for the key that the server found, not for the key that a client requests", async () => {
     const plan = (_ctx: unknown, key: string | undefined) => (key === "a" ? "pro" : "free");
     const { getRateLimit: exposed } = defineIn(place, definitions).exposeRateLimit("tokens", {
       key: () => "a",
@@ -157,7 +157,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(shown).toMatchObject({ plan: "pro", tokens: 50_000 });
   });
 
-  it("what a call says holds, and its rows say so from then on", async () => {
+  it("the plan of a call applies, and its rows record it from then on", async () => {
     const bucket = { name: "alike", key: "a" };
     const stored = async () => [...new Set((await rows()).map(({ plan }) => plan))];
     for (let i = 0; i < 8; i++) await rateLimit({ ...bucket, plan: "one", count: 10 });
@@ -167,14 +167,14 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(await getRateLimit({ ...bucket, plan: "one" })).toMatchObject({ value: 310 });
   });
 
-  it("a row under the plain definition is as it was, also after a call with a config", async () => {
+  it("a row under the plain definition records nothing, also after a call with a config", async () => {
     await rateLimit({ name: "config", key: "a", config: BIG });
     await rateLimit({ name: "config", key: "a" });
     const [row] = await rows();
     expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "key", "name", "ts", "value"]);
   });
 
-  it("a job that was scheduled under a config gives back under what its row says since", async () => {
+  it("a job that was scheduled under a config is refunded under what its row records now", async () => {
     const bucket = { name: "config", key: "a" };
     const { job } = await limits.scheduleRateLimited({ ...bucket, config: BIG }, send);
     await rateLimit(bucket);
@@ -182,7 +182,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect((await rows())[0]).not.toHaveProperty("plan");
   });
 
-  it("where no row says it, calls without a plan go by the first", async () => {
+  it("if no row records a plan, calls without a plan use the first one", async () => {
     const bucket = { name: "tokens", key: "a" };
     expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000 });
     expect(await adjustRateLimit({ ...bucket, count: 1 })).toMatchObject({ remaining: 4999 });
@@ -192,7 +192,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     ["tokens", { plan: "free" }],
     ["split", { plan: "free" }],
     ["config", {}],
-  ])("%s: an override in force is on top of what rows say", async (name, under) => {
+  ])("%s: an override in force replaces what rows record", async (name, under) => {
     const bucket = { name, key: "a" };
     await rateLimit({ ...bucket, ...under, count: 1000 });
     await limits.overrideRateLimit({ ...bucket, config: BIG, until: NOW + DAY });
@@ -206,7 +206,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
   it.each([
     ["tokens", "gold", `the bucket of key "a" ${undefinedPlan}`],
     ["config", badConfig, 'the bucket of key "a" cannot be used: the stored config'],
-  ])("a row of %s that says %o fails closed until the bucket is reset", async (name, plan, message) => {
+  ])("a row of %s that records %o fails closed until the bucket is reset", async (name, plan, message) => {
     const bucket = { name, key: "a" };
     await insert({ ...bucket, value: 7, ts: NOW, plan });
     await expect(adjustRateLimit({ ...bucket, count: -1 })).rejects.toThrow(message);
@@ -217,7 +217,7 @@ describe.each(placeNames)("rows in the %s say what they were written under", (pl
     expect(await getRateLimit(bucket)).toMatchObject({ value: 5000 });
   });
 
-  it("an undefined plan of the bucket without a key is named, too", async () => {
+  it("the error also names an undefined plan of the bucket without a key", async () => {
     const all = define({ all: { kind: "token bucket", period: DAY, plans } });
     await insert({ name: "all", value: 7, ts: NOW, plan: "gold" });
     await expect(all.getRateLimit({ name: "all" })).rejects.toThrow(`Rate limit "all": the bucket ${undefinedPlan}`);

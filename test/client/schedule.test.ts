@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Jobs and the scheduler. What a reservation and its cancelling do to the tokens is held against exact buckets in test/model. */
+/** Jobs and the scheduler. test/model compares the tokens of reservations and cancellations with exact buckets. */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames, rowsIn } from "../support/places.js";
@@ -11,7 +11,7 @@ useClock();
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 20 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  /** What a job does while it runs. */
+  /** The work of a job while it runs. */
   let whileRunning: ((ctx: MutationCtx) => Promise<unknown>) | undefined;
   const jobs = useJobs(place, async (ctx) => await whileRunning?.(ctx));
   const { define, starts, rows, pending, runAll, runUntil, forget, mutation } = jobs;
@@ -28,10 +28,10 @@ describe.each(placeNames)("in the %s", (place) => {
   const started = () => starts.map(({ label }) => label);
   const canceled = { canceled: true };
 
-  it("a job runs now while there are tokens, and then at the moment its tokens are there", async () => {
+  it("a job runs now while there are tokens, and otherwise at the time its tokens are there", async () => {
     expect(await schedule("first", 10)).toMatchObject({ ok: true, runAt: NOW });
     expect(await schedule("second", 5)).toMatchObject({ ok: true, runAt: NOW + 500 });
-    // One token, unless it says otherwise.
+    // The default is one token.
     expect(await schedule("third", 1, { count: undefined })).toMatchObject({ ok: true, runAt: NOW + 600 });
     await runAll();
     expect(starts).toEqual([
@@ -41,13 +41,13 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
-  it("when maxReserved is used up nothing is scheduled", async () => {
+  it("nothing is scheduled when maxReserved is used up", async () => {
     await schedule("all", 30);
     expect(await schedule("more", 5)).toEqual({ ok: false, retryAt: NOW + 500 });
     expect(await pending()).toHaveLength(1);
   });
 
-  it("spread puts jobs up to so much later, at random, and never earlier", async () => {
+  it("spread makes jobs later at random, by less than its ms, and never earlier", async () => {
     const promises = Array.from({ length: 20 }, (_, i) => NOW + Math.max(0, i - 9) * 100);
     for (const i of promises.keys()) await scheduled(`${i}`, 1, { spread: 400 });
     await runAll();
@@ -72,7 +72,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each([
     [0, true],
     [1000, false],
-  ])("a job starts no further away than the scheduler allows: with a spread of %i ms, %s", async (spread, ok) => {
+  ])("a job starts no later than the scheduler allows: with a spread of %i ms, ok is %s", async (spread, ok) => {
     const slow = { kind: "token bucket", rate: 1, period: 5 * 366 * 86_400_000 };
     const asked = { name: "slow", config: slow, spread };
     expect([await schedule("slow", 1, asked), await schedule("slow", 1, asked)]).toMatchObject([{ ok: true }, { ok }]);
@@ -86,18 +86,18 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(started()).toEqual(["first", "third"]);
   });
 
-  it.each(["success", "failed", "deleted"])("a job that has ended gives nothing back: %s", async (state) => {
+  it.each(["success", "failed", "deleted"])("a job that has ended refunds nothing: %s", async (state) => {
     const silent = vi.spyOn(console, "error").mockReturnValue();
     const job = await scheduled("ended", 10, {}, state === "failed" ? fail : run);
     await runUntil(NOW);
     silent.mockRestore();
-    // What Convex does some days later.
+    // Convex deletes jobs that have ended some days later.
     if (state === "deleted") await forget(job.id);
     expect(await cancel(job)).toEqual({ canceled: false, state });
     expect(await valueOf()).toBe(0);
   });
 
-  it("a job that is running gives nothing back", async () => {
+  it("a job that is running refunds nothing", async () => {
     const job = await scheduled("busy", 10);
     const results: unknown[] = [];
     whileRunning = async (ctx) => results.push(await limits.within(ctx).cancelRateLimited(job));
@@ -107,7 +107,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await valueOf()).toBe(0);
   });
 
-  it("a job that was cancelled before gives nothing back again, whatever cancelled it", async () => {
+  it("a job that is already cancelled refunds nothing again, whether cancelRateLimited or the app cancelled it", async () => {
     await schedule("first", 10);
     const [ours, theirs] = [await scheduled("ours", 5), await scheduled("theirs", 5)];
     expect(await cancel(ours)).toEqual(canceled);
@@ -124,7 +124,7 @@ describe.each(placeNames)("in the %s", (place) => {
       const ask = (label: string) => scheduleRateLimited(args, run, { label, tokens: 10 });
       return [await ask("kept"), await ask("dropped")] as const;
     });
-    // A job is a plain value: what JSON makes of it works as well.
+    // A job is a plain value, so a copy through JSON works as well.
     expect(kept.job).toEqual({ ...args, runAt: NOW, id: expect.any(String) as string });
     expect(await free.cancelRateLimited(JSON.parse(JSON.stringify(dropped.job)))).toEqual(canceled);
     await runAll();

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** `mode: "shadow"`: everybody is let through. That it is decided and counted as if the limit were enforced, test/model plays. */
+/** `mode: "shadow"`: every request passes. test/model checks that it is decided and counted as if the limit were enforced. */
 import { projectRateLimit } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
@@ -19,7 +19,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const value = async (name: string) => (await limits.getRateLimit({ name })).value;
   const shown = { remaining: 2, resetAt: NOW + 800 };
 
-  it("the caller is let through, and told the true answer", async () => {
+  it("the caller passes, and gets the true answer", async () => {
     const allowed = { ok: true, ...shown };
     expect(await check({ count: 8 })).toEqual({ ...allowed, shadow: allowed });
     expect(await take({ count: 8 })).toEqual({ ...allowed, shadow: allowed });
@@ -28,14 +28,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take({ count: 8 })).toEqual(through);
   });
 
-  it("of a denial nothing comes back by its date: it is before every take", async () => {
+  it("a denial's takenAt is before every take, so nothing is refunded by it", async () => {
     expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: NOW });
     expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: 0 });
     await limits.adjustRateLimit({ name: "tried", count: -8, takenAt: 0 });
     expect(await value("tried")).toBe(2);
   });
 
-  it("a call may say otherwise, either way", async () => {
+  it("a call may override the mode of the definition, either way", async () => {
     await take({ count: 10 });
     const denied = { ok: false, retryAt: NOW + 100, remaining: 0, resetAt: NOW + 1000 };
     expect(await take({ mode: "enforce" })).toEqual(denied);
@@ -43,7 +43,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take({ name: "held", mode: "shadow" })).toMatchObject({ ok: true, shadow: { ok: false } });
   });
 
-  it("among several limits it stops no other, and its denial charges only the others", async () => {
+  it("a limit in shadow stops no other limit, and its denial charges only the others", async () => {
     expect(await all({ name: "tried", count: 8 }, { name: "held", count: 2 })).toMatchObject({
       ok: true,
       statuses: [
@@ -63,7 +63,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect([await value("tried"), await value("held")]).toEqual([2, 5]);
   });
 
-  it("a snapshot says so, and clients are let through", async () => {
+  it("a snapshot contains the mode, and its projection lets clients pass", async () => {
     await take({ count: 10 });
     const snapshot = await limits.getRateLimit({ name: "tried" });
     expect(snapshot).toMatchObject({ mode: "shadow", value: 0 });
@@ -79,7 +79,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(page).toMatchObject([{ key: "eager", ok: false, retryAt: NOW + 100 }]);
   });
 
-  it("a job starts at once, and its cancelling gives back what was taken and no more", async () => {
+  it("a job starts at once, and its cancellation refunds what was taken and no more", async () => {
     const schedule = (count: number) =>
       limits.scheduleRateLimited({ name: "tried", count }, run, { label: "job", tokens: count });
     expect(await schedule(10)).toMatchObject({ ok: true, runAt: NOW, job: { count: 10 }, shadow: { ok: true } });

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** `throws`: who says whether a denial is thrown, what the error holds, in both places alike, and who recognises it. */
+/** `throws`: which setting decides whether a denial is thrown, what the error holds in both places, and where it is recognised. */
 import { makeFunctionReference, mutationGeneric } from "convex/server";
 import { ConvexError } from "convex/values";
 import { isRateLimitError } from "convex-rate-limits";
@@ -24,7 +24,7 @@ const mine = { name: "mine", key: "a" };
 const denied = { kind: "RateLimited", name: "plain", retryAt: NOW + 500, retryAfter: 500 };
 const deniedMine = { kind: "RateLimited", name: "mine", retryAt: NOW + 1000, retryAfter: 1000 };
 
-/** What a call on empty buckets does: of limits that throw by the options, and of those that do not. What is nearest decides. */
+/** The outcomes of a call on empty buckets: with `throws: true` in the options, and without. The nearest setting decides. */
 const singly: [args: { name: string; throws?: boolean | { jitter: number } }, outcomes: unknown[]][] = [
   [{ name: "plain" }, ["plain", false]],
   [{ name: "loud" }, ["loud", "loud"]],
@@ -38,7 +38,7 @@ const inShadow: typeof singly = [
   [{ name: "tried" }, [true, true]],
   [{ name: "tried", throws: true }, [true, true]],
 ];
-/** A limit that throws and denies beside others is enough. */
+/** Calls of several limits: one limit that denies and throws is enough. */
 const together: [names: string[], options: { throws?: boolean } | undefined, outcomes: unknown[]][] = [
   [["plain", "quiet"], undefined, ["plain", false]],
   [["quiet"], undefined, [false, false]],
@@ -67,7 +67,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { define, open, pending } = useJobs(place);
   const limits = define(definitions);
   const { rateLimit } = limits;
-  /** The two tokens of each limit are gone. */
+  /** Takes both tokens of each limit. */
   const useUp = async () => {
     for (const name of [{ name: "plain" }, mine]) await rateLimit({ ...name, count: 2 });
   };
@@ -78,7 +78,7 @@ describe.each(placeNames)("in the %s", (place) => {
       open();
       const limits = define(definitions, { throws });
       for (const name of ["plain", "loud", "quiet", "tried"]) {
-        // Nothing is left to take, nor to reserve.
+        // Nothing is left to take or to reserve.
         await limits.rateLimit({ name, count: 2 });
         await limits.rateLimit({ name, count: 3, reserve: true });
       }
@@ -93,7 +93,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(found).toEqual(outcomes);
   });
 
-  it("a denial is thrown as a ConvexError whose data says what and when, at that moment", async () => {
+  it("a denial is thrown as a ConvexError whose data has the limit, retryAt, and the wait at the time of the call", async () => {
     await useUp();
     for (const call of [rateLimit, limits.checkRateLimit]) {
       expect(await thrownBy(call({ name: "plain", throws: true }))).toBeInstanceOf(ConvexError);
@@ -110,17 +110,17 @@ describe.each(placeNames)("in the %s", (place) => {
     [true, { ...deniedMine, key: "a" }],
     [false, deniedMine],
     [undefined, deniedMine],
-  ])("with errorKeys: %s the data is %o: the error reaches the client", async (errorKeys, data) => {
+  ])("with errorKeys: %s, the data of the error that reaches the client is %o", async (errorKeys, data) => {
     await useUp();
     const { rateLimit, checkRateLimitAll, rateLimitAll } = define(definitions, { errorKeys });
     expect(await denialOf(rateLimit({ ...mine, throws: true }))).toStrictEqual(data);
     expect(await denialOf(rateLimitAll([{ name: "plain" }, mine], { throws: true }))).toStrictEqual(data);
     expect(await denialOf(checkRateLimitAll([mine, { name: "plain" }], { throws: true }))).toStrictEqual(data);
-    // A limit without keys has none to carry.
+    // A limit without keys has no key to send.
     expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
   });
 
-  it("misuse is another error, with throws and without", async () => {
+  it("misuse is another error, with and without throws", async () => {
     for (const throws of [true, false]) {
       const error = await thrownBy(rateLimit({ name: "plain", count: 3, throws }));
       expect(error).toBeInstanceOf(Error);
@@ -128,7 +128,7 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
-  it("of several denials that with the longest wait is thrown, whichever throws, and with its own jitter", async () => {
+  it("the denial with the longest wait is thrown, even if another limit throws, and with its own jitter", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0.5);
     for (const [throws, retryAfter] of [
       [undefined, 4000],
@@ -145,7 +145,7 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
-  it("with jitter the wait is longer, at random, by up to that fraction of itself", async () => {
+  it("jitter makes the wait longer, at random, by up to that fraction of it", async () => {
     await useUp();
     for (const [random, retryAfter] of [
       [0, 500],
@@ -160,7 +160,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rateLimit({ name: "plain" })).toMatchObject({ ok: false, retryAt: NOW + 500 });
   });
 
-  it("the error is recognised in the mutation that was denied, by who has called it, and over functions between", async () => {
+  it("the error is recognised in the mutation that was denied, in its caller, and through functions in between", async () => {
     const send = makeFunctionReference<"mutation", Record<string, never>>("app:send");
     const { rateLimit } = defineIn(place, definitions);
     const take = async (ctx: MutationCtx) => await rateLimit(ctx, { ...mine, count: 2, throws: true });
@@ -173,7 +173,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await t.mutation((ctx) => denialOf(ctx.runMutation(send, {})))).toEqual(deniedMine);
     expect(await t.action((ctx) => denialOf(ctx.runMutation(send, {})))).toEqual(deniedMine);
     if (place === "tables") return;
-    // An action asks the component itself.
+    // An action calls the component directly.
     expect(await t.action((ctx) => denialOf(take(ctx as unknown as MutationCtx)))).toEqual(deniedMine);
   });
 });
@@ -181,7 +181,7 @@ describe.each(placeNames)("in the %s", (place) => {
 describe("isRateLimitError", () => {
   const data = { kind: "RateLimited", name: "a", retryAt: 1, retryAfter: 1 };
 
-  it("knows the data whatever carries it: a second copy of convex, another realm, a plain object", () => {
+  it("recognises the data in an error of a second copy of convex or of another realm, and in a plain object", () => {
     const known = [new ConvexError(data), Object.assign(new Error("another copy"), { data }), { data }];
     for (const error of known) expect(isRateLimitError(error)).toBe(true);
     for (const error of [data, Object.assign(() => 1, { data })]) expect(isRateLimitError(error)).toBe(false);
@@ -215,7 +215,7 @@ describe("isRateLimitError", () => {
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(200);
   });
 
-  it("is false, and does not throw, for symbols and for proxies and getters that do", () => {
+  it("is false, and does not throw, for symbols and for proxies and getters that throw", () => {
     const throwing = () => {
       throw new Error("hands off");
     };

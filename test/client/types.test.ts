@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * What compiles, and of which type it is. `tsc -p .` is the judge; at run time only the shapes of the answers are looked at. What does not
- * compile is in compilerMessages.test.ts.
+ * Calls that compile, and the types of their answers. `tsc -p .` checks them. At run time, only the shapes of the answers are checked. Calls
+ * that do not compile are in compilerMessages.test.ts.
  */
 import * as convex from "convex/server";
 import { type GenericId, type Infer, v } from "convex/values";
@@ -37,9 +37,9 @@ import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
 const appSchema = convex.defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
 const bareSchema = convex.defineSchema({ messages });
-/** A table of that name that is not ours. */
+/** A schema whose table of that name is not ours. */
 const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
-/** Our fields, but an index that is not ours. */
+/** A schema whose table has our fields, but not our index. */
 const unindexedSchema = convex.defineSchema({
   rateLimits: convex.defineTable({
     name: v.string(),
@@ -87,20 +87,20 @@ const jittering = defineRateLimits(definitions, { throws: { jitter: 0.2 } });
 const admin = rateLimitAdmin(inTables);
 const adminOfComponent = rateLimitAdmin(inComponent);
 const { enqueueRateLimited } = rateLimitQueue(inTables);
-/** Without definitions. */
+/** Limits without definitions. */
 const freeInTables = defineRateLimits({});
 const free = defineInComponent({}, { component });
 
-/** Compiled, never called: a context exists only inside Convex. */
+/** Compiles the calls and does not make them, since a ctx exists only inside Convex. */
 function compiled(_calls: () => unknown): void {
   expectTypeOf(_calls).toBeFunction();
 }
-/** Of what a call that is not made resolves to. */
+/** Compares the type that a call resolves to. The call is not made. */
 function typeOf<T>(call: () => Promise<T>) {
   compiled(call);
   return expectTypeOf<T>();
 }
-/** Of the answer's field `ok`. */
+/** Compares the type of the answer's field `ok`. */
 function okOf<Ok>(call: () => Promise<{ ok: Ok }>) {
   compiled(call);
   return expectTypeOf<Ok>();
@@ -118,7 +118,7 @@ const now = convex.makeFunctionReference<"action", Record<string, never>, null>(
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
 const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
 
-/** The functions that take such a ctx. */
+/** The names of the functions that take such a ctx. */
 type Taking<Ctx, Functions> = {
   [Name in keyof Functions & string]: Functions[Name] extends (ctx: infer Wanted, ...more: never[]) => unknown
     ? Ctx extends Wanted
@@ -130,19 +130,19 @@ type All = Exclude<(keyof typeof inTables | keyof typeof admin) & string, "expos
 type Reading = "checkRateLimit" | "checkRateLimitAll" | "getRateLimit" | "listRateLimits";
 
 describe("the types know the place", () => {
-  it("tables: only the ctx of a mutation whose schema has the tables does everything, and that of such a query reads", () => {
+  it("tables: every function takes the ctx of a mutation whose schema has the tables, and functions that read take a query's", () => {
     type Tables<Ctx> = Taking<Ctx, typeof inTables & typeof admin>;
     expectTypeOf<Tables<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Tables<typeof query>>().toEqualTypeOf<Reading>();
     expectTypeOf<Tables<typeof action>>().toBeNever();
-    // A forgotten table, another one of that name, one without the index, and an app without a schema.
+    // No function takes the ctx of a schema that lacks the table, has another table of that name, or lacks the index, or of no schema.
     expectTypeOf<Tables<convex.GenericQueryCtx<Bare> | typeof bareMutation>>().toBeNever();
     expectTypeOf<Tables<convex.GenericQueryCtx<Strange> | convex.GenericMutationCtx<Strange>>>().toBeNever();
     expectTypeOf<Tables<convex.GenericQueryCtx<Unindexed> | convex.GenericMutationCtx<Unindexed>>>().toBeNever();
     expectTypeOf<Tables<convex.GenericMutationCtx<convex.AnyDataModel>>>().toBeNever();
   });
 
-  it("component: the ctx of any mutation or action does everything, but a job is cancelled in a mutation; a query's reads", () => {
+  it("component: every function takes a mutation's ctx, all but cancelRateLimited an action's, and functions that read a query's", () => {
     type Component<Ctx> = Taking<Ctx, typeof inComponent & typeof adminOfComponent>;
     expectTypeOf<Component<typeof mutation>>().toEqualTypeOf<All>();
     expectTypeOf<Component<typeof bareMutation>>().toEqualTypeOf<All>();
@@ -161,8 +161,8 @@ describe("the types know the place", () => {
   });
 });
 
-describe("what compiles", () => {
-  it("calls of a limit: with a key where it may have one; with a config also of no definition", () => {
+describe("the compiler accepts", () => {
+  it("calls of a limit: with a key if it may have one, and with a config also without a definition", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "send", key: "a", config }),
       inTables.rateLimit(mutation, { name: "either", key: maybe }),
@@ -177,7 +177,7 @@ describe("what compiles", () => {
     ]);
   });
 
-  it("the functions for later work: with a spread, a page's place and what continues a sweep", () => {
+  it("the functions for later work: with a spread, a page's cursor and the function that continues a sweep", () => {
     compiled(() => [
       inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
@@ -188,7 +188,7 @@ describe("what compiles", () => {
     ]);
   });
 
-  it("calls where nothing is defined: each with a config", () => {
+  it("calls without definitions: each with a config", () => {
     compiled(() => [
       freeInTables.checkRateLimitAll(query, [{ name: "a", key: "k", count: 2, config }]),
       freeInTables.scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
@@ -197,7 +197,7 @@ describe("what compiles", () => {
     ]);
   });
 
-  it("calls of several names: with what any of them demands", () => {
+  it("calls whose name is one of several: with the arguments that any of them requires", () => {
     const some = "send" as "send" | "either";
     const others = "signUp" as "signUp" | "either";
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
@@ -214,7 +214,7 @@ describe("what compiles", () => {
     ]);
   });
 
-  it("calls of a limit with plans: those that decide name one, the others may", () => {
+  it("calls of a limit with plans: calls that decide name a plan, and others may", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: "generate", key: "a", plan: "pro" }),
       inTables.getRateLimit(query, { name: "mixed", plan: "strict" }),
@@ -226,7 +226,7 @@ describe("what compiles", () => {
       inTables.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       admin.overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
       admin.listRateLimits(query, { name: "generate", plan: "free" }),
-      // What rows were written under holds.
+      // Without a plan, the plan that the rows were written under applies.
       inTables.getRateLimit(query, { name: "mixed" }),
       inTables.adjustRateLimit(mutation, { name: "generate", key: "a", count: 1 }),
       inTables.exposeRateLimit("generate", { key: () => "a" }),
@@ -234,7 +234,7 @@ describe("what compiles", () => {
     ]);
   });
 
-  it("what onDecision needs of a ctx, calls that decide must be given, and others need not", () => {
+  it("calls with the ctx that onDecision needs if they decide, and with any other ctx if they do not", () => {
     const counting = defineInComponent(definitions, {
       component,
       onDecision: async (own: convex.GenericMutationCtx<App>, decision) => {
@@ -258,7 +258,7 @@ describe("what compiles", () => {
 });
 
 describe("the answers narrow", () => {
-  it("those of schedule and enqueue can be taken apart before one looks at ok", () => {
+  it("the answers of schedule and enqueue can be destructured before ok is read", () => {
     const { ok, runAt, job } = { ok: false, retryAt: 1 } as ScheduleResult;
     expectTypeOf(ok ? runAt : 0).toEqualTypeOf<number>();
     expectTypeOf(ok ? undefined : job).toEqualTypeOf<undefined>();
@@ -267,7 +267,7 @@ describe("the answers narrow", () => {
     expect([ok, retryAt, rest.ok]).toEqual([false, 1, false]);
   });
 
-  it("a status has a number to wait for when it is a denial", () => {
+  it("the retryAt of a status is a number if it is a denial", () => {
     const status = { ok: false, retryAt: 1, remaining: 0, resetAt: 2 } as RateLimitStatus;
     expectTypeOf(status.retryAt).toEqualTypeOf<number | undefined>();
     if (status.ok) expectTypeOf(status.retryAt).toEqualTypeOf<number | undefined>();
@@ -275,7 +275,7 @@ describe("the answers narrow", () => {
     expect(status.retryAt).toBe(1);
   });
 
-  it("a handle is what its validator says, and fits into a document; so are a page, a sweep's result, a snapshot", () => {
+  it("a job has the type of its validator and fits into a document, as do a page, a sweep's result and a snapshot", () => {
     expectTypeOf<Infer<typeof vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
     expectTypeOf<RateLimitedJob["id"]>().toEqualTypeOf<GenericId<"_scheduled_functions">>();
     expectTypeOf(admin.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
@@ -312,7 +312,7 @@ declare const loudOrSpread: "loud" | "spread";
 declare const loudOrQuiet: "loud" | "quiet";
 
 describe("the types know whether a denial is returned", () => {
-  it("by the call, the definition and the options: what is nearest decides", () => {
+  it("by the call, the definition and the options: the nearest decides", () => {
     typeOf(() => inTables.rateLimit(mutation, { name: "signUp" })).toEqualTypeOf<ExactRateLimitStatus>();
     typeOf(() => inTables.rateLimit(mutation, { name: "signUp", throws: true })).toEqualTypeOf<
       Allowed<ExactRateLimitStatus>
@@ -330,7 +330,7 @@ describe("the types know whether a denial is returned", () => {
     typeOf(() => throwing.rateLimit(mutation, { name: "hot" })).toEqualTypeOf<Allowed<RateLimitStatus>>();
   });
 
-  it("of several names each has its say", () => {
+  it("by each name if there are several", () => {
     okOf(() => inTables.rateLimit(mutation, { name: loudOrSpread })).toEqualTypeOf<true>();
     typeOf(() => inTables.rateLimit(mutation, { name: loudOrQuiet })).toEqualTypeOf<ExactRateLimitStatus>();
     const [loud, spread, either] = [{ name: "loud" }, { name: "spread" }, { name: "either" }] as const;
@@ -340,7 +340,7 @@ describe("the types know whether a denial is returned", () => {
     typeOf(() => throwing.rateLimitAll(mutation, [either], { throws: false })).toEqualTypeOf<Several>();
   });
 
-  it("of a job", () => {
+  it("for a job", () => {
     typeOf(() => inTables.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<ScheduleResult>();
     typeOf(() => throwing.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<
       Allowed<ScheduleResult>
@@ -348,8 +348,8 @@ describe("the types know whether a denial is returned", () => {
   });
 });
 
-describe("the types know what an answer says", () => {
-  it("what remains is known where the limit is one row, and to a check", () => {
+describe("the types know the fields of an answer", () => {
+  it("remaining is known if the limit is one row, and in a check", () => {
     typeOf(() => inTables.rateLimit(mutation, { name: "hot" })).toEqualTypeOf<RateLimitStatus>();
     typeOf(() => inTables.rateLimit(mutation, { name: "a", config })).toEqualTypeOf<RateLimitStatus>();
     typeOf(() => inTables.checkRateLimit(query, { name: "hot" })).toEqualTypeOf<ExactRateLimitStatus>();
@@ -359,7 +359,7 @@ describe("the types know what an answer says", () => {
     }).toEqualTypeOf<number | undefined>();
   });
 
-  it("how much was taken by a call with atLeast", () => {
+  it("taken is known for a call with atLeast", () => {
     typeOf(() => throwing.rateLimit(mutation, { name: "signUp", count: 9, atLeast: 1 }))
       .toHaveProperty("taken")
       .toEqualTypeOf<number>();

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Types that are written by hand, for their hover text, and what their validators infer are the same. `tsc -p .` is the judge. */
+/** The types that are written by hand, for their hover text, equal those that their validators infer. `tsc -p .` checks it. */
 import type { Infer } from "convex/values";
 import type { RateLimitAllStatus, RateLimitConfig, RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
@@ -13,7 +13,7 @@ import {
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../../src/wire/configs.js";
 
-/** The same fields, whether they were written in one interface or several. */
+/** The fields of T as one type, whether they were written in one interface or several. */
 type Fields<T> = { [Field in keyof T]: T[Field] };
 type InferredConfig<Kind> = Fields<Extract<Infer<typeof vRateLimitConfig>, { kind: Kind }>>;
 type InferredStatus<Ok> = Fields<Extract<Infer<typeof vRateLimitStatus>, { ok: Ok }>>;

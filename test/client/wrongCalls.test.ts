@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * Every public function with every kind of wrong argument: a plain Error that says which call it was and what it expected, never a
- * TypeError of JavaScript's own. The table is generated: functions × argument positions × wrong values.
+ * Every public function with every kind of wrong argument. Each call throws a plain Error that names the call and what it expected, never
+ * JavaScript's own TypeError. The table is generated: functions × argument positions × wrong values.
  */
 import { makeFunctionReference } from "convex/server";
 import * as entry from "convex-rate-limits";
@@ -28,12 +28,12 @@ const snapshot = snapshotBy({ name: "open", value: 3, ts: 0, config });
 type Fn = (...args: unknown[]) => unknown;
 
 interface Call {
-  /** The name that an error says, if it does not name the limit. */
+  /** The name of the function, which an error contains if it does not name the limit. */
   readonly name: string;
   readonly fn: Fn;
-  /** What a correct call gives. */
+  /** The arguments of a correct call. */
   readonly args: readonly unknown[];
-  /** By position: the values that are right there as well; all, if the app or Convex checks them. */
+  /** By position: the values of `wrongValues` that are right there; all, if the app or Convex checks the argument. */
   readonly right?: Readonly<Record<number, "all" | readonly (keyof typeof wrongValues)[]>>;
 }
 
@@ -47,11 +47,11 @@ const wrongValues = {
   true: true,
   "a bigint": 7n,
   "a symbol": Symbol("open"),
-  // An object without fields: options may be one.
+  // It is an object without fields, as options may be.
   "an empty array": [],
   "an array of undefined": [undefined],
   "an array of null": [null],
-  // A hole is not undefined: iteration finds it, forEach does not.
+  // A hole is not undefined: iteration visits it, forEach does not.
   // eslint-disable-next-line no-sparse-arrays
   "an array with a hole": [, { name: "open" }],
   "an array of strings": ["open"],
@@ -63,7 +63,7 @@ const wrongCtxs = {
   "a ctx whose db is null": { db: null, runQuery: null, runMutation: null, scheduler: null },
 };
 
-/** The functions of limits, called with the ctx of a mutation. */
+/** Correct calls of all functions of limits, with the ctx of a mutation. */
 function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   const queued = { queued: { ...config, queue: {} } };
   const options = place === "tables" ? { queueModule: "limits" } : {};
@@ -103,7 +103,7 @@ const { exposeQueue } = rateLimitQueue(
 const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
 const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
 const expose = { name: "exposeRateLimit", fn: exposeRateLimit as Fn };
-/** The functions without a ctx. */
+/** Correct calls of the functions without a ctx. */
 const plainCalls: Call[] = [
   { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
   { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
@@ -116,7 +116,7 @@ const plainCalls: Call[] = [
     right: { 0: ["a string"] },
   },
 ];
-/** Fields with a wrong value. */
+/** Options with a wrong field, or a field with a wrong value. */
 const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unknown, values: unknown[]][] = [
   ["key", expose, "mine", [null, 7, "x", true, {}, []]],
   ["config", expose, "open", [null, 7, "x", true, []]],
@@ -128,7 +128,7 @@ const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unkno
   ["onDecision", define, { open: config }, [null, 1, "log", {}]],
 ];
 
-/** What a wrong call throws, or rejects with. */
+/** The error that a wrong call throws or rejects with. */
 async function thrownBy(fn: Fn, args: readonly unknown[]): Promise<unknown> {
   try {
     await fn(...args);
@@ -138,7 +138,7 @@ async function thrownBy(fn: Fn, args: readonly unknown[]): Promise<unknown> {
   return undefined;
 }
 
-/** That the error says where and what: the call or the limit, what was expected, and nothing that JavaScript made up. */
+/** Expects an error that names the call or the limit, says what was expected, and is not JavaScript's own. */
 async function refuses({ name, fn }: Pick<Call, "name" | "fn">, args: readonly unknown[], what: string): Promise<void> {
   const error = await thrownBy(fn, args);
   expect(error, `${name} with ${what}`).toBeInstanceOf(Error);
@@ -159,7 +159,7 @@ async function refusesAt(call: Call, position: number, values: object): Promise<
   }
 }
 
-describe.each(placeNames)("of the limits in the %s,", (place) => {
+describe.each(placeNames)("for the limits in the %s,", (place) => {
   const names = callsOf(place, {} as MutationCtx).map(({ name }) => name);
 
   it("every function is tried", () => {
@@ -167,21 +167,21 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
     expect([...names].sort()).toEqual(all.sort());
   });
 
-  it.each(names)("%s refuses wrong arguments and a ctx that is none, having written nothing", async (name) => {
+  it.each(names)("%s refuses wrong arguments and a wrong ctx, and writes nothing", async (name) => {
     const t = openBackend();
     await t.mutation(async (ctx) => {
       for (const call of callsOf(place, ctx).filter((each) => each.name === name)) {
         await refusesAt(call, 0, wrongCtxs);
         for (const position of call.args.keys()) if (position > 0) await refusesAt(call, position, wrongValues);
         await refuses(call, [], "nothing at all");
-        // Left out altogether: rateLimit(ctx), cancelRateLimited(ctx).
+        // All other arguments are left out: rateLimit(ctx), cancelRateLimited(ctx).
         await refuses(call, [ctx], "nothing but a ctx");
       }
     });
     expect(await rowsIn(place, t)).toEqual([]);
   });
 
-  it("what writes refuses the ctx of a query, also where there is nothing to write", async () => {
+  it("functions that write refuse the ctx of a query, even if there is nothing to write", async () => {
     await openBackend().query(async (queryCtx) => {
       const ctx = queryCtx as unknown as MutationCtx;
       for (const call of callsOf(place, ctx)) {
@@ -191,7 +191,7 @@ describe.each(placeNames)("of the limits in the %s,", (place) => {
     });
   });
 
-  it("cancelRateLimited refuses the ctx of an action, in its own name", async () => {
+  it("cancelRateLimited refuses the ctx of an action, with an error that names it", async () => {
     const { cancelRateLimited } = defineIn(place, { open: config });
     const call = async (ctx: unknown) => String(await thrownBy(cancelRateLimited as Fn, [ctx, job]));
     expect(await openBackend().action(call)).toMatch(
@@ -206,12 +206,12 @@ describe("without a ctx,", () => {
     await refuses(call, [], "nothing");
   });
 
-  it.each(wrongFields)("an option %s that is wrong is refused", async (field, call, first, values) => {
+  it.each(wrongFields)("a wrong option %s is refused", async (field, call, first, values) => {
     for (const value of values) await refuses(call, [first, { [field]: value }], `${field}: ${JSON.stringify(value)}`);
   });
 });
 
-it("an action's ctx without db: the message says what to do instead", async () => {
+it("the error for an action's ctx without db says what to do instead", async () => {
   const { rateLimit } = entry.defineRateLimits({ open: config });
   const action = { runMutation: () => undefined, runQuery: () => undefined };
   expect(String(await thrownBy(rateLimit as Fn, [action, { name: "open" }]))).toMatch(

@@ -1,4 +1,4 @@
-/** The same calls to the official component and to ours: the answers agree wherever both define them. */
+/** The same calls to the official component and to ours: the answers agree if both define them. */
 import { calculateRateLimit as calculateTheirs, isRateLimitError as isTheirs } from "@convex-dev/rate-limiter";
 import {
   calculateRateLimit,
@@ -46,7 +46,7 @@ const step = fc.record({
   options,
 });
 
-/** What a call comes to: its answer, its denial, or that it is misuse; waits in whole milliseconds. */
+/** The outcome of a call: its answer, the data of its denial, or "misuse". Waits are in whole milliseconds. */
 async function outcome(call: Promise<unknown>): Promise<unknown> {
   try {
     return rounded(await call);
@@ -66,7 +66,7 @@ type Call = "limit" | "check" | "getValue" | "reset";
 type Options = { key?: string; count?: number; reserve?: boolean; throws?: boolean };
 type Limiter = Record<Call, (ctx: MutationCtx, name: string, options: Options) => Promise<unknown>>;
 
-/** One call of either limiter; null where there is no answer. */
+/** Makes one call of either limiter, and returns its answer, or null if there is none. */
 async function play(limiter: Limiter, ctx: MutationCtx, call: Call, { key, ...options }: Options): Promise<unknown> {
   const whose = key === undefined ? {} : { key };
   const args = call === "limit" || call === "check" ? { ...whose, ...options } : whose;
@@ -93,7 +93,7 @@ describe("the same script", () => {
       }),
       { numRuns: 150 },
     );
-    // The script is worth something only if all of these came up.
+    // The script must have reached each of these outcomes.
     expect([...seen].sort()).toEqual([
       "check misuse",
       "check ok",
@@ -110,8 +110,8 @@ describe("the same script", () => {
 });
 
 /**
- * Their answer in our form. Their config says how updates are applied, and that a token bucket has no start. A reservation that
- * would owe too much is told here when it could be made, and there when it would not be needed.
+ * Their answer in our form. Their config also has applyUpdates, and start: null for a token bucket. For a reservation that would owe too
+ * much, our wait ends when the reservation could be made, and theirs when none would be needed.
  */
 function asOurs(answer: unknown, limit: RateLimitConfig, asked: Options, mine: unknown): unknown {
   const { count = 1, reserve, throws } = asked;
@@ -124,7 +124,7 @@ function asOurs(answer: unknown, limit: RateLimitConfig, asked: Options, mine: u
   const { rate, capacity = rate, maxReserved = 0 } = limit;
   const [ours = NaN, theirs = NaN] = [mine, answer].map((one) => waitIn(one as Waiting));
   if ("thrown" in answer && reserve && count > capacity) {
-    // It always has to wait, so it is always thrown: by ours as the reservation that it asks for.
+    // The call always has to wait, so it is always thrown. Ours gives the wait of the reservation that was requested.
     expect(ours).toBeGreaterThan(0);
     expect(ours).toBeLessThanOrEqual(theirs);
     return { thrown: { ...(answer.thrown as RateLimitError), retryAfter: ours } };
@@ -140,7 +140,7 @@ function asOurs(answer: unknown, limit: RateLimitConfig, asked: Options, mine: u
 type Waiting = { retryAfter?: number; thrown?: RateLimitError };
 const waitIn = ({ retryAfter, thrown }: Waiting) => thrown?.retryAfter ?? retryAfter;
 
-it("calculateRateLimit agrees from any state on, at any later moment", () => {
+it("calculateRateLimit agrees for any state, at any later time", () => {
   const state = fc.record({
     value: fc.integer({ min: -20, max: 12 }),
     ts: fc.integer({ min: NOW, max: NOW + PERIOD }),

@@ -1,4 +1,4 @@
-/** Both limiters in one app, as docs/migrating.md has it: side by side, and one after the other. */
+/** Both limiters in one app, as in docs/migrating.md: side by side, and one after the other. */
 import official from "@convex-dev/rate-limiter/test";
 import installed from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
@@ -30,7 +30,7 @@ const uploadHere = async (t: App) =>
   );
 
 describe("side by side", () => {
-  it("a denial by one takes the other one's tokens back", async () => {
+  it("a denial by one limiter refunds the tokens of the other", async () => {
     const t = openApp();
     const left = () =>
       t.mutation(async (ctx) => [
@@ -48,7 +48,7 @@ describe("side by side", () => {
 });
 
 describe("carrying over", () => {
-  it("goes on where the old limiter stopped", async () => {
+  it("continues where the old limiter stopped", async () => {
     const t = openApp();
     await uploadThere(t, 4);
     expect([await uploadHere(t), await uploadHere(t), await uploadHere(t)]).toEqual([
@@ -58,7 +58,7 @@ describe("carrying over", () => {
     ]);
   });
 
-  it("counts what has arrived since, and what was reserved", async () => {
+  it("counts the tokens that have arrived since, and the tokens that were reserved", async () => {
     const t = openApp();
     await uploadThere(t, 9);
     expect(await uploadHere(t)).toBe(40 * SECOND);
@@ -67,7 +67,7 @@ describe("carrying over", () => {
     expect(await uploadHere(t)).toBe(10 * SECOND);
   });
 
-  it("charges once, and never again when the row is gone and the bucket full", async () => {
+  it("charges once, and never again after the row is gone and the bucket is full", async () => {
     const t = openApp();
     await uploadThere(t, 6);
     expect(await uploadHere(t)).toBe(10 * SECOND);
@@ -94,7 +94,7 @@ describe("carrying over", () => {
     },
   );
 
-  it("a key that the old limiter never saw starts full, and nobody else's is touched", async () => {
+  it("starts full for a key that the old limiter never saw, and ignores other keys", async () => {
     const t = openApp();
     await t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "bob", count: 6 }));
     for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");

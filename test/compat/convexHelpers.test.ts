@@ -1,4 +1,4 @@
-/** The rows of convex-helpers in your tables: they are valid rows of this package, and are read as what they say. */
+/** The rows of convex-helpers in your tables: they are valid rows of this package, and keep their meaning. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
 import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -11,7 +11,7 @@ const { checkRateLimit, getRateLimit, rateLimit } = defineRateLimits({});
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECOND = 1000;
-/** The table of this package, with the index that the code of convex-helpers asks for, as while both are deployed. */
+/** The table of this package, with the index that convex-helpers needs: the schema while both are deployed. */
 const schema = defineSchema({ rateLimits: rateLimitTables.rateLimits.index("name", ["name", "key"]) });
 
 useClock(NOW, "Date");
@@ -28,7 +28,7 @@ const limits: Record<string, ThereConfig & RateLimitConfig> = {
 };
 
 it.each(Object.entries(limits))(
-  "of %s: what was taken there is missing here, and comes in as there",
+  "a row of %s has the same tokens with both packages, and they arrive at the same times",
   async (_, config) => {
     for (const key of [undefined, "ada"]) {
       const t = openApp();
@@ -46,11 +46,11 @@ it.each(Object.entries(limits))(
         answers.push(here.ok);
       }
       expect(new Set(answers)).toEqual(new Set([true, false]));
-      // A debt there is a debt here, paid at the same moment.
+      // A debt there is a debt here, and is paid at the same time.
       const debt = await there(t, { ...who, count: 20, reserve: true });
       const paid = await t.query((ctx) => checkRateLimit(ctx, { ...bucket, count: 0 }));
       expect(paid).toMatchObject({ ok: false, retryAt: Math.ceil(debt.retryAt ?? 0) });
-      // The row stays the same one when this package goes on with it.
+      // The row stays the same when this package uses it.
       await t.mutation((ctx) => rateLimit(ctx, { ...bucket, count: 0.001, reserve: true }));
       expect(await t.query((ctx) => ctx.db.query("rateLimits").collect())).toHaveLength(1);
     }

@@ -1,4 +1,4 @@
-/** Where ours differs from the official component: what docs/migrating.md lists, on both. */
+/** The differences from the official component that docs/migrating.md lists, tested on both. "There" is the official component. */
 import { type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
 import { describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
@@ -13,7 +13,7 @@ useClock(NOW, "Date");
 
 type Calls = ReturnType<typeof callsOf>;
 
-/** The calls of a limiter in a mutation. Of one that fails, its answer is the data of a denial, or the message. JavaScript may pass any options. */
+/** The calls of a limiter in a mutation, with any options, as in JavaScript. A call that fails answers the data of a denial, or the message. */
 function callsOf(limiter: ReturnType<typeof limiters>["ours" | "theirs"], ctx: MutationCtx, name = "send") {
   const bound =
     (call: (ctx: MutationCtx, name: string, options: never) => Promise<unknown>) =>
@@ -30,7 +30,7 @@ function callsOf(limiter: ReturnType<typeof limiters>["ours" | "theirs"], ctx: M
   };
 }
 
-/** What the same calls come to with each limiter, in one mutation. */
+/** The answers of each limiter to the same calls in one mutation. */
 async function both(config: RateLimitConfig, play: (calls: Calls) => Promise<unknown>) {
   const { ours, theirs } = limiters({ send: config });
   return await openBoth().mutation(async (ctx) => ({
@@ -50,7 +50,7 @@ const denied = (retryAfter: number) => ({ kind: "RateLimited", name: "send", ret
 const COUNT = 'Rate limit "send": count must be a finite number of at least 0, got';
 const UNKNOWN = "is not a field of the options, which has key";
 
-/** The answers to one `limit` after the other. */
+/** The answers to several `limit` calls in sequence. */
 const limitEach =
   (...each: object[]) =>
   async ({ limit }: Calls) => {
@@ -67,12 +67,12 @@ interface Difference {
 }
 
 const differences: Record<string, Difference> = {
-  "a count that is NaN is an error; there it spoils the row, which lets everything through from then on": {
+  "a count that is NaN is an error; there it spoils the row, which then allows every call": {
     play: async (calls) => [...(await limitEach({ count: NaN }, {}, {}, {}, {})(calls)), await calls.getValue()],
     ours: [saying(`${COUNT} NaN`), go, go, wait(500), wait(500), value(0)],
     theirs: [anything, go, go, go, go, value(NaN)],
   },
-  "a negative count is an error; there it gives back, without a bound": {
+  "a negative count is an error; there it refunds without a bound": {
     play: async ({ limit, getValue }) => [await limit({ count: -5 }), await getValue()],
     ours: [saying(`${COUNT} -5`), value(2)],
     theirs: [go, value(7)],
@@ -99,7 +99,7 @@ const differences: Record<string, Difference> = {
     ours: [go, wait(334)],
     theirs: [go, wait(expect.closeTo(1000 / 3, 2) as number)],
   },
-  "a bad config in a call is an error; there it lets the call through": {
+  "a bad config in a call is an error; there the call is allowed": {
     play: ({ limit }) => limit({ config: { ...bucket, rate: NaN } }),
     ours: saying("rate must be"),
     theirs: go,
@@ -114,13 +114,13 @@ const differences: Record<string, Difference> = {
     ours: saying("await hashKey(key) makes one of 64"),
     theirs: go,
   },
-  "windows before a start in the future count; there everybody is denied until then": {
+  "windows before a start in the future count; there every call is denied until then": {
     config: { kind: "fixed window", start: NOW + 10 * SECOND },
     play: limitEach({}, {}, {}),
     ours: [go, go, wait(SECOND)],
     theirs: [wait(10 * SECOND), wait(10 * SECOND), wait(10 * SECOND)],
   },
-  "the windows of a bucket start at the same moments after a reset; there they are drawn again": {
+  "the windows of a bucket start at the same times after a reset; there the start is drawn again": {
     config: { kind: "fixed window", rate: 1, period: 1e9 },
     play: async ({ limit, check, reset }) => {
       const waits = new Set<number | undefined>();
@@ -152,13 +152,13 @@ const differences: Record<string, Difference> = {
     ours: go,
     theirs: saying("exceeds"),
   },
-  "a field that neither knows is named: a slip in key would ask the bucket that everybody shares": {
+  "an unknown field is named, since a misspelt key would mean the bucket that all callers share": {
     play: async ({ limit, check, getValue, reset }) =>
       await Promise.all([limit, check, getValue, reset].map(async (call) => (await call({ keys: "ada" })) ?? null)),
     ours: Array(4).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
     theirs: [...(Array(3).fill(saying("Unexpected field `keys`")) as unknown[]), null],
   },
-  "a definition that throws returns its denials: only a call says that they are thrown": {
+  "a definition with throws returns its denials, since only a call can have them thrown": {
     config: { throws: true },
     play: limitEach({ count: 2 }, {}),
     ours: [go, wait(500)],
@@ -167,12 +167,12 @@ const differences: Record<string, Difference> = {
 
 describe("a difference:", () => {
   it.each(Object.entries(differences))("%s", async (_title, { config, play, ours, theirs = anything }) => {
-    // Ours may be undefined: null is anything.
+    // An answer may be undefined, which expect.anything does not match, so it becomes "".
     const found = await both({ ...bucket, ...config }, async (calls) => (await play(calls)) ?? "");
     expect(found).toEqual({ ours, theirs });
   });
 
-  it.each([5n, 500n, Symbol("5"), "5", {}])("a count that is no number is named: %s", async (count) => {
+  it.each([5n, 500n, Symbol("5"), "5", {}])("the error names a count that is not a number: %s", async (count) => {
     expect((await both(bucket, ({ limit }) => limit({ count }))).ours).toEqual(saying(COUNT));
   });
 
@@ -186,20 +186,20 @@ describe("a difference:", () => {
     expect(() => limiters({ send: { ...bucket, ...config } as RateLimitConfig })).toThrow(message);
   });
 
-  it("a slip in the options of hookAPI fails when the module is loaded", () => {
+  it("a misspelt option of hookAPI fails when the module is loaded", () => {
     const { ours } = limiters({ send: { ...bucket, start: null, applyUpdates: "transactionally" } });
     expect(() => ours.hookAPI("send", { keys: "ada" } as object)).toThrow(`"keys" ${UNKNOWN}, config, sampl`);
   });
 
-  it("no component is an error at once, not limits in the app's tables", () => {
+  it("a missing component is an error at once, and does not mean limits in the app's tables", () => {
     const wrong = RateLimiter as unknown as new (component?: unknown, limits?: unknown) => unknown;
     expect(() => new wrong()).toThrow("RateLimiter needs the component");
     expect(() => new wrong(undefined, { send: bucket })).toThrow("RateLimiter needs the component");
     expect(() => new wrong(null, { send: bucket })).toThrow("component must be a component's api");
   });
 
-  it("a value is that of all shards; there it is that of the fullest shard that was sampled", async () => {
-    // Their random choice: the first of four shards, of 25 tokens each.
+  it("a value is the sum of all shards; there it is the value of the fullest shard that was sampled", async () => {
+    // The official component then always chooses the first of four shards, which hold 25 tokens each.
     vi.spyOn(Math, "random").mockReturnValue(0);
     const found = await both({ ...bucket, rate: 100, shards: 4 }, async ({ limit, getValue }) => {
       await limit({ count: 10 });
@@ -214,7 +214,7 @@ describe("a difference:", () => {
 describe("the same:", () => {
   it.each<[title: string, play: Difference["play"], answer: unknown]>([
     [
-      "null in place of a config is none",
+      "null instead of a config means no config",
       async ({ limit, check, getValue }) => {
         const options = { config: null };
         return [await limit(options), await check(options), await getValue(options)];
@@ -222,7 +222,7 @@ describe("the same:", () => {
       [go, go, value(1)],
     ],
     [
-      "with reserve and throws a wait is thrown, and nothing is reserved, even if it is caught",
+      "with reserve and throws, a wait is thrown and nothing is reserved, even if the error is caught",
       async ({ limit, getValue }) => {
         await limit({ count: 2 });
         const thrown = [1, 3].map((count) => limit({ count, reserve: true, throws: true }));
@@ -236,7 +236,7 @@ describe("the same:", () => {
 });
 
 describe("ours alone:", () => {
-  it("null in place of options is none", async () => {
+  it("null instead of options means no options", async () => {
     const { ours } = await both(bucket, async ({ check, limit, getValue, reset }) => {
       const used = [await check(null), await limit(null), await getValue(null)];
       await reset(null);
@@ -245,7 +245,7 @@ describe("ours alone:", () => {
     expect(ours).toEqual([go, go, value(1), value(2)]);
   });
 
-  it("the config of a call stands in place of the definition's, in the same words", async () => {
+  it("the config of a call replaces the definition's, and has the same fields", async () => {
     const config = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" };
     const { ours } = await both(bucket, async ({ limit, getValue }) => [
       await limit({ config, count: 50, reserve: true, throws: true }),
@@ -267,7 +267,7 @@ describe("ours alone:", () => {
     });
   });
 
-  it("a count that is the capacity but for the rounding of a sum takes the whole bucket, with reserve and throws, too", async () => {
+  it("a count that differs from the capacity by the rounding of a sum takes the whole bucket, also with reserve and throws", async () => {
     const ulp = 2 ** -49;
     for (const count of [10 - ulp, 10, 10 + ulp, 10 + 2 * ulp, 10 + 8 * ulp]) {
       for (const more of [{}, { throws: true }, { reserve: true }, { reserve: true, throws: true }]) {

@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-/** `hookAPI`: what a client may ask, and the three hooks that show its answer. */
+/** `hookAPI`: the requests that a client may make, and the three hooks that show the answer. */
 import { useRateLimit as useTheirs } from "@convex-dev/rate-limiter/react";
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { type HookArgs, type HookValue, RateLimiter } from "convex-rate-limits/compat";
@@ -51,7 +51,7 @@ describe("the query", () => {
     expect(await t.query(query("inline"), {})).toMatchObject({ name: "other", value: 4, config: { rate: 5 } });
   });
 
-  it("of a fixed window says when the window started, as the hooks expect", async () => {
+  it("says when a fixed window started, as the hooks expect", async () => {
     const t = openApp();
     await t.mutation(async (ctx) => await limiter.limit(ctx, "report", { key: "everybody" }));
     const { ts, config } = await t.query(query("fixed"), {});
@@ -61,7 +61,7 @@ describe("the query", () => {
     expect(NOW - ts).toBeLessThan(60_000);
   });
 
-  it("lets a client choose no other limit and no config, and a key only from a key function", async () => {
+  it("lets a client choose no other limit and no config, and a key only through a key function", async () => {
     const t = openApp();
     await expect(t.query(query("own"), { name: "report" })).rejects.toThrow(
       'Rate limit "send": a client cannot choose another limit; export a hookAPI for each.',
@@ -72,13 +72,13 @@ describe("the query", () => {
     await expect(t.query(query("own"), withConfig)).rejects.toThrow("config");
   });
 
-  it("tells the server's time", async () => {
+  it("comes with a mutation that returns the server's time", async () => {
     const time = makeFunctionReference<"mutation", Record<string, never>, number>("own:getServerTime");
     expect(await openApp().mutation(time, {})).toBe(NOW);
   });
 });
 
-/** The references have the type that each of the hooks asks for. */
+/** The reference of the query. It has the type that each of the hooks requires. */
 const reference: GetRateLimitValueQuery = makeFunctionReference("own:getRateLimit");
 
 describe("the hooks", () => {
@@ -108,7 +108,7 @@ describe("the hooks", () => {
     expect(result.current.status).toMatchObject({ ok: true });
   });
 
-  it("check gives the same bucket with either package's hook, at any moment of the browser's clock", async () => {
+  it("check gives the same bucket with the hook of either package, at any time of the browser's clock", async () => {
     const t = openApp();
     await t.mutation(async (ctx) => await limiter.limit(ctx, "send", { key: "ada", count: 2 }));
     const value = await t.query(query("own"), {});

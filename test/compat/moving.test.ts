@@ -24,7 +24,7 @@ function openApp(version: keyof typeof modules) {
   return t;
 }
 
-/** Everything that the app does, and what each call was answered; thrown denials by their data. */
+/** Runs every function of the app, and returns the answer to each call. For a thrown denial, that is its data. */
 async function script(t: ReturnType<typeof openApp>): Promise<unknown[]> {
   const answers: unknown[] = [];
   const note = async (call: Promise<unknown>) => {

@@ -1,4 +1,4 @@
-/** Everything that the official component exports is here. `tsc -p .` is the judge of the types. */
+/** This package exports everything that the official component exports. `tsc -p .` checks the types. */
 import type * as Official from "@convex-dev/rate-limiter";
 import * as official from "@convex-dev/rate-limiter";
 import type * as OfficialReact from "@convex-dev/rate-limiter/react";
@@ -9,7 +9,7 @@ import type * as OursReact from "convex-rate-limits/compat/react";
 import * as oursReact from "convex-rate-limits/compat/react";
 import { expect, it } from "vitest";
 
-/** The types that the official component exports, and ours of the same names: an import line is all that changes. */
+/** The types that the official component exports, and ours of the same names, so that only an import line changes. */
 type Pairs = [
   [Official.RateLimitArgs, Ours.RateLimitArgs],
   [Official.RateLimitConfig, Ours.RateLimitConfig],
@@ -25,7 +25,7 @@ type TakesAll<List extends readonly [unknown, unknown][]> = {
   [I in keyof List]: List[I][0] extends List[I][1] ? true : [List[I], "is not taken"];
 };
 
-it("what is typed with the official names is taken here, and every value is there", () => {
+it("values with the official types are accepted here, and every official value is exported", () => {
   const taken: TakesAll<Pairs> = [true, true, true, true, true, true, true, true, true];
   expect(taken).not.toContain(false);
   expect(Object.keys(ours).sort()).toEqual(Object.keys(official).sort());

@@ -21,7 +21,7 @@ const ignored = (code: string) => {
 
 new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } }).run("no-ignored-result", rule, {
   valid: [
-    // Used, in whatever way.
+    // The result is used in some way.
     `${imported}const status = await rateLimit(ctx, { name: "send" });`,
     `${imported}if (!(await rateLimit(ctx, { name: "send" })).ok) throw new Error();`,
     `${imported}const send = (ctx) => rateLimit(ctx, { name: "send" });`,
@@ -31,7 +31,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}const [a] = await Promise.all([rateLimit(ctx, { name: "send" })]);`,
     `${imported}await rateLimit(ctx, { name: "send" }).then(go, () => fail());`,
     `${imported}const isSame = (await rateLimit(ctx, { name: "send" })) === before;`,
-    // Thrown.
+    // A denial is thrown.
     `${imported}await rateLimit(ctx, { throws: false, ...{ throws: true } });`,
     `${imported}await rateLimit(ctx, { name: "send", key, throws: true });`,
     `${imported}await rateLimit(ctx, { ...args, "throws": true });`,
@@ -43,7 +43,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${defined}const limits = defineRateLimits({ send: { throws: true } }); await limits.rateLimit(ctx, { name: "send" });`,
     `${defined}const all = { send: { throws: true } }; const { rateLimit: take } = defineRateLimits(all); await take(ctx, { name: "send" });`,
     `${imported}await rateLimit(ctx, { name: "send", throws: { jitter: 0.5 } });`,
-    // Defined to throw in another file.
+    // The limits are defined in another file with `throws: true`.
     { code: `${imported}await rateLimit(ctx, { name: "send" });`, options: [{ throws: true }] },
     `${imported}const all = await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key })));`,
     `${imported}keys.sort((key) => rateLimit(ctx, { name: "send", key }));`,
@@ -51,13 +51,13 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     // Several limits, each of which throws.
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: { throws: { jitter: 1 } } }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); const asked = [{ name: "a" }]; await rateLimitAll(ctx, asked);`,
-    // Code that cannot run, and must not stop the linter.
+    // This code cannot run, and must not stop the linter.
     'const rateLimit = rateLimit; await rateLimit(ctx, { name: "send" });',
     'const { rateLimit } = rateLimit; await rateLimit(ctx, { name: "send" });',
     'const { rateLimit } = limits; const limits = other; const other = limits; await rateLimit(ctx, { name: "send" });',
-    // What defineRateLimits returns has no objects.
+    // The result of defineRateLimits has no objects.
     `${defined}const limits = defineRateLimits({ send: {} }); await limits.others.rateLimit(ctx, { name: "send" });`,
-    // Not ours.
+    // These functions are not ours.
     'import { rateLimit } from "another-package"; await rateLimit(ctx);',
     'const { rateLimit } = somethingElse(); await rateLimit(ctx, { name: "send" });',
     `${imported}function f(rateLimit) { rateLimit(ctx); }`,
@@ -88,12 +88,12 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}await Promise.all([...keys.map((key) => rateLimit(ctx, { name: "send", key }))]);`,
       `${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key }));`,
       `${imported}const args = { ...args }; await rateLimit(ctx, args);`,
-      // Not given to the function that comes next.
+      // The next function does not take the result.
       `${imported}await rateLimit(ctx, { name: "send" }).then(() => go());`,
       `${imported}await Promise.all([rateLimit(ctx, { name: "send" })]).catch(report).then(() => go(), report);`,
       // The last of equal fields decides.
       `${imported}await rateLimit(ctx, { throws: true, ...{ throws: false } });`,
-      // By other names.
+      // The functions have other names.
       'import * as all from "./limits"; const { limits } = all; await limits.rateLimit(ctx, { name: "send" });',
       'import * as ours from "convex-rate-limits"; const { rateLimit } = ours.defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });',
       'import { rateLimit as take } from "./limits"; await take(ctx, { name: "send" });',
@@ -105,13 +105,13 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${defined}export const { rateLimit } = defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });`,
       `${defined}const limits = defineRateLimits({ send: {} }); await limits?.rateLimit(ctx, { name: "send" });`,
       `${defined}await defineRateLimits({ send: {} }).rateLimit(ctx, { name: "send" });`,
-      // What is nearer says otherwise.
+      // A nearer setting decides otherwise.
       `${defined}const { rateLimit } = defineRateLimits({ send: { throws: false } }, { throws: true }); await rateLimit(ctx, { name: "send" });`,
       `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true }, other: {} }); await rateLimit(ctx, { name: "other" });`,
       `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: {} }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
       `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); await rateLimitAll(ctx, [{ name: "a" }], { throws: false });`,
     ].map(ignored),
-    // Tested, and always true.
+    // The result is tested, and is always true.
     ...[
       `${imported}if (!(await rateLimit(ctx, { name: "send" }))) throw new Error();`,
       `${imported}if (await rateLimit(ctx, { name: "send" })) go();`,
@@ -133,7 +133,7 @@ new RuleTester({ languageOptions: { parser } }).run("no-ignored-result in TypeSc
   valid: [
     `${imported}const args = { name: "send", throws: true } as const; await rateLimit(ctx, args);`,
     `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true } } as const); await rateLimit(ctx, { name: "send" });`,
-    // These imports name no module as other imports do, and must not stop the linter.
+    // These imports do not name a module as other imports do, and must not stop the linter.
     'import limits = require("another-package"); await limits.rateLimit(ctx, { name: "send" });',
     'import limits = other.limits; await limits.rateLimit(ctx, { name: "send" });',
   ],
@@ -147,7 +147,7 @@ new RuleTester({ languageOptions: { parser } }).run("no-ignored-result in TypeSc
   ],
 });
 
-it("the preset turns it on, and the message says what to do", () => {
+it("the preset enables the rule, and its message says what to do", () => {
   const [message, ...more] = new Linter().verify(`${imported}await rateLimit(ctx, { name: "send" });`, [
     rateLimits.configs.recommended,
   ]);
@@ -176,7 +176,7 @@ describe("with types", () => {
     return typed.verify(text, [config], { filename: path.join(import.meta.dirname, "typed.ts") });
   };
 
-  it("the type of a result decides, whatever file defines its limit", () => {
+  it("the type of a result decides, in any file that defines the limit", () => {
     expect(lint('await rateLimit(ctx, { name: "loud" });')).toEqual([]);
     expect(lint('await rateLimit(ctx, { name: "quiet" });')).toMatchObject([{ messageId: "ignored" }]);
     expect(lint('await rateLimit(ctx, { name: "quiet", throws: true });')).toEqual([]);
@@ -184,13 +184,13 @@ describe("with types", () => {
     expect(lint('void rateLimit(ctx, { name: "loud" });')).toEqual([]);
   });
 
-  it("finds the functions that another package exports by their types", () => {
+  it("the rule finds the functions that another package exports by their types", () => {
     const limits = "declare const shared: { limits: { rateLimit: () => Promise<{ ok: boolean }> } };";
     expect(lint(`${limits}\nawait shared.limits.rateLimit();`)).toMatchObject([{ messageId: "ignored" }]);
     expect(lint(`${limits}\nif (await shared.limits.rateLimit()) throw 1;`)).toMatchObject([{ messageId: "truthy" }]);
   });
 
-  it("a function of the app's own with one of our names is none of ours, unless nothing is known of its result", () => {
+  it("an app's own function with one of our names is not ours, unless the type of its result is unknown or looks like ours", () => {
     const own = (result: string) => {
       const code = `import { limits } from "./untyped.js";\nconst own = limits as { rateLimit: () => ${result} };\nawait own.rateLimit();`;
       return lint(code).filter(({ ruleId }) => ruleId !== null);

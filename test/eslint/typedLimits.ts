@@ -1,4 +1,4 @@
-/** Limits whose answers have types, for the rule. */
+/** Limits with typed answers, for the tests of the rule. */
 import { defineRateLimits } from "../../src/index.js";
 
 export const { rateLimit } = defineRateLimits(

@@ -34,12 +34,12 @@ it.each<[string, string, prefix?: Ipv6Prefix]>([
   [WHOLE, "2001:db8:abcc::/47", 47],
   [WHOLE, "2001:db8::/32", 32],
   [WHOLE, WHOLE, false],
-  // 6to4: its owner's network.
+  // 6to4: the prefix is at most the /48 of the network's owner.
   ["2002:c000:221:5::1", "2002:c000:221::/48", 64],
   ["2002:c000:221:5::1", "2002:c000:221::/48", 48],
   ["2002:c000:221:5::1", "2002:c000:200::/40", 40],
   ["2002:c000:221:5::1", "2002:c000:221:5::1", false],
-  // RFC 5952: the first of the longest runs of zero groups is left out, a single one is not.
+  // RFC 5952: the first of the longest runs of zero groups is left out. A single zero group is not.
   ["2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1", false],
   ["2001:0:0:1:0:0:0:1", "2001:0:0:1::1", false],
   ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", false],
@@ -52,7 +52,7 @@ it.each<[string, string, prefix?: Ipv6Prefix]>([
   if (prefix === 56) expect(callerAddress(text)).toBe(caller);
 });
 
-/** Each for another reason. */
+/** Texts that are not addresses, each for a different reason. */
 const NOT_ADDRESSES = [
   ...[null, undefined, "", "unknown", "_hidden", "localhost"],
   ...["203.0.113", "203.0.113.7.8", "203.0.113.256", "203.0.113.07", "0xcb.0.113.7", "3405803783"],
@@ -61,18 +61,18 @@ const NOT_ADDRESSES = [
   ...["[::1", "[::1]x", "[[::1]]", "::1%", "1.2.3.4::", `fe80::1%${"z".repeat(200)}`],
   ...["٢٠٣.0.113.7", "203.0.113.7\u0000"],
 ];
-it.each(NOT_ADDRESSES)("%j is no address", (text) => {
+it.each(NOT_ADDRESSES)("%j is not an address", (text) => {
   expect(callerAddress(text)).toBeUndefined();
 });
 
-describe("held against the platform's own parsers", () => {
-  /** Text made of what addresses are made of, so that a good part of it is one. */
+describe("callerAddress agrees with the platform's own parsers", () => {
+  /** Text made of the parts of addresses, so that many of the texts are addresses. */
   const part = fc.constantFrom("0", "1", "ffff", "db8", ":", "::", ".", "255", "256", "01", "7");
   const addressLike = fc.array(part, { minLength: 1, maxLength: 17 }).map((parts) => parts.join(""));
   const group = fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16));
   const groups = fc.array(group, { minLength: 4, maxLength: 4 }).filter((four) => four.some((one) => one !== "0"));
 
-  it("what is taken for an address is one, with or without a port", () => {
+  it("every text that is read as an address is one, with or without a port", () => {
     fc.assert(
       fc.property(fc.oneof(addressLike, fc.ipV4(), fc.ipV6(), fc.string()), (text) => {
         if (isIP(text) !== 0) expect(callerAddress(text)).toBeDefined();
@@ -82,13 +82,13 @@ describe("held against the platform's own parsers", () => {
     );
   });
 
-  /** Without spaces, brackets and port. */
+  /** The address in the text, without spaces, brackets and port. */
   function bare(text: string): string {
     const trimmed = text.trim();
     return /^\[(.*)\](:\d+)?$/.exec(trimmed)?.[1] ?? trimmed.replace(/:\d+$/, (port) => (isIPv6(trimmed) ? port : ""));
   }
 
-  it("all addresses of one /64 are one caller, and of another one another", () => {
+  it("all addresses of a /64 are one caller, and another /64 is another caller", () => {
     fc.assert(
       fc.property(groups, groups, groups, groups, (network, network2, host, host2) => {
         fc.pre(network[0] !== "2002" && network2[0] !== "2002");
@@ -99,7 +99,7 @@ describe("held against the platform's own parsers", () => {
     );
   });
 
-  it("an IPv6 address is the same caller as how a URL spells it, and whole it is spelt so", () => {
+  it("an IPv6 address and its spelling in a URL are one caller, and a whole address is spelt as in the URL", () => {
     const eight = fc.array(fc.constantFrom(0, 0, 1, 16, 0x100), { minLength: 8, maxLength: 8 });
     const sparse = eight.map((all) => all.map((one) => one.toString(16)).join(":"));
     fc.assert(

@@ -1,4 +1,4 @@
-/** A backend with HTTP actions, and limits in either home. */
+/** A backend with HTTP actions, and limits in the app's tables or in the component. */
 import { httpActionGeneric, type HttpRouter, httpRouter, makeFunctionReference } from "convex/server";
 import { MINUTE, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import {
@@ -15,34 +15,34 @@ import { vi } from "vitest";
 import { useClock as useClockAt } from "../support/clock.js";
 import { defineIn, openBackend, type PlaceName } from "../support/places.js";
 
-/** A whole second, so that whole seconds are easily told. */
+/** A whole second, so that the seconds in header fields are easy to predict. */
 export const START = Date.UTC(2026, 0, 1);
 
-/** Only the clock stands still; timers and the network are real. */
+/** Stops the clock only: timers and the network are real. */
 export function useClock(): void {
   useClockAt(START, "Date");
 }
 
-/** Moves the clock on. */
+/** Advances the clock. */
 export function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-/** Tests try options that do not compile, too. */
+/** A limit whose fields may have any value, since tests also try options that do not compile. */
 type AnyLimit = Partial<Record<keyof HttpLimit | "config" | "identify", unknown>>;
 type CommonOptions = Omit<LimitHttpOptions, keyof HttpLimit | "via" | "limits" | "onError">;
 
-/** A wrapped handler in a place, as tests say it: one limit or several, and what becomes of its calls. */
+/** The options of a wrapped handler in a test: its place, one limit or several, and how its calls end. */
 export interface Way extends CommonOptions {
   limits: AnyLimit | readonly AnyLimit[];
-  /** Of all the limits. */
+  /** The `refund` of all the limits. */
   refund?: HttpLimit["refund"];
   onError?: "closed" | "open";
   place?: PlaceName;
   definitions?: RateLimitDefinitions;
-  /** Of the set of limits. */
+  /** The `onDecision` of the set of limits. */
   onDecision?: () => void;
-  /** In place of the call of the mutation that asks the limits, or gives back. */
+  /** Replaces the call of the mutation that asks the limits or refunds tokens. */
   runMutation?: (call: () => Promise<unknown>, ctx: HttpCtx) => Promise<unknown>;
 }
 
@@ -60,7 +60,7 @@ export function wrap(
     action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
 }
 
-/** An app with these routes. */
+/** Opens an app with these routes. */
 export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecision }: Partial<Way> = {}) {
   const limits = defineIn("tables", definitions, onDecision && { onDecision });
   return openBackend({
@@ -73,9 +73,9 @@ export type HttpBackend = ReturnType<typeof openHttpBackend>;
 export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
   return { kind: "token bucket" as const, rate, period, capacity };
 };
-/** Ten at once, and five more a second: the story that the project began with. */
+/** 10 tokens at once, and 5 more per second: the example that the project started from. */
 export const TEN_THEN_FIVE = tokens(5, 1000, 10);
-/** A limit of the whole service. */
+/** A limit that all callers share. */
 export const forAll = (limit: string, config: RateLimitConfig, rest: object = {}): HttpLimit => {
   return { limit, by: "everyone", config, ...rest };
 };
@@ -85,7 +85,7 @@ export type Handler = (ctx: HttpCtx, request: Request, limits: readonly LimitedB
 
 export const served: Handler = () => Promise.resolve(new Response("served"));
 
-/** An app that answers every path, limited in its tables unless the way says otherwise. */
+/** Opens an app that answers every path. Its limits are in its tables unless `way` says otherwise. */
 export function openApp(way: Way, handler: Handler = served) {
   const action = httpActionGeneric(wrap(way, handler));
   const router = httpRouter();
@@ -95,5 +95,5 @@ export function openApp(way: Way, handler: Handler = served) {
 }
 export const serve = (way: Way, handler?: Handler) => openApp(way, handler).send;
 
-/** Users are in a header. */
+/** A key source: the user is the value of the header X-User. */
 export const byUser = custom("user", (_ctx, request) => request.headers.get("X-User"));

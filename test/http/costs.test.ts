@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { forAll } from "./backend.js";
 import { tell } from "./stories.js";
 
-/** The cost of these values under the bounds, of a limit whose capacity is more than any bound here unless it is said. */
+/** The cost that these values give under the bounds. By default, the limit's capacity is larger than any bound in this file. */
 type Costs = (bounds: CostBounds, values: string[], capacity?: number) => unknown;
 const inHeader: Costs = (bounds, values, capacity = 1000) => {
   const headers = values.map((value): [string, string] => ["X-Cost", value]);
@@ -29,14 +29,14 @@ describe.each([
     ...["101", "9".repeat(400)].map((above): Row => [[above], 100]),
     ...NO_NUMBERS.map((none): Row => [[none], 5]),
     [[], 5],
-    // The largest of several, where garbage stands for the default.
+    // The largest of several values counts. A value that is no number counts as the default.
     [["3", "50", "4"], 50],
     [["3", "x"], 5],
-    // A default alone is held to at least 1, or itself, and at most the limit's capacity.
+    // With a default alone, the cost is at least 1 (or the default, if that is smaller) and at most the limit's capacity.
     ...["0", "1"].map((low): Row => [[low], 1, { default: 7 }, 50]),
     ...["50", "51"].map((high): Row => [[high], 50, { default: 7 }, 50]),
     [["0"], 0.5, { default: 0.5 }, 50],
-    // One that the limit cannot hold stays what it is, so that the request is refused.
+    // A default that the limit cannot hold is not lowered, so the request is refused.
     [[], 7, { default: 7 }, 5],
     [["1"], 3, { default: 7, min: 3 }, 50],
     [["10"], 9, { default: 7, max: 9 }, 50],
@@ -44,7 +44,7 @@ describe.each([
     expect(costOf(held, values, capacity)).toBe(expected);
   });
 
-  it("is never outside of the bounds, whatever is sent", () => {
+  it("is within the bounds for every text that a client sends", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme-ascii" })), (values) => {
         const count = costOf(bounds, values);
@@ -61,7 +61,7 @@ it.each([...refused, ...[-1, NaN, Infinity].map((wrong) => ({ default: wrong }))
 });
 
 tell({
-  "a cost may be read from the body, and the handler reads it, too": {
+  "a cost can be read from the body, and the handler can still read the body": {
     limits: forAll(
       "items",
       { kind: "fixed window", rate: 5, period: 1000 },

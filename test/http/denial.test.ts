@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** A denial in the app's own words. */
+/** Denials whose body, status and headers the app chooses. */
 import { SECOND } from "convex-rate-limits";
 import type { HttpDenial } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
@@ -11,7 +11,7 @@ useClock();
 const once = forAll("once", tokens(1, 7 * SECOND));
 const roomy = forAll("roomy", tokens(9, SECOND));
 
-/** The second request is denied, always with these fields. */
+/** A story whose second request is denied. The denial always has these fields. */
 const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
   const step: Step = ["", { wait: "7", left: '"once";r=0;t=7', ...answer }];
   return { limits: [roomy, once], ...way, steps: ["200", step], reports };
@@ -23,37 +23,40 @@ const redirect = ({ retryAfter }: HttpDenial) =>
   Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
 
 tell({
-  "the default body may have another status, and more headers": denied(
+  "the default body may have another status and more headers": denied(
     { denial: { status: 503, ...own } },
     { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
   ),
-  "the default body is a problem, whatever type the headers say": denied(
+  "the default body is sent as a problem, even if the headers give another type": denied(
     { denial: { headers: { "content-type": "text/plain" } } },
     { ...problem, body: words },
   ),
-  "a header of one's own stays": denied({ denial: { headers: { "Retry-After": "60" } } }, { wait: "60", body: words }),
-  "onDenied may return the whole response, to which the fields are added": denied(
+  "a header that the app sets is kept": denied(
+    { denial: { headers: { "Retry-After": "60" } } },
+    { wait: "60", body: words },
+  ),
+  "onDenied may return the whole response, and the fields are added to it": denied(
     { onDenied: redirect, cors: { "X-Cors": "1" } },
     { status: 302, Location: "/wait/7", "X-Cors": "1" },
   ),
-  "a body that throws is reported, and the denial stays one": denied(
+  "a body that throws is reported, and the request is still denied": denied(
     { denial: { body: () => Promise.reject(new Error("no words")), ...own } },
     { "X-Own": "1", ...problem, body: words },
     ["no words"],
   ),
-  "a body that cannot be sent is reported, and the denial stays one": denied(
+  "a body that cannot be sent is reported, and the request is still denied": denied(
     { denial: { body: (() => undefined) as unknown as () => string, ...own } },
     { "X-Own": "1", ...problem, body: words },
     ["Error"],
   ),
-  "onDenied that fails is reported, and changes nothing for the client": denied(
+  "an onDenied that fails is reported, and the client gets the same answer": denied(
     { onDenied: () => Promise.reject(new Error("no log")) },
     { ...problem, body: words },
     ["no log"],
   ),
 });
 
-it("the body and onDenied are given each denial, and nothing else", async () => {
+it("body and onDenied are called for each denial, and for no other request", async () => {
   const onDenied = vi.fn();
   const body = vi.fn(() => "Later");
   const send = serve({ limits: [roomy, once], onDenied, denial: { body } });

@@ -26,7 +26,7 @@ it("each plan has its burst", async () => {
   const hello = (from: string, key = "") => passing(() => send("/api/hello", { from, key }));
   expect(await hello("198.51.100.1")).toBe(3);
   expect(await hello("198.51.100.2", "demo-free")).toBe(10);
-  // The address's own limit comes first: 40 from one, the rest of the plan's 100 from others.
+  // The limit per address allows 40 requests from one address. The rest of the plan's 100 come from other addresses.
   expect(await hello("198.51.100.3", "demo-pro")).toBe(40);
   expect(await hello("198.51.100.4", "demo-pro")).toBe(40);
   expect(await hello("198.51.100.5", "demo-pro")).toBe(20);
@@ -39,7 +39,7 @@ it("invented keys and forged addresses do not buy a fresh bucket", async () => {
   expect(await passing(guess)).toBe(3);
 });
 
-it("a report costs its days, one that is denied costs nothing, and one beyond the plan is refused for good", async () => {
+it("a report costs its days, a denied report costs nothing, and a report beyond the plan is refused for good", async () => {
   const send = open();
   const refused = await send("/api/reports?days=30", { from: "198.51.100.1" });
   expect([refused.status, refused.headers.get("Retry-After")]).toEqual([403, null]);
@@ -49,13 +49,13 @@ it("a report costs its days, one that is denied costs nothing, and one beyond th
   const denied = await send("/api/reports?days=30", ada);
   expect(denied.status).toBe(429);
   expect(await denied.json()).toMatchObject({ "violated-policies": ["report-days"] });
-  // Of ten requests one is taken, by the report that was made.
+  // One of the ten requests is taken: by the report that was served.
   expect((await send("/api/hello", ada)).headers.get("RateLimit")).toContain('"requests";r=8;');
   pass(Number(denied.headers.get("Retry-After")) * 1000);
   expect((await send("/api/reports?days=30", ada)).status).toBe(200);
 });
 
-it("without a proxy, as on a laptop, it answers, and all callers share a bucket", async () => {
+it("without a proxy, as on a laptop, the API answers, and all callers share a bucket", async () => {
   const send = open();
   expect(await passing(async () => await send("/api/hello", {}))).toBe(3);
   expect((await send("/api/hello", { from: "198.51.100.1" })).status).toBe(200);

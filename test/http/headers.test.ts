@@ -17,7 +17,7 @@ const windows = (rate: number, period: number, capacity = rate, start?: number):
 const perMinute = tokens(100, MINUTE);
 const perDay = windows(1000, DAY);
 
-/** `resetInMs` is when the bucket is full again, or the next window begins. */
+/** A status. `resetInMs` is the time until the bucket is full again, or until the next window begins. */
 function allowed(remaining: number, resetInMs: number): RateLimitStatus & { remaining: number; resetAt: number } {
   return { ok: true, remaining, resetAt: NOW + resetInMs };
 }
@@ -66,43 +66,58 @@ const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), confi
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
 
 it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: object, later?: number]>([
-  ["nothing was limited", [], ["draft-11"], {}],
+  ["a request without limits", [], ["draft-11"], {}],
   ["the draft's own example", example, ["draft-11"], eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  ["with a partition key", partitioned, ["draft-11"], eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
   [
-    // 900 are left of the day, but the 1,000 of a day are 42 an hour.
-    "policies as given and the service limits by tightness",
+    "a limit with a partition key",
+    partitioned,
+    ["draft-11"],
+    eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`),
+  ],
+  [
+    // 900 tokens are left of the day, but 1,000 a day are 42 an hour.
+    "several limits: the policies in the given order, the states with the tightest first",
     [daily, burst],
     ["draft-11"],
     eleven('"daily";q=1000;w=86400, "burst";q=100;w=60', '"burst";r=5;t=3, "daily";r=42;t=3600'),
   ],
   [
-    "after a denial only what denied it, so that no window outlasts Retry-After",
+    "a denial: only the states of the limits that denied, so that no window outlasts Retry-After",
     [daily, deniedFor("short", 1500), deniedFor("long", 7001)],
     ["draft-11"],
     eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=0;t=8, "short";r=0;t=2', 8),
   ],
   [
-    "the policy alone where a status does not say what is left",
+    "a status that does not say what is left: the policy alone",
     [hot, { ...daily, status: allowed(900, DAY) }],
     ["draft-11"],
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
-  ["one policy alone", hot, ["draft-11"], eleven('"hot";q=100;w=60')],
+  ["one limit whose status does not say what is left", hot, ["draft-11"], eleven('"hot";q=100;w=60')],
   [
-    "the limit alone, where a status does not say what is left",
+    "a status that does not say what is left, in draft 6 and x: the limit alone",
     hot,
     ["draft-6", "x"],
     { "RateLimit-Policy": "100;w=60", "RateLimit-Limit": "100", "X-RateLimit-Limit": "100" },
   ],
   ["a denial that does not say what is left", untold, ["draft-7"], eleven("100;w=60", undefined, 2)],
-  ["the tightest in draft 6, in seconds from now", [roomy, tight], ["draft-6"], six(twoPolicies, 10, 6, 3)],
-  ["the tightest in draft 7", [roomy, tight], ["draft-7"], eleven(twoPolicies, "limit=10, remaining=6, reset=3")],
-  ["the tightest in x, since the epoch", [roomy, tight], ["x"], x(10, 6, 3)],
-  ["a reset since the epoch, rounded up", [roomy, tight], ["x"], x(10, 6, 4), 1],
-  ["the tightest by the count", [{ ...roomy, count: 50 }, tight], ["draft-6"], six(twoPolicies, 100, 90, 30)],
   [
-    "what is left at the policy's rate in draft 11, and all that is left of a window in x",
+    "the tightest limit in draft 6, with a reset in seconds from now",
+    [roomy, tight],
+    ["draft-6"],
+    six(twoPolicies, 10, 6, 3),
+  ],
+  ["the tightest limit in draft 7", [roomy, tight], ["draft-7"], eleven(twoPolicies, "limit=10, remaining=6, reset=3")],
+  ["the tightest limit in x, with a reset since the epoch", [roomy, tight], ["x"], x(10, 6, 3)],
+  ["a reset since the epoch, rounded up", [roomy, tight], ["x"], x(10, 6, 4), 1],
+  [
+    "the limit that is tightest for its count",
+    [{ ...roomy, count: 50 }, tight],
+    ["draft-6"],
+    six(twoPolicies, 100, 90, 30),
+  ],
+  [
+    "a fixed window: what is left at the policy's rate in draft 11, and all that is left in x",
     hourly,
     ["draft-11", "x"],
     { ...eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10'), ...x(3600, 3600, 10) },
@@ -114,7 +129,7 @@ it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: objec
   expect(rateLimitHeaders(limits, { now: NOW + later, formats })).toEqual(fields);
 });
 
-it("the fields are those of a definition's config, whatever else it says", () => {
+it("the fields depend on a definition's config only, not on its other options", () => {
   const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
   const definition = { ...config, keyed: true, throws: true, mode: "enforce" } as const;
   const status = { ok: true, remaining: 1, resetAt: NOW } as const;
@@ -150,7 +165,7 @@ it.each<Refused>([
     { formats: ["draft-6", "draft-11"] },
     'Rate limit "api": formats must be a list with one draft: they write the same fields, got ["draft-11","draft-6"].',
   ],
-])("of %o no fields are written with %o", (limit, options, message) => {
+])("rateLimitHeaders refuses the limit %o with the options %o", (limit, options, message) => {
   expect(() => rateLimitHeaders(named(limit), options)).toThrow(message);
 });
 
@@ -161,9 +176,9 @@ describe("a policy", () => {
     ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
     ["rounds windows below a second up to one", tokens(10, SECOND, 1), 1, 1],
     ["rounds its quota down", tokens(2.5, SECOND), 2, 1],
-    ["is not a second longer for the sake of a rounding error", tokens(0.1, SECOND, 0.3), 0, 3],
+    ["is not a second longer because of a rounding error", tokens(0.1, SECOND, 0.3), 0, 3],
     ["without capacity has the window of one period", tokens(100, MINUTE, 0), 0, 60],
-    ["keeps to fifteen digits", tokens(1e-300, 1e15, 1e12), 1e12, 999_999_999_999_999],
+    ["has at most fifteen digits", tokens(1e-300, 1e15, 1e12), 1e12, 999_999_999_999_999],
   ])("%s", (_, config, q, w) => {
     const headers = headersOf({ status: allowed(0, 0), config });
     expect(read(headers["RateLimit-Policy"])["api"]).toEqual({ q, w });
@@ -177,7 +192,7 @@ describe("waits", () => {
     [1000, 1],
     [1001, 2],
     [3 * 365 * DAY + 1, 3 * 365 * 86_400 + 1],
-  ])("of %i ms are %i s in t, and in Retry-After, where it is at least 1", (ms, seconds) => {
+  ])("of %i ms are %i s in t, and in Retry-After, which is at least 1", (ms, seconds) => {
     const headers = headersOf({ status: denied(ms), config: perMinute });
     expect(headers["RateLimit"]).toBe(`"api";r=0;t=${seconds}`);
     expect(headers["Retry-After"]).toBe(String(Math.max(1, seconds)));
@@ -190,19 +205,26 @@ describe("waits", () => {
   const slow = tokens(1, 3 * SECOND);
   it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
     ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
-    ["as many windows as the next request of this size takes", fourAMinute, 1, 20, 10, "r=1;t=140"],
-    // After the request that 6 suffice for, 1 is left: the same again. Its 5 are spread, since 4 a minute come.
+    ["the windows that the next request of this size needs", fourAMinute, 1, 20, 10, "r=1;t=140"],
+    // 6 tokens suffice for one request and leave 1, as in the first row. Its 5 tokens are spread, since 4 arrive per minute.
     ["the windows over which the next request is spread", fourAMinute, 6, 20, 5, "r=5;t=50"],
     ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
     ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
     ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
-    ["the time in which a request of this size comes in", tenASecond, 0, 10, 50, "r=0;t=5"],
-    // One request of 60 can be made, and the next when its 60 are there again: 20 are left over.
-    ["that of the requests that can be made", tenASecond, 80, 2, 60, "r=80;t=6"],
+    ["the time in which the tokens of a request of this size arrive", tenASecond, 0, 10, 50, "r=0;t=5"],
+    // One request of 60 tokens can be made, and the next when these 60 are back: 20 are left over.
+    ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=80;t=6"],
     ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
-    ["never thousands within seconds: the draft's warning", windows(10_000, 1000 * SECOND), 9999, 10, 1, "r=110;t=10"],
+    [
+      "never seconds for thousands of tokens (the draft's warning)",
+      windows(10_000, 1000 * SECOND),
+      9999,
+      10,
+      1,
+      "r=110;t=10",
+    ],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
-    ["over in the end", slow, 0, 3, 1, "r=0;t=0", 5000],
+    ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
   ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
     const status = allowed(remaining, fullIn * SECOND);
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
@@ -210,7 +232,7 @@ describe("waits", () => {
   });
 });
 
-it("t goes by the windows of the key, where the config does not say when they start", () => {
+it("t follows the windows of the key if the config does not say when they start", () => {
   const config = windows(4, MINUTE, 10);
   const { limit } = bucketAt(parseLimit("api", config), "ada");
   const resetIn = limit.kind.whenReset(limit, fullState(limit), NOW) - NOW;
@@ -222,21 +244,24 @@ it("t goes by the windows of the key, where the config does not say when they st
 it.each([
   [1000, "Try again in 1 second."],
   [1001, "Try again in 2 seconds."],
-])("a 429 after %i ms names the violated policies as the header does, and says: %s", async (waitMs, detail) => {
-  const limits = [deniedFor("täglich", waitMs), { ...roomy, name: "other" }];
-  const response = tooManyRequests(limits, { now: NOW });
-  expect([response.status, response.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
-  expect(await response.json()).toEqual({
-    type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
-    title: "Too many requests",
-    status: 429,
-    detail,
-    "violated-policies": ["t%C3%A4glich"],
-  });
-  expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
-});
+])(
+  "a 429 with a wait of %i ms names the violated policies as the header does, and says: %s",
+  async (waitMs, detail) => {
+    const limits = [deniedFor("täglich", waitMs), { ...roomy, name: "other" }];
+    const response = tooManyRequests(limits, { now: NOW });
+    expect([response.status, response.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
+    expect(await response.json()).toEqual({
+      type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+      title: "Too many requests",
+      status: 429,
+      detail,
+      "violated-policies": ["t%C3%A4glich"],
+    });
+    expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
+  },
+);
 
-/** Any status that a limit could answer, up to the end of time. */
+/** Any status that a limit can answer, with times almost up to the last one that a Date holds. */
 const anyStatus = fc
   .record({
     ok: fc.boolean(),
@@ -254,10 +279,10 @@ const anyConfig = fc
     rate: fc.double({ min: 1e-9, max: 1e12, noNaN: true }),
     period: fc.integer({ min: 1, max: 1e15 }),
   })
-  // A window of fewer tokens brings too few units for its rate, and its config is refused.
+  // A window of fewer tokens has too few units for its rate, so its config is refused.
   .map((config) => ({ ...config, rate: Math.max(config.kind === "fixed window" ? 1e-5 : 0, config.rate) }));
 
-it("whatever the status, a parser reads whole numbers, and a denial's wait within a second and never too early", () => {
+it("for every status, a parser reads whole numbers, and a denial's wait is late by less than a second and never early", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "binary", minLength: 1, maxLength: 64 }),

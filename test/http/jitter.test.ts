@@ -12,7 +12,7 @@ function retryAfter(waitMs: number, jitter: number) {
   return Number(rateLimitHeaders({ name: "api", status, config }, { now: NOW, jitter })["Retry-After"]);
 }
 
-it("Retry-After is never earlier than the truth and later by at most the fraction, in whole seconds", () => {
+it("Retry-After is never shorter than the wait, and longer by at most the jitter's fraction, in whole seconds", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1e12 }),
@@ -28,15 +28,15 @@ it("Retry-After is never earlier than the truth and later by at most the fractio
 });
 
 it.each([
-  // [wait in s, jitter, the mean lateness in s]: half of the fraction.
+  // [wait in s, jitter, mean lateness in s]: the mean is half of the jitter's fraction of the wait.
   [1, 0.5, 0.25],
   [1, 1, 0.5],
   [2, 0.5, 0.5],
   [3, 0.1, 0.15],
-])("with %i s to wait and a jitter of %f callers are late by %f s in the mean", (seconds, jitter, lateness) => {
+])("with a wait of %i s and a jitter of %f, callers are %f s late on average", (seconds, jitter, lateness) => {
   const late = Array.from({ length: 10_000 }, () => retryAfter(seconds * 1000, jitter) - seconds);
   const mean = late.reduce((sum, each) => sum + each, 0) / late.length;
-  // One caller's lateness deviates by at most 1 s here, so the mean of 10,000 by 0.01 s: four of these deviations.
+  // One caller's lateness deviates by at most 1 s here, so the mean of 10,000 deviates by 0.01 s. The bound is four such deviations.
   expect(Math.abs(mean - lateness)).toBeLessThan(0.04);
   expect([late.includes(0), late.includes(1)]).toEqual([true, true]);
 });

@@ -6,7 +6,7 @@ import { address, apiKey, bearer, custom, httpKey, identity } from "convex-rate-
 import type { HttpCtx, KeySource } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
 
-/** As much of an action's ctx as the sources look at. */
+/** The fields of an action's ctx that the key sources read. */
 function ctxWith({ ip = null, identity }: { ip?: string | null; identity?: () => UserIdentity | null } = {}): HttpCtx {
   return {
     auth: { getUserIdentity: async () => await Promise.resolve(identity?.() ?? null) },
@@ -41,13 +41,13 @@ const LONG_IPV6 = "2001:db8:1:2:3:4:5:6";
 
 type Row = [what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx];
 it.each<Row>([
-  ["a value of one's own, whatever the case of its name", byTenant, { "x-tenant": "acme" }, "own.tenant:acme"],
+  ["a custom value, from a header name in another case", byTenant, { "x-tenant": "acme" }, "own.tenant:acme"],
   ["a value that is missing", byTenant, {}, undefined],
   ["an empty value", byTenant, tenant(" "), undefined],
   ["64 characters", byTenant, tenant("a".repeat(64)), `own.tenant:${"a".repeat(64)}`],
   ["65 characters: a hash, so that keys stay short", byTenant, tenant("a".repeat(65)), /^own\.tenant:#[0-9a-f]{64}$/],
   ["60,000 characters", byTenant, tenant("a".repeat(60_000)), /^own\.tenant:#[0-9a-f]{64}$/],
-  ["what is not ASCII: a hash, so that keys stay plain", byTenant, tenant("größe"), /^own\.tenant:#[0-9a-f]{64}$/],
+  ["text that is not ASCII: a hash, so that keys stay plain", byTenant, tenant("größe"), /^own\.tenant:#[0-9a-f]{64}$/],
   ["a control character", byTenant, tenant("a\tb"), /^own\.tenant:#[0-9a-f]{64}$/],
   ["a value from the request", byRoute, {}, "own.route:/"],
   ["an API key, as its digest only", apiKey(), { "X-Api-Key": "abc" }, `apikey:${ABC}`],
@@ -77,10 +77,10 @@ it.each<Row>([
   ["a header of the proxy with IPv6", byProxy, cf("2001:db8::1"), "address:2001:db8::/56"],
   ["a header of the proxy without an address", byProxy, cf("not an address"), undefined],
   ["another header than the proxy's", byProxy, hops("198.51.100.1"), undefined],
-  ["what the platform says, if that is trusted", platform, hops("203.0.113.7"), "address:198.51.100.1", from],
-  ["a platform that says nothing", platform, hops("203.0.113.7"), undefined],
+  ["the platform's address, if that is trusted", platform, hops("203.0.113.7"), "address:198.51.100.1", from],
+  ["a platform that gives no address", platform, hops("203.0.113.7"), undefined],
   ["an identity: its token identifier", identity(), {}, "identity:https://auth.example|ada", signedIn],
-  ["nobody signed in", identity(), {}, undefined],
+  ["a caller that is not signed in", identity(), {}, undefined],
   ["a token that cannot be read", identity(), {}, undefined, ctxWith({ identity: unreadable })],
   ["a token that is refused at once", identity(), {}, undefined, { auth: { getUserIdentity: unreadable } } as never],
 ])("the key of %s", async (_, source, headers, expected, ctx = ctxWith()) => {
@@ -92,7 +92,7 @@ it.each<Row>([
 type Refused = [string, () => unknown, string];
 const noPrefix = 'Rate limit "address": ipv6Prefix must be a whole number from 32 to 64, or false';
 const noProxies = "trustedProxies must be a whole number of at least 1";
-// @ts-expect-error: which of the two?
+// @ts-expect-error: header and trustedProxies exclude each other.
 const undecided = () => address({ header: "X-Real-IP", trustedProxies: 1 });
 it.each<Refused>([
   ...[31, 65, 56.5, NaN, true as never].map((bits): Refused => {
@@ -107,7 +107,11 @@ it.each<Refused>([
     return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
   }),
   ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
-    return [`the prefix ${name}, of a source`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
+    return [
+      `the prefix ${name} of a built-in source`,
+      () => custom(name, () => "a"),
+      "apiKey, bearer, identity, address",
+    ];
   }),
 ])("%s is refused", (_, make, message) => {
   expect(make).toThrow(message);
@@ -118,7 +122,7 @@ it("a value cannot pass for the hash of another value", async () => {
   expect(await read(byTenant, tenant(`#${await hashKey(long)}`))).not.toBe(await read(byTenant, tenant(long)));
 });
 
-it("an address does not change with what the caller writes further left", async () => {
+it("a caller cannot change its address with hops further left", async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "grapheme-ascii", maxLength: 200 }), async (spoofed) => {
       expect(await read(one, hops(`${spoofed}, 198.51.100.1`))).toBe("address:198.51.100.1");
@@ -148,13 +152,13 @@ it("no value can name a bucket of another source", async () => {
       const key2 = await read(source2, { [name2]: sent2 });
       if (key !== undefined && key2 !== undefined) expect(key).not.toBe(key2);
       expect(key ?? "").not.toMatch(/^shared:/);
-      // The longest prefix here is "own.tenant:", the longest value a marked digest.
+      // The longest prefix here is "own.tenant:", and the longest value is a digest with its "#".
       expect((key ?? "").length).toBeLessThanOrEqual(16 + 65);
     }),
   );
 });
 
-it("httpKey gives the key under which a source counts a caller, as the source itself does", async () => {
+it("httpKey returns the key under which a source counts a caller", async () => {
   const long = "a".repeat(65);
   const headers = { "X-Api-Key": "abc", ...bearing("Bearer abc"), ...tenant(long), ...hops("2001:db8::3") };
   const sources: [string, string | { hash: string }, KeySource][] = [
@@ -175,14 +179,14 @@ it("httpKey gives the key under which a source counts a caller, as the source it
   }
 });
 
-it.each([undefined, null, 7n, { hash: 7 }, ["a"]])("httpKey makes no key of what is no text: %s", async (id) => {
+it.each([undefined, null, 7n, { hash: 7 }, ["a"]])("httpKey refuses an id that is not text: %s", async (id) => {
   for (const source of ["tenant", "identity", "address", "apiKey", "bearer"]) {
     const message = /Key": id must be text(, or \{ hash \}.*)?, got /;
     await expect(httpKey(source, id as never), source).rejects.toThrow(message);
   }
 });
 
-it("Forwarded is logged once if it is all that a request has", async () => {
+it("a request that has only Forwarded is logged, once", async () => {
   const warn = vi.spyOn(console, "warn").mockReturnValue();
   const source = address({ trustedProxies: 1 });
   for (let i = 0; i < 3; i++) expect(await read(source, { Forwarded: "for=192.0.2.1" })).toBeUndefined();

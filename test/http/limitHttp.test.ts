@@ -33,8 +33,8 @@ const asAda = { headers: { "X-User": "ada" } };
 
 tell(
   {
-    // Were Ada's third request charged to "all", there would be nothing left for Grace.
-    "several limits let a request pass together or charge nothing": {
+    // If Ada's third request were charged to "all", nothing would be left for Grace.
+    "several limits are charged together or not at all": {
       limits: [all, each],
       steps: [
         ...times(2, "ada 200"),
@@ -43,7 +43,7 @@ tell(
         ["grace", { wait: "20", left: '"all";r=0;t=20', policy: bothPolicies, body: { "violated-policies": ["all"] } }],
       ],
     },
-    // Not all rows of the hot limit are read, so a call does not know what is left of it.
+    // A call does not read all rows of the hot limit, so it does not know what is left.
     "a limit on several rows sends its policy alone, and its whole state with a denial": {
       limits: [{ ...all, config: tokens(90, 90 * SECOND) }, hot],
       steps: [
@@ -73,7 +73,7 @@ const tooMuch = { detail: "This request takes 11 of a quota of 10.", "violated-p
 const both = '"user";q=10;w=2, "writes";q=1;w=10';
 
 tell({
-  "scripts of other origins can read every answer, the refusals too": {
+  "scripts of other origins can read every answer, including refusals": {
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: origin,
     formats: ["draft-6"],
@@ -83,7 +83,7 @@ tell({
       ["", { status: 403, Vary: "Origin" }],
     ],
   },
-  "a denial exposes and varies by what cors says, too": {
+  "a denial adds the fields that it exposes, and its Vary, to those of cors": {
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
     denial: { body: "Later", headers: { Vary: "Accept" } },
@@ -121,7 +121,7 @@ tell({
     calls: 0,
     steps: [["OPTIONS", { body: [], left: null, policy: null, [EXPOSED]: null }]],
   },
-  "a function decides what is skipped, of all but OPTIONS": {
+  "a function decides which requests are skipped, and is not asked about OPTIONS": {
     calls: 3,
     limits: each,
     skip: ({ method, url }) => {
@@ -134,8 +134,8 @@ tell({
     limits: [perUser, writes],
     steps: [["ada", { policy: '"user";q=10;w=2' }], ["ada POST", { policy: both }], "ada POST 429", "ada 200"],
   },
-  // Decided 10 s - 100 ms before the token comes: sent at 9,840 ms before it.
-  "a denial gets the wait from when it is sent, however long the limits take to answer": {
+  // The first denial is decided 9,900 ms before the token arrives, and sent 9,840 ms before.
+  "a denial's wait counts from the time it is sent, however long the limits take to answer": {
     limits: { ...all, config: tokens(1, 10 * SECOND) },
     runMutation: async (call) => {
       pass(40);
@@ -145,7 +145,7 @@ tell({
     },
     steps: ["200", ["", { wait: "10" }], 841, ["", { wait: "9" }]],
   },
-  "the handler's own time counts": {
+  "the fields count from the time the handler ends": {
     limits: { ...all, config: tokens(1) },
     handler: () => {
       pass(30 * SECOND);
@@ -164,7 +164,7 @@ const down = () => Promise.reject(new Error("down"));
 let decisions = 0;
 
 tell({
-  "if the limits cannot be asked, nobody is served, and the error is reported": {
+  "if the limits cannot be asked, no request is served, and the error is reported": {
     limits: perUser,
     runMutation: down,
     cors: { "X-Cors": "1" },
@@ -184,8 +184,13 @@ tell({
 
 describe("if the limits cannot be asked", () => {
   it.each<[string, number, object, string]>([
-    ["the error goes to the log without report", 503, {}, "The rate limits of a request could not be checked."],
-    ["a report that fails changes nothing", 200, { onError: "open", report: down }, "The report of a failed rate"],
+    ["the error is logged if there is no report", 503, {}, "The rate limits of a request could not be checked."],
+    [
+      "a report that fails does not change the answer",
+      200,
+      { onError: "open", report: down },
+      "The report of a failed rate",
+    ],
   ])("%s", async (_, status, way, logged) => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     expect((await serve({ limits: perUser, runMutation: down, ...way })("/", asAda)).status).toBe(status);
@@ -193,15 +198,15 @@ describe("if the limits cannot be asked", () => {
     log.mockRestore();
   });
 
-  it("the jitter spreads the callers' return", async () => {
+  it("jitter spreads the times at which callers return", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0.95);
     const send = serve({ limits: perUser, runMutation: down, jitter: 1, report: () => undefined });
-    // Of 10 to 20 s.
+    // The wait is between 10 and 20 s.
     expect((await send("/", asAda)).headers.get("Retry-After")).toBe("20");
   });
 
-  it("serving everybody does not compile without a report", () => {
-    // @ts-expect-error: who would ever know?
+  it("onError: open does not compile without a report", () => {
+    // @ts-expect-error: nobody would learn of the failure.
     const options: LimitHttpOptions = { limits: [perUser], onError: "open" };
     expect(options.onError).toBe("open");
   });
@@ -212,7 +217,7 @@ describe("the handler's response", () => {
     await serve({ limits: perUser }, () => Promise.resolve(response))("/", asAda);
   const LEFT = '"user";r=9;t=1';
 
-  it("keeps what the handler made of it", async () => {
+  it("keeps the handler's status, headers and body", async () => {
     const headers: [string, string][] = [
       ["X-Own", "1"],
       ["RateLimit-Policy", '"own";q=1'],
@@ -233,7 +238,7 @@ describe("the handler's response", () => {
     ]);
   });
 
-  it("may be one whose headers cannot be changed, or that has no body", async () => {
+  it("may have immutable headers, or no body", async () => {
     const redirect = await answered(Response.redirect("https://api.example/elsewhere", 302));
     expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
     expect(redirect.headers.get("RateLimit")).toBe(LEFT);
@@ -259,7 +264,7 @@ describe("the handler's response", () => {
       });
     expect(await send()).toEqual(["1", '"user";r=9;t=1']);
     expect(response.headers.get("RateLimit")).toBe('"user";r=9;t=1');
-    // One without a body may be returned again and again: it stays as it is.
+    // A handler may return one response without a body many times, so that response is not changed.
     response = new Response(null, { status: 204, headers: { "X-Own": "2" } });
     expect(await send()).toEqual(["2", '"user";r=8;t=1']);
     expect(await send()).toEqual(["2", '"user";r=7;t=1']);
@@ -267,7 +272,7 @@ describe("the handler's response", () => {
   });
 });
 
-it("HEAD counts: it runs the GET handler", async () => {
+it("a HEAD request counts, since it runs the GET handler", async () => {
   const action = wrap({ limits: each });
   const t = backend.openHttpBackend(httpRouter());
   const head = () => new Request("https://api.example/", { method: "HEAD", ...asAda });
@@ -277,21 +282,21 @@ it("HEAD counts: it runs the GET handler", async () => {
 
 const inner: HttpLimit = { ...perUser, limit: "inner", config: tokens(100, 100 * SECOND) };
 const outer: HttpLimit = { ...each, limit: "outer" };
-/** The second limiter in the handler of the first. */
+/** A story in which the second limiter is the handler of the first. */
 const nested = (a: Way, b: Way, answer: Answer): Story => {
   const handler: Handler = wrap(b);
   return { ...a, handler, steps: [["ada", answer]] };
 };
-/** Whichever of two limiters is the outer one, the tighter limit is sent. */
+/** Two stories: the tighter limit is sent, whether its limiter is the outer or the inner one. */
 const tighter = (formats: NonNullable<Way["formats"]>, answer: Answer): Record<string, Story> => {
   const [a, b] = [outer, inner].map((limits) => ({ limits, formats })) as [Way, Way];
   const [format] = formats;
   return {
-    [`${format} sends the tighter limit, outside`]: nested(a, b, answer),
-    [`${format} sends the tighter limit, inside`]: nested(b, a, answer),
+    [`${format} sends the tighter limit if it is outside`]: nested(a, b, answer),
+    [`${format} sends the tighter limit if it is inside`]: nested(b, a, answer),
   };
 };
-/** A denial that has a Retry-After already: the later one is sent. */
+/** A story of a denial that already has a Retry-After: the later one is sent. */
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: tokens(1, 7 * SECOND) },
   denial: { headers: { "Retry-After": given } },
@@ -300,7 +305,7 @@ const later = (given: string, sent: string): Story => ({
 const date = (ms: number) => new Date(START + ms).toUTCString();
 
 tell({
-  "nested limiters are both told: the fields are lists": nested(
+  "nested limiters both send their limits, since the fields are lists": nested(
     { limits: outer },
     { limits: inner },
     { policy: '"inner";q=100;w=100, "outer";q=2;w=10', left: '"inner";r=99;t=99, "outer";r=1;t=5' },
@@ -308,12 +313,12 @@ tell({
   ...tighter(["x"], { "X-RateLimit-Remaining": "1" }),
   ...tighter(["draft-6"], { "RateLimit-Remaining": "1" }),
   ...tighter(["draft-7"], { left: "limit=2, remaining=1, reset=5" }),
-  "x sends the inner of two limits with as much left": nested(
+  "x sends the inner limit if both have the same number left": nested(
     { limits: outer, formats: ["x"] },
     { limits: { ...inner, config: tokens(2, 40 * SECOND) }, formats: ["x"] },
     { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": String(START / SECOND + 20) },
   ),
-  "draft-11 within draft-7 is no list: the tighter limit is sent": nested(
+  "draft-11 within draft-7 sends the tighter limit, since the two formats do not form one list": nested(
     { limits: outer, formats: ["draft-7"] },
     { limits: inner },
     { left: "limit=2, remaining=1, reset=5" },
@@ -322,10 +327,10 @@ tell({
   "a longer Retry-After is sent": later("9", "9"),
   "an earlier date is not sent": later(date(3000), "7"),
   "a later date is sent": later(date(9000), date(9000)),
-  "a Retry-After that is none is not sent": later("soon", "7"),
+  "an invalid Retry-After is not sent": later("soon", "7"),
 });
 
-it("nested limiters that charge one limit twice report it, once", async () => {
+it("nested limiters that charge one limit twice report this once", async () => {
   const report = vi.fn();
   const send = serve({ limits: inner, report }, wrap({ limits: inner, report }));
   for (let i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** What cannot work fails when the module is loaded, so that a deploy fails and no request does. */
+/** Options that cannot work fail when the module is loaded, so the deploy fails instead of a request. */
 import { defineRateLimits as inTables } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { address, apiKey, bearer, custom, fromHeader, fromQuery, limitHttp } from "convex-rate-limits/http";
@@ -11,10 +11,10 @@ import { byUser, served, tokens, via } from "./backend.js";
 const plain = tokens(2);
 const good = { limit: "user", by: byUser, without: "deny", config: plain } as const;
 const inComponent = defineIn("component", { keyed: { ...plain, keyed: true }, one: { ...plain, keyed: false } });
-/** As JavaScript may call it. */
+/** Calls limitHttp without types, as JavaScript can. */
 const load = (options: object) => () => limitHttp(inComponent, { ...good, ...options }, served);
 
-it("all that can be said loads", () => {
+it("a limitHttp with every option loads", () => {
   const everyone = { limit: "user", by: "everyone", config: plain } as const;
   const keyed = { limit: "keyed", by: [address({ trustedProxies: 1 }), byUser], without: "share" } as const;
   const limits: HttpLimit[] = [
@@ -38,13 +38,13 @@ it("all that can be said loads", () => {
   expect(() => limitHttp(defineIn("tables", {}), { ...good, via }, served)).not.toThrow();
 });
 
-it("a name that is not defined, and a missing decision, do not compile", () => {
+it("an undefined limit and a missing decision do not compile", () => {
   const limits = defineRateLimits({ hello: plain }, { component });
   expect(() => limitHttp(limits, { limit: "hello", by: byUser, without: "deny" }, served)).not.toThrow();
   const undefinedLimit = "is not one of your limits";
   // @ts-expect-error: no such limit, and no config.
   expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(undefinedLimit);
-  // @ts-expect-error: what becomes of requests without a key?
+  // @ts-expect-error: without is missing, which decides about requests without a key.
   expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
   const tables = inTables({ hello: plain });
   // @ts-expect-error: an HTTP action has no database.
@@ -64,33 +64,41 @@ it.each<[string, object, string]>([
   ["jitter: text", { jitter: "0.5" }, "jitter must be a number from 0 to 1"],
   ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
   ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial, which has body'],
-  ["denial: a status that says yes", { denial: { status: 200 } }, "status must be a whole number at least 400"],
+  ["denial: a status of success", { denial: { status: 200 } }, "status must be a whole number at least 400"],
   ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
   ["onDenied", { onDenied: true }, "onDenied must be a function"],
   ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
   ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
   ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
   ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
-  ["report: absent where the gate opens", { onError: "open" }, 'report must be a function if onError is "open"'],
+  ["report: missing with onError: open", { onError: "open" }, 'report must be a function if onError is "open"'],
   ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
   ["no name", { limit: "" }, "limit must be the name of a limit"],
   ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
   ["no key", { by: undefined }, "needs by (key sources"],
   ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
-  ["no decision", { without: undefined }, 'without must be "deny", "share" or { status: 400, 401 or 403, headers? }'],
-  ["a decision for nobody", { by: "everyone" }, 'without must be left out with by: "everyone"'],
-  ["a status that is no refusal", { without: { status: 204 } }, "without must be"],
-  ["a refusal's header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
+  [
+    "without: missing",
+    { without: undefined },
+    'without must be "deny", "share" or { status: 400, 401 or 403, headers? }',
+  ],
+  ["without: given for everyone", { by: "everyone" }, 'without must be left out with by: "everyone"'],
+  ["without: a status that is no refusal", { without: { status: 204 } }, "without must be"],
+  ["without: bad header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
   ["no config", { config: undefined }, "is not one of your limits ("],
   ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
   ["when", { when: true }, "when must be a function"],
-  ["a refusal's strange field", { without: { status: 401, header: {} } }, "without must be"],
-  ["a plan of no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
-  ["identify beside by", { identify: () => ({}) }, "needs by (key sources"],
-  ["identify beside a plan", { ...alone, plan: "pro" }, "needs by (key sources"],
+  ["without: unknown field", { without: { status: 401, header: {} } }, "without must be"],
+  [
+    "a plan for a limit without plans",
+    { config: undefined, limit: "keyed", plan: () => "pro" },
+    "plan must be left out",
+  ],
+  ["identify and by", { identify: () => ({}) }, "needs by (key sources"],
+  ["identify and a plan", { ...alone, plan: "pro" }, "needs by (key sources"],
   ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
   ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
-])("an option or a limit cannot work: %s", (_, wrong, message) => {
+])("limitHttp refuses bad options: %s", (_, wrong, message) => {
   expect(load(wrong)).toThrow(message);
 });
 
@@ -103,7 +111,7 @@ it.each<[unknown, string]>([
   expect(() => limitHttp(inComponent, { limits } as never, served)).toThrow(message);
 });
 
-it("without a handler or limits nothing loads", () => {
+it("limitHttp requires a handler and limits", () => {
   const noHandler = "the handler must be a function, got undefined.";
   expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(noHandler);
   expect(() => limitHttp({} as never, good, served)).toThrow("limitHttp needs the object that defineRateLimits ret");
@@ -111,16 +119,36 @@ it("without a handler or limits nothing loads", () => {
 
 const header = "header must be the name of a header field";
 it.each<[string, () => unknown, string]>([
-  ["a header's name, of an API key", () => apiKey({ header: "" }), `${header}, got "".`],
-  ["a header's name, of an address", () => address({ header: "a:" }), header],
-  ["a header's name, of a cost", () => fromHeader("a b", { default: 1 }), header],
-  ["a slip in known", () => apiKey({ isKnown: () => true } as never), '"isKnown" is not a field of apiKey, which has'],
-  ["a slip in known, again", () => bearer({ Known: () => false } as never), '"Known" is not a field of bearer'],
-  ["known that is no function", () => bearer({ known: true as never }), "known must be a function of ctx and hash"],
-  ["a slip in an address", () => address({ trustedProxies: 1, prefix: 64 } as never), '"prefix" is not a field of add'],
-  ["an address by nothing", () => address(undefined as never), "address must be an object, got undefined."],
+  ["an API key with a bad header name", () => apiKey({ header: "" }), `${header}, got "".`],
+  ["an address with a bad header name", () => address({ header: "a:" }), header],
+  ["a cost with a bad header name", () => fromHeader("a b", { default: 1 }), header],
+  [
+    "an API key with a misspelt known",
+    () => apiKey({ isKnown: () => true } as never),
+    '"isKnown" is not a field of apiKey, which has',
+  ],
+  [
+    "a bearer token with a misspelt known",
+    () => bearer({ Known: () => false } as never),
+    '"Known" is not a field of bearer',
+  ],
+  [
+    "a known that is not a function",
+    () => bearer({ known: true as never }),
+    "known must be a function of ctx and hash",
+  ],
+  [
+    "an address with a misspelt field",
+    () => address({ trustedProxies: 1, prefix: 64 } as never),
+    '"prefix" is not a field of add',
+  ],
+  ["an address without options", () => address(undefined as never), "address must be an object, got undefined."],
   ["a source without a function", () => custom("own", "ada" as never), "read must be a function of ctx and request"],
-  ["a slip in the bounds", () => fromQuery("n", { default: 1, m: 9 } as never), '"m" is not a field of the bounds'],
+  [
+    "bounds with a misspelt field",
+    () => fromQuery("n", { default: 1, m: 9 } as never),
+    '"m" is not a field of the bounds',
+  ],
   ["bounds without a default", () => fromQuery("n", {} as never), "default must be a finite number of at least 0"],
 ])("a part of an option cannot be %s", (_, make, message) => {
   expect(make).toThrow(message);

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Limits that are overridden at a key: the wrapper keeps to what holds there, and tells clients of it. */
+/** Limits that are overridden at a key: the wrapper applies the override, and sends it to clients. */
 import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type HttpDenial, httpKey, type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
@@ -10,7 +10,7 @@ import { play, type Step, times } from "./stories.js";
 useClock();
 
 const by = { by: byUser, without: "deny" } as const;
-/** Limits are defined by name, as docs/admin.md says. */
+/** Limits that are defined by name, as docs/admin.md says. */
 const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true, overrides: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => ({
@@ -32,7 +32,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     await play({ limits: { limit: "api", ...by }, place, definitions, ...way, steps });
   };
 
-  it("a sliding window that overrides another kind says when its tokens come back, and while it holds", async () => {
+  it("a sliding window that overrides another kind says when its tokens come back, also if the override ends before", async () => {
     const config: RateLimitConfig = { kind: "sliding window", rate: 50, period: 20_000 };
     await story([
       override("ana", { config: { ...config, rate: 5 } }),
@@ -41,18 +41,18 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       "ana 200",
       5000,
       ["ana", fields("q=5;w=20", "r=2;t=8")],
-      // The fields outlast the override, under which alone so much is held.
+      // t is longer than the override lasts, though the bucket holds 50 tokens only under the override.
       override("ben", { config, until: START + 22_000 }),
       ["ben", fields("q=50;w=20", "r=49;t=20")],
     ]);
   });
 
-  it("a blocked caller is denied until the block ends, and nobody else", async () => {
+  it("a block denies its caller until the block ends, and no other caller", async () => {
     const until = START + DAY;
     await story([override("ada", { block: true, until }), ["ada", { wait: "86400" }], "grace 200", DAY, "ada 200"]);
   });
 
-  it("a block without an end is 403 and names no wait: no client could keep to it", async () => {
+  it("a block without an end answers 403 without a wait, since no wait helps", async () => {
     const onDenied = vi.fn<(denial: HttpDenial) => void>();
     const detail = "No wait helps: the quota is closed to this caller.";
     const body = { title: "Not permitted", detail, "violated-policies": ["api"] };
@@ -63,20 +63,20 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     expect([retryAt, retryAfter, limits.map(({ name }) => name)]).toEqual([undefined, undefined, ["api"]]);
   });
 
-  it("a block without an end can be worded like a denial, and stays 403", async () => {
+  it("a block without an end may have the app's own body and headers, and stays 403", async () => {
     const body = ({ retryAfter }: HttpDenial) => (retryAfter === undefined ? "blocked" : "busy");
     const answer = { status: 403, "X-Own": "1", body: "blocked" };
     const denial = { body, status: 429, headers: { "X-Own": "1" } };
     await story([override("ada", { block: true }), ["ada", answer]], { denial });
   });
 
-  it("an unlimited caller is served, and told nothing that it would have to keep to", async () => {
+  it("an unlimited caller is served, and gets no fields that it would have to obey", async () => {
     const nothing = fields(null, null);
     const steps: Step[] = [...times(25, ["ada", nothing]), ["ada /500", { status: 500, ...nothing }]];
     await story([override("ada", { unlimited: true }), ...steps], { refund: "failed" });
   });
 
-  it("another config is the one that clients are told of, and the handler", async () => {
+  it("an override's config is sent to clients, and given to the handler", async () => {
     await story(
       [
         override("ada", { config: tokens(600) }),
@@ -84,7 +84,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
         ["ada", { ...fields("q=600;w=60", "r=599;t=59"), body: [{ config: { rate: 600 } }] }],
         ["ada /500", { status: 500, ...fields("q=600;w=60", "r=599;t=59") }],
         ["bob", fields("q=10;w=10", "r=9;t=9")],
-        // A client that keeps to it is not denied: under the limit's own config, t would be too short.
+        // A client that obeys these fields is not denied. The t of the limit's own config would be too short.
         ["grace", fields("q=6;w=60", "r=5;t=50")],
         ...times(4, "grace 200"),
         ["grace", fields("q=6;w=60", "r=0;t=10")],
@@ -96,14 +96,14 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     );
   });
 
-  it("one limit that is closed for good outweighs another that only waits", async () => {
+  it("a limit that is closed for good outweighs a limit that only has a wait", async () => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
     const limits = [hourly, { limit: "api", ...by }];
     await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], { limits });
   });
 });
 
-it("tooManyRequests says so, too, and one that is closed for good outweighs a wait", async () => {
+it("tooManyRequests also answers 403 if one limit is closed for good, and names that limit alone", async () => {
   const config = tokens(1);
   const blocked: LimitedBy = { name: "blocked", config, status: { ok: false, retryAt: 8.64e15, remaining: 0 } };
   const waiting: LimitedBy = { name: "waiting", config, status: { ok: false, retryAt: START + MINUTE } };

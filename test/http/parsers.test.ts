@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** What popular parsers make of each format: the table in docs/http-fields.md. */
+/** How popular parsers read each format: the table in docs/http-fields.md. */
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseList } from "structured-headers";
 import { type HttpStatus, type RateLimitFormat, rateLimitHeaders } from "convex-rate-limits/http";
@@ -15,7 +15,7 @@ const headersIn = (format: RateLimitFormat, status: HttpStatus = half) =>
 const parse = (format: RateLimitFormat, status?: HttpStatus) => parseRateLimit(new Headers(headersIn(format, status)));
 
 it.each(["draft-6", "draft-7", "x"] as const)(
-  "ratelimit-header-parser reads %s, a denial's reset as well",
+  "ratelimit-header-parser reads %s, and the reset of a denial",
   (format) => {
     vi.setSystemTime(START);
     expect(parse(format)).toEqual({ limit: 100, used: 50, remaining: 50, reset: new Date(START + 30_000) });
@@ -23,7 +23,7 @@ it.each(["draft-6", "draft-7", "x"] as const)(
   },
 );
 
-it("ratelimit-header-parser reads NaN from draft-11: it takes the field for draft 7", () => {
+it("ratelimit-header-parser reads NaN from draft-11, which it takes for draft 7", () => {
   expect(parse("draft-11")).toMatchObject({ limit: NaN, remaining: NaN });
 });
 

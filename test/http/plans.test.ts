@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Who calls and what that caller is allowed: plans, configs by request, and one look-up, also for several limits. */
+/** A caller's key and quota: plans, configs by request, and one look-up for one or several limits. */
 import { MINUTE } from "convex-rate-limits";
 import { type Caller, type HttpLimit } from "convex-rate-limits/http";
 import { beforeEach, expect, it, vi } from "vitest";
@@ -22,21 +22,21 @@ const answers = (limits: object, answer: Answer): Story => ({ definitions, limit
 
 tell(
   {
-    "a function gives the plan, and the headers its quota": {
+    "a function gives the plan, and the headers give the plan's quota": {
       definitions,
       limits: { ...limit, plan: planOf },
       steps: [["paying", policy(10)], ...times(2, ["guest", policy(2)]), ["guest", { status: 429, ...policy(2) }]],
     },
     "a plan may be the same for all requests": answers({ ...limit, plan: "pro" }, policy(10)),
     "a look-up finds the key and the plan": answers(found({ plan: "pro" }), policy(10)),
-    "a config of the request stands in place of a plan": answers({ ...limit, config: () => tokens(4) }, policy(4)),
-    "a config of a look-up stands in place of a plan": answers(found({ config: tokens(4) }), policy(4)),
-    "what comes back counts under the plan of the request": {
+    "a config of the request replaces a plan": answers({ ...limit, config: () => tokens(4) }, policy(4)),
+    "a config of a look-up replaces a plan": answers(found({ config: tokens(4) }), policy(4)),
+    "a refund counts under the plan of the request": {
       definitions,
       limits: { ...limit, plan: () => "free", refund: "successful" },
       steps: times(4, "guest 200"),
     },
-    "a plan that is none is an error, and the request is not served": {
+    "an unknown plan is an error, and the request is not served": {
       ...answers({ ...limit, plan: () => "gold" }, { status: 500 }),
       reports: [`${problem} "gold".`],
     },
@@ -56,7 +56,7 @@ it.each([
   expect(() => wrap({ definitions, limits })).toThrow(message);
 });
 
-/** "pro-…" pays. */
+/** Looks up the caller. A user named "pro-…" pays, and gets 10 times the rate. */
 const identify = vi.fn((_ctx: unknown, request: Request): Promise<Caller> => {
   const user = request.headers.get("X-User");
   if (user === null) return Promise.resolve({ without: { status: 401 }, config: tokens(1) });
@@ -91,11 +91,11 @@ tell({
     steps: ["500"],
     reports: [`identify's key must be a non-empty string, or left out with without: "deny"`],
   },
-  "a partition key tells the client which of its quotas was used, and no secret": {
+  "a partition key tells the client which of its quotas was used, without a secret": {
     limits: { ...reads, partitionKey },
     steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],
   },
-  "the config of a look-up stands in place of the definition's": {
+  "the config of a look-up replaces the definition's": {
     definitions: { calls: tokens(2) },
     limits: {
       limit: "calls",
@@ -110,7 +110,7 @@ tell({
   },
 });
 
-it("a look-up keeps callers apart, long and odd names too", async () => {
+it("a look-up keeps callers apart, also those with long or odd names", async () => {
   const send = serve({ limits });
   for (const user of ["ada", "bob", "a".repeat(300), `${"a".repeat(300)}b`, "gr\u00fc\u00dfe", "shared:ada"]) {
     const post = async () => (await send("/", { method: "POST", headers: { "X-User": user } })).status;

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** What was taken for a request that should not have counted goes back, in one more call. */
+/** Refunds: the tokens of a request that should not count come back in one more call. */
 import { MINUTE } from "convex-rate-limits";
 import { fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
@@ -21,7 +21,7 @@ const hundred = { ...three, by: byUser, without: "deny", cost: 50, config: token
 
 tell(
   {
-    "failed requests count for nothing, whatever they took: the fields say what is left after the refund": {
+    "failed requests of any cost do not count, and the fields say what is left after the refund": {
       ...both,
       refund: "failed",
       calls: 12,
@@ -35,12 +35,12 @@ tell(
         "429",
       ],
     },
-    "a handler that throws has failed, and its error is thrown all the same": {
+    "a handler that throws has failed, and its error is still thrown": {
       ...both,
       refund: "failed",
       steps: [...times(5, ["/throw", "bug"]), ["", { left: ONE_TAKEN }]],
     },
-    "without refund a handler that throws counts, and nothing says when tokens were taken: rows need not remember it": {
+    "without refund, a handler that throws counts, and no status has takenAt, since rows need not keep it": {
       ...both,
       steps: [
         ["/throw", "bug"],
@@ -52,19 +52,20 @@ tell(
       refund: (response) => Promise.resolve(response === undefined || response.status === 304),
       steps: [...times(5, "/304 304", ["/throw", "bug"]), ["", { left: ONE_TAKEN }]],
     },
-    "a number of tokens comes back, at most what was taken; a negative one is charged; another is reported": {
-      limits: hundred,
-      formats: ["x"],
-      refund: (_response, request) => Number(new URL(request.url).searchParams.get("back")),
-      steps: [
-        ["a /?back=30", { "X-RateLimit-Remaining": "80" }],
-        ["b /?back=0", { "X-RateLimit-Remaining": "50" }],
-        ["b /?back=70", { "X-RateLimit-Remaining": "50" }],
-        ["c /?back=-20", { "X-RateLimit-Remaining": "30" }],
-        ["d /?back=x", { "X-RateLimit-Remaining": "50" }],
-      ],
-      reports: ["refund must be a boolean or a finite number of tokens"],
-    },
+    "refund may be a number of tokens, at most those taken; a negative number is charged; any other value is reported":
+      {
+        limits: hundred,
+        formats: ["x"],
+        refund: (_response, request) => Number(new URL(request.url).searchParams.get("back")),
+        steps: [
+          ["a /?back=30", { "X-RateLimit-Remaining": "80" }],
+          ["b /?back=0", { "X-RateLimit-Remaining": "50" }],
+          ["b /?back=70", { "X-RateLimit-Remaining": "50" }],
+          ["c /?back=-20", { "X-RateLimit-Remaining": "30" }],
+          ["d /?back=x", { "X-RateLimit-Remaining": "50" }],
+        ],
+        reports: ["refund must be a boolean or a finite number of tokens"],
+      },
   },
   placeNames,
 );
@@ -73,15 +74,15 @@ const free = forAll("free", tokens(3), { cost: 0 });
 let calls = 0;
 const down = () => Promise.reject(new Error("down"));
 tell({
-  "nothing is given back where nothing was taken": { limits: free, refund: () => true, calls: 1, steps: ["200"] },
-  "a refund that fails is reported; the request has been served": {
+  "nothing is refunded if nothing was taken": { limits: free, refund: () => true, calls: 1, steps: ["200"] },
+  "a refund that fails is reported, and the request is served": {
     limits: three,
     refund: "successful",
     runMutation: (call) => (calls++ === 0 ? call() : down()),
     steps: [["", { left: '"three";r=2;t=40' }]],
     reports: ["down"],
   },
-  "a rule that throws is reported, and keeps no tokens of the other limits": {
+  "a refund function that throws is reported, and the other limits are still refunded": {
     limits: [forAll("bug", tokens(3), { refund: down }), { ...three, refund: "successful" }],
     steps: [["", { left: '"bug";r=2;t=40, "three";r=3;t=60' }]],
     reports: ["down"],
@@ -89,34 +90,37 @@ tell({
 });
 
 describe.each(placeNames)("with the limits in the %s", (place) => {
-  // Of a limit of 5 a minute more requests were handled in one ms, or more wrong passwords.
+  // Otherwise, a limit of 5 a minute would handle more than 5 requests, or more than 5 wrong passwords, in one ms.
   it.each([
     { refund: "failed", back: "/500", counted: "/200", kind: "token bucket" },
     { refund: "successful", back: "/200", counted: "/401", kind: "token bucket" },
     { refund: "successful", back: "/200", counted: "/401", kind: "sliding window" },
-  ] as const)("$refund requests that end when the client likes free no more than they took ($kind)", async (each) => {
-    const config = { kind: each.kind, rate: 5, period: MINUTE };
-    const open: (() => void)[] = [];
-    const way = { limits: { limit: "five", by: "everyone", config }, place, refund: each.refund };
-    const send = serve(way, async (...call) => {
-      if (call[1].url.includes("slow")) await new Promise<void>((resolve) => open.push(resolve));
-      return await byPath(...call);
-    });
-    const slow = Array.from({ length: 5 }, () => send(`${each.back}?slow`));
-    await vi.waitFor(() => {
-      expect(open).toHaveLength(5);
-    });
-    pass(MINUTE);
-    let handled = 0;
-    const count = async () => {
-      while ((await send(each.counted)).status !== 429) handled++;
-    };
-    await count();
-    for (const [i, response] of slow.entries()) {
-      open[i]?.();
-      await response;
+  ] as const)(
+    "$refund requests free no more than they took, even if the client chooses when they end ($kind)",
+    async (each) => {
+      const config = { kind: each.kind, rate: 5, period: MINUTE };
+      const open: (() => void)[] = [];
+      const way = { limits: { limit: "five", by: "everyone", config }, place, refund: each.refund };
+      const send = serve(way, async (...call) => {
+        if (call[1].url.includes("slow")) await new Promise<void>((resolve) => open.push(resolve));
+        return await byPath(...call);
+      });
+      const slow = Array.from({ length: 5 }, () => send(`${each.back}?slow`));
+      await vi.waitFor(() => {
+        expect(open).toHaveLength(5);
+      });
+      pass(MINUTE);
+      let handled = 0;
+      const count = async () => {
+        while ((await send(each.counted)).status !== 429) handled++;
+      };
       await count();
-    }
-    expect(handled).toBe(5);
-  });
+      for (const [i, response] of slow.entries()) {
+        open[i]?.();
+        await response;
+        await count();
+      }
+      expect(handled).toBe(5);
+    },
+  );
 });

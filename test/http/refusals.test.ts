@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** What fails because of a request, or because of the app's own functions, is no outage of the limiter: it never opens a gate. */
+/** An error in a request or in the app's own functions is no outage of the limiter, so `onError: "open"` never serves the request. */
 import { SECOND } from "convex-rate-limits";
 import { custom, fromQuery } from "convex-rate-limits/http";
 import { show } from "../../src/engine/misuse.js";
@@ -13,7 +13,7 @@ const five = forAll("five", tokens(5, 10 * SECOND));
 const broken = () => {
   throw new Error("bug");
 };
-/** Nothing may be asked, and the handler not run, though the gate opens when the limits cannot be asked. */
+/** A story in which no limit is asked and the handler does not run, though `onError` is "open" unless `way` says otherwise. */
 const refused = (limit: object, answer: Answer, way: Partial<Story> = {}): Story => ({
   limits: { ...five, ...limit },
   onError: "open",
@@ -35,16 +35,19 @@ const notDefined = "is not one of your limits (none is defined); give its config
 
 const costs = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n].map(
   (cost, i) =>
-    [`a cost is no number of at least 0 (${i}): ${show(cost)}`, refused({ cost: () => cost }, noCost)] as const,
+    [`a cost is not a number of at least 0 (${i}): ${show(cost)}`, refused({ cost: () => cost }, noCost)] as const,
 );
 const noCors: Record<string, [cors: () => unknown, report: string]> = {
   throws: [broken, "bug"],
   "returns undefined": [() => undefined, "what cors returned must be"],
-  "returns what is no header": [() => ({ "a b": "1" }), "what cors returned must be"],
+  "returns an invalid header": [() => ({ "a b": "1" }), "what cors returned must be"],
 };
 const corses = Object.entries(noCors).map(([what, [cors, report]]) => {
   const way = { cors: cors as never, reports: [report] };
-  return [`a cors that ${what} costs the answer its fields`, refused({ cost: () => NaN }, noCost, way)] as const;
+  return [
+    `a cors that ${what} is reported, and the answer lacks its fields`,
+    refused({ cost: () => NaN }, noCost, way),
+  ] as const;
 });
 const answers: Record<string, unknown> = {
   nothing: undefined,
@@ -52,7 +55,7 @@ const answers: Record<string, unknown> = {
   "no list": {},
   "too few statuses": [],
   "too many statuses": [{ ok: true }, { ok: true }],
-  "a status that is none": [undefined],
+  "an undefined status": [undefined],
   "a status without an answer": [{ remaining: 5 }],
   "a status of another form": [{ ok: "yes" }],
   "a denial without its time": [{ ok: false, retryAt: NaN }],
@@ -60,7 +63,7 @@ const answers: Record<string, unknown> = {
 const vias = Object.entries(answers).map(([what, answer]) => {
   const reports = ["The limits must answer with a list of 1 statuses, got"];
   const way = { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports } as const;
-  return [`a via that answers ${what} lets nobody through`, refused({}, 503, way)] as const;
+  return [`a via that answers ${what} lets no request through`, refused({}, 503, way)] as const;
 });
 
 tell({
@@ -69,7 +72,10 @@ tell({
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
   "config throws": failed({ config: broken }),
-  "config returns none": failed({ config: () => ({ kind: "token bucket", rate: -1, period: 1 }) }, "rate must be"),
+  "config returns an invalid config": failed(
+    { config: () => ({ kind: "token bucket", rate: -1, period: 1 }) },
+    "rate must be",
+  ),
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "partitionKey throws": failed({ partitionKey: broken }),
@@ -85,7 +91,7 @@ tell({
   "a source gives a number": failed(own(7), noText),
   "a source gives an object": failed(own({}), noText),
   "a source gives true": failed(own(true), noText),
-  "an error of the handler is the handler's: it is thrown once, and no outage": {
+  "an error of the handler is thrown once, and is no outage": {
     limits: five,
     onError: "open",
     calls: 1,
@@ -94,12 +100,12 @@ tell({
   "a cost within a rounding error of the capacity is no outage": {
     limits: { ...five, config: tokens(1, SECOND, 1 / 3), cost: fromQuery("size", { default: 0.1, min: 0 }) },
     onError: "open",
-    // The second is below the capacity, but not in units: counts are rounded up, capacities down.
+    // The second cost is below the capacity in tokens, but not in units: counts are rounded up, capacities down.
     steps: ["/?size=0.33333 200", "/?size=0.3333333332031 403", "/?size=0.3333333333333333 429", "/?size=0.33331 429"],
   },
   ...Object.fromEntries(
     [undefined, null, "text"].map((answer): [string, Story] => [
-      `a handler that returns ${String(answer)} is told so`,
+      `a handler that returns ${String(answer)} fails with an error that says so`,
       {
         limits: five,
         handler: () => Promise.resolve(answer as unknown as Response),

@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** When a provider takes the next request: headers as providers send them. */
+/** The time at which a provider takes the next request, read from headers as providers send them. */
 import { describe, expect, it } from "vitest";
 import { rateLimitHeaders, retryAfterOf } from "convex-rate-limits/http";
 
@@ -10,7 +10,7 @@ const at = (headers: Record<string, string>) => {
 };
 
 type Headed = Record<string, string>;
-/** As OpenAI sends them. */
+/** Headers as OpenAI sends them. */
 const openAi = (kind: string, reset: string, remaining?: string): Headed => ({
   [`x-ratelimit-reset-${kind}`]: reset,
   ...(remaining !== undefined && { [`x-ratelimit-remaining-${kind}`]: remaining }),
@@ -33,10 +33,14 @@ describe("retryAfterOf", () => {
     ["a fraction of a second, rounded up to a ms", { "retry-after": "1.0005" }, 1001],
     ["a date (RFC 9110)", { "Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT" }, 90_000],
     ["a date that has passed", { "Retry-After": "Fri, 20 Nov 2026 11:59:00 GMT" }, -60_000],
-    ["OpenAI and Azure, whose milliseconds are the truth", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
+    ["OpenAI and Azure: milliseconds outweigh seconds", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
     ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
     ["OpenAI, requests spent", { ...openAi("requests", "1.5s", "0"), ...openAi("tokens", "6m0s", "90") }, 1500],
-    ["nothing says what is spent", { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") }, 3_723_000],
+    [
+      "OpenAI, without remaining: the latest reset",
+      { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") },
+      3_723_000,
+    ],
     ["Anthropic, by RFC 3339: the input tokens are spent", threeOfAnthropic, 42_000],
     ["Anthropic with Retry-After", { "retry-after": "7", ...anthropic("tokens", "05:00", "0") }, 7000],
     ["GitHub: seconds since the epoch", spent(NOW / 1000 + 60), 60_000],
@@ -45,11 +49,15 @@ describe("retryAfterOf", () => {
     ["drafts from 8 on", { RateLimit: '"burst";r=3;t=60, "day";r=0;t=40' }, 40_000],
     ["a draft's item with spaces", { RateLimit: '"day" ; r=0 ; t=40' }, 40_000],
     ["no header", {}, undefined],
-    ["an empty one", { "retry-after": "", "retry-after-ms": "" }, undefined],
+    ["empty headers", { "retry-after": "", "retry-after-ms": "" }, undefined],
     ["no number and no date", { "retry-after": "soon", "x-ratelimit-reset": "later" }, undefined],
     ["a negative number", { "retry-after": "-5" }, undefined],
     ["a policy without t", { RateLimit: '"day";r=0' }, undefined],
-    ["a wait of a century is a mistake", { "retry-after": "99999999999d", "x-ratelimit-reset": "5" }, 5000],
+    [
+      "a wait of a century, which is skipped as a mistake",
+      { "retry-after": "99999999999d", "x-ratelimit-reset": "5" },
+      5000,
+    ],
   ])("%s", (_what, headers, expected) => {
     expect(at(headers)).toBe(expected);
   });
@@ -58,7 +66,7 @@ describe("retryAfterOf", () => {
     expect(retryAfterOf({ headers: new Map([["RateLimit-Reset", "30"]]) as never }, NOW)).toBe(NOW + 30_000);
   });
 
-  it("reads what this package itself writes, to the second, rounded up", () => {
+  it("reads the headers of this package, rounded up to a second", () => {
     const status = { ok: false as const, retryAt: NOW + 12_300, remaining: 0, resetAt: NOW + 60_000 };
     const config = { kind: "token bucket", rate: 10, period: 60_000 } as const;
     for (const formats of [["draft-11"], ["x"], []] as const) {

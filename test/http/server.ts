@@ -1,4 +1,4 @@
-/** A real HTTP server before a backend: what it hears it asks `t.fetch`, and it keeps what it answered. */
+/** A real HTTP server in front of a backend: it passes each request to `t.fetch`, and records the statuses of its answers. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpBackend } from "./backend.js";
@@ -11,7 +11,7 @@ export interface Server {
 }
 
 export interface Observer {
-  /** Runs when a request arrives, before the backend hears of it. */
+  /** Runs when a request arrives, before the backend gets it. */
   readonly onRequest?: () => void;
   readonly onAnswer?: (status: number) => void;
 }
@@ -20,11 +20,11 @@ export async function listen(t: HttpBackend, { onRequest, onAnswer }: Observer =
   const answers: number[] = [];
   const server = createServer((incoming, outgoing) => {
     onRequest?.();
-    const told = (status: number) => {
+    const onStatus = (status: number) => {
       answers.push(status);
       onAnswer?.(status);
     };
-    answer(t, incoming, outgoing, told).catch((error: unknown) => outgoing.destroy(error as Error));
+    answer(t, incoming, outgoing, onStatus).catch((error: unknown) => outgoing.destroy(error as Error));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -42,14 +42,14 @@ async function answer(
   t: HttpBackend,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  told: (status: number) => void,
+  onStatus: (status: number) => void,
 ) {
   const headers = new Headers();
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value);
   }
   const response = await t.fetch(incoming.url ?? "/", { method: incoming.method ?? "GET", headers });
-  told(response.status);
+  onStatus(response.status);
   outgoing.writeHead(response.status, [...response.headers].flat());
   outgoing.end(Buffer.from(await response.arrayBuffer()));
 }

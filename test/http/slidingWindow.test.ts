@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** The status of a sliding window says when tokens come back, since the call has the row in its hands. */
+/** The status of a sliding window says when tokens come back, since the call has read the row. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
@@ -15,17 +15,17 @@ const fraction = { ...sliding, config: { ...config, rate: 5.5 } };
 const bucket = forAll("bucket", tokens(9, 9 * SECOND));
 const other = forAll("other", { ...config, rate: 3 });
 const sizeOf = ({ url }: Request) => Number(new URL(url).searchParams.get("size") ?? 1);
-/** A request, and what is left of the sliding window. */
+/** A request whose answer says what is left of the sliding window. */
 const left = (state: string, path = ""): Step => {
   return [path, { status: path.startsWith("/500") ? 500 : 200, left: `"sliding";${state}` }];
 };
 
 tell(
   {
-    "t is when the next is served once r is spent, and at least the time in which r comes back": {
+    "t is the time until the next request once r is spent, and at least the time in which r comes back": {
       limits: sliding,
       steps: [
-        // Only what was taken just now is missing: it comes back after the period.
+        // Only the token that was just taken is missing, and it comes back after the period.
         left("r=4;t=20"),
         ...["r=3;t=17", "r=2;t=14", "r=1;t=11", "r=0;t=8"].flatMap((state) => [3 * SECOND, left(state)]),
         8 * SECOND,
@@ -33,28 +33,28 @@ tell(
         ...times(2, 3 * SECOND, left("r=0;t=3")),
       ],
     },
-    // In 5 s the first is back; three tokens take 12 s.
-    "what r brings back in counts where the next comes sooner": {
+    // The first token is back in 5 s, but the two that are left take 8 s to come back.
+    "t is the time in which r comes back if the next token comes sooner": {
       limits: sliding,
       steps: ["200", 15 * SECOND, "200", left("r=2;t=8"), 6 * SECOND, left("r=2;t=14")],
     },
-    "a request of several tokens waits for as many": {
+    "t of a request of several tokens is the time until that many are there": {
       limits: { ...fraction, cost: 2 },
       steps: [left("r=3;t=20"), 5 * SECOND, left("r=1;t=15")],
     },
-    "a fraction of a token waits for none": {
+    "t is 0 if a fraction of a token is left that suffices for the next request": {
       limits: { ...fraction, cost: 0.5 },
       steps: [...times(9, "200"), left("r=0;t=0"), left("r=0;t=20")],
     },
-    "a request that takes nothing says that what is spent comes back a period later": {
+    "after a request that takes nothing, t is the period, after which spent tokens come back": {
       limits: { ...sliding, cost: 0 },
       steps: [left("r=5;t=20")],
     },
-    "a request that takes nothing says so of a window with a fraction, too": {
+    "after a request that takes nothing, t is the period also if the rate has a fraction": {
       limits: { ...fraction, cost: 0 },
       steps: [left("r=5;t=20")],
     },
-    "of several limits each says its own, and a denial the exact wait": {
+    "each of several limits sends its own t, and a denial sends the exact wait": {
       limits: [bucket, sliding, other],
       steps: [
         ["", { left: '"other";r=2;t=20, "sliding";r=4;t=20, "bucket";r=8;t=8' }],
@@ -64,11 +64,11 @@ tell(
         ["", { wait: "16" }],
       ],
     },
-    "after a refund it is what is left then": {
+    "after a refund, the fields say what is left then": {
       limits: { ...sliding, refund: "failed" },
       steps: [left("r=5;t=20", "/500"), left("r=4;t=20"), 6 * SECOND, left("r=4;t=16", "/500")],
     },
-    "after a refund of three tokens it is the period: three more than are left are never there before": {
+    "after a refund of three tokens, t is the period, since three more tokens than are left never come earlier": {
       limits: { ...sliding, cost: sizeOf, refund: "failed" },
       steps: [left("r=4;t=20"), 6 * SECOND, left("r=4;t=20", "/500?size=3")],
     },
@@ -76,7 +76,7 @@ tell(
   placeNames,
 );
 
-it("without renewsAt, t is the period; rateLimitHeaders reckons from the time of the answer", async () => {
+it("without renewsAt, t is the period; rateLimitHeaders counts from the time of the answer", async () => {
   let limited: readonly LimitedBy[] = [];
   const send = serve({ limits: sliding }, (_ctx, _request, limits) => {
     limited = limits;
@@ -85,11 +85,11 @@ it("without renewsAt, t is the period; rateLimitHeaders reckons from the time of
   await send();
   pass(12 * SECOND);
   await send();
-  const told = (now: number) => rateLimitHeaders(limited, { now })["RateLimit"];
-  expect(told(START + 12 * SECOND)).toBe('"sliding";r=3;t=12');
-  // The first is back after 20 s. Three tokens take 12 s to come back, whenever they are spent.
-  expect(told(START + 7 * SECOND)).toBe('"sliding";r=3;t=13');
-  expect(told(START + 30 * SECOND)).toBe('"sliding";r=3;t=12');
+  const sentAt = (now: number) => rateLimitHeaders(limited, { now })["RateLimit"];
+  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=12');
+  // The first token is back after 20 s. Three tokens take 12 s to come back, whenever they are spent.
+  expect(sentAt(START + 7 * SECOND)).toBe('"sliding";r=3;t=13');
+  expect(sentAt(START + 30 * SECOND)).toBe('"sliding";r=3;t=12');
   for (const { status } of limited) delete status.renewsAt;
-  expect(told(START + 12 * SECOND)).toBe('"sliding";r=3;t=20');
+  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=20');
 });

@@ -1,19 +1,19 @@
-/** Stories: an app with limits, and what it answers to one request after another. */
+/** Stories: an app with limits, and its answers to one request after another. */
 import { describe, expect, it } from "vitest";
 import type { PlaceName } from "../support/places.js";
 import { type Handler, openApp, pass, type Way } from "./backend.js";
 
 type App = ReturnType<typeof openApp>;
-/** The fields that most answers are about. */
+/** Short names for the fields that most answers check. */
 const FIELDS: Record<string, string> = { policy: "RateLimit-Policy", left: "RateLimit", wait: "Retry-After" };
 /**
- * The error that the handler throws; a status; or a status (default 200, or 429 with a wait), header fields (null: absent) and a body:
- * text, or a part of the JSON.
+ * An answer: a part of the message of the error that the handler throws; a status; or an object. The object has a status (default 200, or
+ * 429 with a wait), header fields (null: absent) and a body. The body is text, or a part of the JSON.
  */
 export type Answer = number | string | { status?: number; body?: unknown; [field: string]: unknown };
 /**
- * A wait in ms, a deed, or a request and its answer. "ada POST /path" is a request; by default it has no user, and is a GET of /. With
- * "ada 429" the answer is the status.
+ * A step: a wait in ms, a function to call, or a request and its answer. "ada POST /path" is a request of the user ada. By default, a
+ * request has no user and is a GET of /. "ada 429" is a request and the status of its answer.
  */
 export type Step = number | string | ((app: App) => Promise<unknown>) | readonly [request: string, answer: Answer];
 
@@ -21,16 +21,16 @@ export interface Story extends Way {
   /** Default: `byPath`. */
   handler?: Handler;
   steps: readonly Step[];
-  /** How often the limits are asked, or tokens given back. */
+  /** The number of calls that ask the limits or refund tokens. */
   calls?: number;
-  /** Parts of the errors that are reported, in order; none unless they are said. */
+  /** Parts of the errors that are reported, in order. Default: none. */
   reports?: readonly string[];
 }
 
-/** The same step so many times. */
+/** The steps, `count` times. */
 export const times = (count: number, ...step: Step[]): Step[] => new Array<Step[]>(count).fill(step).flat();
 
-/** Answers with the status that the path is, and what the handler is told; at /throw it throws. */
+/** Answers with the status in the path, and with the limits that the handler is given. At /throw it throws. */
 export const byPath: Handler = (_ctx, request, limits) => {
   const [, path = ""] = new URL(request.url).pathname.split("/");
   if (path === "throw") return Promise.reject(new Error("bug"));
@@ -85,7 +85,7 @@ async function hold({ send }: App, [request, answer]: readonly [string, Answer],
   else if (body !== undefined) expect(JSON.parse(text), step).toMatchObject(body as object);
 }
 
-/** A test for each story, in each of these places. */
+/** Defines a test for each story in each of these places. */
 export function tell(stories: Record<string, Story>, places: readonly PlaceName[] = ["tables"]): void {
   describe.each(places)("with the limits in the %s", (place) => {
     it.each(Object.entries(stories))("%s", async (_, story) => {

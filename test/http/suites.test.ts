@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * The behaviours that the suites of express-rate-limit and hono-rate-limiter ask of their middleware, asked of this one: the
- * table in docs/comparison.md names those that an option decides, and what is refused.
+ * The behaviours that the test suites of express-rate-limit and hono-rate-limiter check, checked for this package. The table in
+ * docs/comparison.md lists those that an option decides, and those that are refused.
  */
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { address, custom, type HttpLimit, limitHttp } from "convex-rate-limits/http";
@@ -14,7 +14,7 @@ useClock();
 
 const pages = import.meta.glob<string>("../../docs/comparison.md", { query: "?raw", import: "default", eager: true });
 
-/** A window as the suites use it: so many requests a minute, from the first request on. */
+/** A window as the suites use it: `rate` requests per `period`, from the first request on. */
 const window = (rate: number, period = MINUTE): RateLimitConfig => ({
   kind: "fixed window",
   rate,
@@ -32,7 +32,7 @@ const later = {
 };
 
 const policy = "5;w=60";
-/** One request passes, and the second is denied in these words. */
+/** A story in which the first request passes, and the second is denied with this answer. */
 const denied = (denial: NonNullable<Way["denial"]>, answer: object): Story => {
   return { limits: limitOf(1), denial, steps: ["200", ["", { status: 429, ...answer }]] };
 };
@@ -107,13 +107,13 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     ]),
   },
   "An IPv6 address counts by its subnet, configurable or off; IPv4 in IPv6 is IPv4": async () => {
-    const told = async (ipv6Prefix: number | false, ...steps: Step[]) => {
+    const expectAnswers = async (ipv6Prefix: number | false, ...steps: Step[]) => {
       await play({ limits: limitOf(1, { by: address({ header: "X-User", ipv6Prefix }), without: "deny" }), steps });
     };
-    await told(56, "2001:db8:0:1::1 200", "2001:db8:0:2::1 429", "2001:db8:0:100::1 200");
-    await told(64, "2001:db8:0:1::1 200", "2001:db8:0:2::1 200");
-    await told(false, "2001:db8::1 200", "2001:db8::2 200", "2001:db8::1 429");
-    await told(56, "1.2.3.4 200", "::ffff:1.2.3.4 429");
+    await expectAnswers(56, "2001:db8:0:1::1 200", "2001:db8:0:2::1 429", "2001:db8:0:100::1 200");
+    await expectAnswers(64, "2001:db8:0:1::1 200", "2001:db8:0:2::1 200");
+    await expectAnswers(false, "2001:db8::1 200", "2001:db8::2 200", "2001:db8::1 429");
+    await expectAnswers(56, "1.2.3.4 200", "::ffff:1.2.3.4 429");
   },
   "A store that fails stops requests, or lets them pass by choice": async () => {
     const way: Way = { limits: limitOf(1), runMutation: () => Promise.reject(new Error("down")) };
@@ -155,7 +155,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   "A caller without an address is counted under `undefined`, with a warning": async () => {
     const by = address({ trustedProxies: 1 });
     await play({ limits: limitOf(5, { by, without: "deny" }), steps: ["403"] });
-    // @ts-expect-error: there has to be a decision.
+    // @ts-expect-error: without is missing.
     const open: HttpLimit = { limit: "api", by, config: window(5) };
     expect(() => serve({ limits: open })).toThrow('without must be "deny", "share" or');
   },
@@ -168,7 +168,7 @@ it.each(Object.entries(behaviours))("%s", async (_, behaviour) => {
   await (typeof behaviour === "function" ? behaviour() : play(behaviour));
 });
 
-it("has a test for each row of the page that is held or refused", () => {
+it("each row of the page that is held or refused has a test", () => {
   const rows = [
     ...Object.values(pages)
       .join()

@@ -1,8 +1,8 @@
 // @vitest-environment edge-runtime
 /**
- * What the fields promise (draft-ietf-httpapi-ratelimit-headers-11, sections 4.1.2, 6 and 8.5), to clients that are alone with their limit,
- * on a clock that only they move. One that waits for Retry-After is never denied twice. One that spends r over t, in either way, is never
- * denied, gets what the policy says, and does not infer a rate far above it.
+ * The promises of the fields (draft-ietf-httpapi-ratelimit-headers-11, sections 4.1.2, 6 and 8.5) to a client that is alone with its limit,
+ * on a clock that only this client moves. A client that waits for Retry-After is never denied twice. A client that spends r over t, at once
+ * or evenly, is never denied, gets what the policy says, and does not infer a rate far above it.
  */
 import fc from "fast-check";
 import { parseList } from "structured-headers";
@@ -16,14 +16,14 @@ useClock();
 
 const anyKind = fc.constantFrom("token bucket" as const, "fixed window" as const, "sliding window" as const);
 type Fields = { kind: RateLimitConfig["kind"]; rate: number; period: number; capacity: number };
-/** What a sliding window holds is its rate. */
+/** The config of these fields. A sliding window holds its rate, so its rate is the capacity. */
 const configOf = ({ kind, rate, period, capacity }: Fields): RateLimitConfig & { period: number } =>
   kind === "sliding window" ? { kind, rate: capacity, period } : { kind, rate, period, capacity };
 
 interface Scene {
   config: RateLimitConfig & { period: number };
   count: number;
-  /** Where in a second the client begins: clocks and windows do not begin together. */
+  /** The ms after START at which the client begins, since clocks and windows do not begin together. */
   offsetMs: number;
   home: PlaceName;
 }
@@ -45,24 +45,24 @@ const anyScene: fc.Arbitrary<Scene> = fc
 
 const anySlidingScene = anyScene.filter(({ config }) => config.kind === "sliding window");
 
-/** Up to 20 requests: the pauses before them, in periods. Most are so short that bursts come about. */
+/** The pauses before each of up to 20 requests, in periods. Most are short enough for bursts. */
 const anyHistory = fc.array(
   fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.02, noNaN: true }), fc.double({ min: 0, max: 0.6, noNaN: true })),
   { maxLength: 20 },
 );
 
-type Told = Record<"r" | "t" | "q" | "w", number>;
+type Answer = Record<"r" | "t" | "q" | "w", number>;
 
-/** The requests of a client that does not obey, and what it is answered. */
+/** Sends the requests of a client that does not obey the fields, and returns the answers. */
 function openRaw({ config, count, offsetMs, home }: Scene): () => Promise<Response> {
   pass(offsetMs);
   return serve({ limits: forAll("api", config, { cost: count }), place: home });
 }
 
-/** The requests of a client that obeys, and what it is told. */
+/** Sends the requests of a client that obeys the fields, and returns the fields. */
 const open = (scene: Scene) => obeying(openRaw(scene));
 
-function obeying(request: () => Promise<Response>): () => Promise<Told> {
+function obeying(request: () => Promise<Response>): () => Promise<Answer> {
   return async () => {
     const response = await request();
     expect(response.status).toBe(200);
@@ -70,19 +70,19 @@ function obeying(request: () => Promise<Response>): () => Promise<Told> {
   };
 }
 
-function read({ headers }: Response): Told {
+function read({ headers }: Response): Answer {
   const parameters = (field: string) => Object.fromEntries(parseList(headers.get(field) ?? "")[0]?.[1] ?? []);
-  return { ...parameters("RateLimit-Policy"), ...parameters("RateLimit") } as unknown as Told;
+  return { ...parameters("RateLimit-Policy"), ...parameters("RateLimit") } as unknown as Answer;
 }
 
-/** Spends what is there, so that a full start cannot make up for what is lost later. */
-async function drain(send: () => Promise<Told>, count: number): Promise<Told> {
-  let told = await send();
-  while (told.r >= count) told = await send();
-  return told;
+/** Spends all tokens, so that a full bucket at the start cannot make up for later losses. */
+async function drain(send: () => Promise<Answer>, count: number): Promise<Answer> {
+  let answer = await send();
+  while (answer.r >= count) answer = await send();
+  return answer;
 }
 
-/** How a client spends r over t: the pauses before each of its requests, the last of which stands at t. */
+/** The manners in which a client spends r over t: the pauses before each of its requests. The last request is made at t. */
 const MANNERS = [
   {
     name: "at once, and then waits for t",
@@ -101,29 +101,37 @@ const MANNERS = [
 type Manner = (typeof MANNERS)[number];
 
 /**
- * What the policy promises, in requests. Windows below a second are told as one: more could not be said in whole seconds.
- * - A fixed window begins within a second, so a client that is told whole ones may be up to a second late for each.
- * - A token of a sliding window comes back a period after it was taken. A client that spends at once takes all on the seconds that it was
- *   told, so they come back on them. A client that spends evenly takes some between, and is told of them at the end of that second.
+ * The number of requests that the policy promises. Windows below a second are sent as one second, since the fields have whole seconds.
+ * - A fixed window may begin within a second. The client gets whole seconds, so it may be up to a second late for each window.
+ * - A token of a sliding window comes back a period after it was taken. A client that spends at once takes all tokens at the whole seconds
+ *   of its fields, so they come back at these seconds. A client that spends evenly takes some in between. Its fields count those at the end
+ *   of that second.
  */
-function promised({ q, w }: Told, { config, count }: Scene, seconds: number, { isEven }: Manner): number {
+function promised({ q, w }: Answer, { config, count }: Scene, seconds: number, { isEven }: Manner): number {
   const isLate = config.kind === "fixed window" || (config.kind === "sliding window" && isEven);
   return ((0.95 * Math.floor(q / count)) / (w + (isLate ? 1 : 0))) * seconds;
 }
 
-/** Goes on as the last answer says, for so many cycles and seconds at least. */
-async function obey(send: () => Promise<Told>, last: Told, { count }: Scene, manner: Manner, cycles: number, ms = 0) {
+/** Obeys the last answer, and then each new one, for at least `cycles` cycles and `ms` ms. */
+async function obey(
+  send: () => Promise<Answer>,
+  last: Answer,
+  { count }: Scene,
+  manner: Manner,
+  cycles: number,
+  ms = 0,
+) {
   const start = Date.now();
-  let told = last;
+  let answer = last;
   let served = 0;
   for (let cycle = 0; cycle < cycles || Date.now() - start < ms; cycle++) {
-    for (const pause of manner.pauses(Math.floor(told.r / count), told.t)) {
+    for (const pause of manner.pauses(Math.floor(answer.r / count), answer.t)) {
       pass(pause);
-      told = await send();
+      answer = await send();
       served++;
     }
   }
-  return { told, served, seconds: (Date.now() - start) / 1000 };
+  return { answer, served, seconds: (Date.now() - start) / 1000 };
 }
 
 const CYCLES = 12;
@@ -134,17 +142,17 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
       fc.asyncProperty(anyScene, async (scene) => {
         const send = open(scene);
         const { t } = await drain(send, scene.count);
-        // A window below a second runs over while the client waits its first whole second, once and for all.
+        // A window below a second overflows while the client waits its first whole second. That happens only once.
         pass(t * 1000);
-        const { told, served, seconds } = await obey(send, await send(), scene, manner, CYCLES);
-        // The last request of all may stand just before the next: hence one more.
-        expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
+        const { answer, served, seconds } = await obey(send, await send(), scene, manner, CYCLES);
+        // The run may end just before the next request, hence one more.
+        expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
       }),
       { numRuns: runs(60) },
     );
   });
 
-  it("is never denied, nor loses more, whatever was taken of a sliding window before", async () => {
+  it("is never denied, and loses no more, after any earlier requests to a sliding window", async () => {
     let busy = 0;
     await fc.assert(
       fc.asyncProperty(anySlidingScene, anyHistory, async (scene, history) => {
@@ -160,29 +168,29 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
           response = await request();
         }
         const send = obeying(request);
-        let told = read(response);
+        let answer = read(response);
         const { period } = scene.config;
-        // What was taken in bursts is spread once, over the time that t says, by who spends evenly.
-        ({ told } = await obey(send, told, scene, manner, 1, 2 * period));
-        const { served, seconds } = await obey(send, told, scene, manner, CYCLES, 6 * period);
-        expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
+        // A client that spends evenly spreads the tokens that were taken in bursts over t, once.
+        ({ answer } = await obey(send, answer, scene, manner, 1, 2 * period));
+        const { served, seconds } = await obey(send, answer, scene, manner, CYCLES, 6 * period);
+        expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
       }),
       { numRuns: runs(40) },
     );
     expect(busy).toBeGreaterThan(0);
   });
 
-  it("is never denied, nor loses more, where a sliding window has more moments than its log", async () => {
+  it("is never denied, and loses no more, if a sliding window has more times than its log holds", async () => {
     const config = { kind: "sliding window" as const, rate: 80, period: 60_000 };
     const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
     const send = open(scene);
-    const { told } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
-    const { served, seconds } = await obey(send, told, scene, manner, 4, 3 * config.period);
-    expect(served + 1).toBeGreaterThanOrEqual(promised(told, scene, seconds, manner));
+    const { answer } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
+    const { served, seconds } = await obey(send, answer, scene, manner, 4, 3 * config.period);
+    expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
   });
 });
 
-it("r / t is the sustained rate, as far as whole seconds and requests can say it, and from windows of 10 s on at most 1.5 times it", async () => {
+it("r / t is the sustained rate, rounded to whole seconds and requests, and at most 1.5 times it for windows of 10 s or more", async () => {
   let long = 0;
   await fc.assert(
     fc.asyncProperty(anyScene, anyHistory, async (scene, history) => {
@@ -193,12 +201,12 @@ it("r / t is the sustained rate, as far as whole seconds and requests can say it
         pass(Math.floor(part * config.period));
         const response = await request();
         const { r, t, w } = read(response);
-        // A denial says the exact wait.
+        // A denial sends the exact wait.
         if (response.status === 429) continue;
-        // Not more than arrives by the end of the second after t, or one request.
+        // r is at most what arrives by the end of the second after t, or one request.
         expect(r).toBeLessThanOrEqual(Math.max(count, perSecond * (t + 1) + 1 + count));
         expect(t).toBeLessThanOrEqual(w);
-        // Whole seconds say less of shorter windows, and of a small capacity.
+        // Whole seconds are too coarse for shorter windows, and for a small capacity.
         if (config.period < 10_000 || w < 10 || r < count) continue;
         long++;
         expect(r / t).toBeLessThanOrEqual(1.5 * perSecond + 1e-9);
@@ -208,15 +216,15 @@ it("r / t is the sustained rate, as far as whole seconds and requests can say it
   expect(long).toBeGreaterThan(0);
 });
 
-it("the 95 % are for clients that spend r over t: one that divides t by r after each answer gets half of a small limit", async () => {
+it("a client that divides t by r after each answer, instead of spending r over t, gets at least half of a small limit", async () => {
   for (const config of [tokens(3, 1000), tokens(4, 1000), tokens(10, 10_000), tokens(60, 60_000)]) {
     const send = open({ config, count: 1, offsetMs: 0, home: "tables" });
-    let told = await send();
+    let answer = await send();
     const start = Date.now();
     let served = 0;
     for (; served < 200; served++) {
-      pass(Math.ceil((told.t * 1000) / Math.max(1, told.r)));
-      told = await send();
+      pass(Math.ceil((answer.t * 1000) / Math.max(1, answer.r)));
+      answer = await send();
     }
     const share = served / ((config.rate * (Date.now() - start)) / config.period);
     expect(share).toBeGreaterThanOrEqual(0.5);
@@ -224,7 +232,7 @@ it("the 95 % are for clients that spend r over t: one that divides t by r after 
   }
 });
 
-/** Limits that hold at least one request of the size, and what the client does besides waiting: ms between one request and the next. */
+/** A limit that holds at least one request of size `count`, and the client's pauses between its requests in ms, besides its waits. */
 const anyPatience = fc
   .record({
     kind: anyKind,
@@ -257,11 +265,11 @@ it("a client that waits for Retry-After is never denied twice", async () => {
     }),
     { numRuns: runs(400) },
   );
-  // The scenes are tight enough to be about something.
+  // The scenes are tight enough if there is more than one denial per run.
   expect(denials).toBeGreaterThan(runs(400));
 });
 
-it("a client that waits for t when r does not suffice is never denied at all", async () => {
+it("a client that waits for t when r does not suffice is never denied", async () => {
   let waits = 0;
   await fc.assert(
     fc.asyncProperty(anyPatience, async ({ way, count, pauses }) => {

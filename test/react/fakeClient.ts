@@ -1,4 +1,4 @@
-/** A Convex client without a server: the test says what the server would. */
+/** A Convex client without a server: the test gives the server's answers. */
 import { ConvexProvider, type ConvexReactClient } from "convex/react";
 import { makeFunctionReference } from "convex/server";
 import { createElement, type ReactNode } from "react";
@@ -14,10 +14,10 @@ export class FakeClient {
   private readonly queryListeners = new Set<() => void>();
   private readonly connectionListeners = new Set<() => void>();
   private connection: { isWebSocketConnected: boolean; connectionCount: number };
-  /** Questions for the server's time that have not been answered. */
+  /** Calls for the server's time that have not been answered. */
   private questions: ((time: number | Error) => void)[] = [];
   asked = 0;
-  /** Forgets results that nobody watches any more. */
+  /** Whether the client forgets the results when its last listener is removed. */
   isForgetful = false;
   private failure: Error | undefined;
 
@@ -25,19 +25,19 @@ export class FakeClient {
     this.connection = { isWebSocketConnected: isConnected, connectionCount: Number(isConnected) };
   }
 
-  /** The query's result, for a key that was requested; to all that read it. */
+  /** Gives this result of the query with this key to all its listeners. */
   show(bucket: StoredBucket | RateLimitSnapshot, key?: string): void {
     const value = "parts" in bucket ? bucket : snapshotBy(bucket);
     this.answerQuery(key === undefined ? {} : { key }, value);
   }
 
-  /** The result of any query with these arguments; to all that read it. */
+  /** Gives this result of any query with these arguments to all its listeners. */
   answerQuery(args: object, result: unknown): void {
     this.results.set(JSON.stringify(args), result);
     for (const listener of this.queryListeners) listener();
   }
 
-  /** The query throws, for all that look at it. */
+  /** Makes the query throw, for all its listeners. */
   fail(failure: Error): void {
     this.failure = failure;
     for (const listener of this.queryListeners) listener();
@@ -48,7 +48,7 @@ export class FakeClient {
     for (const listener of this.queryListeners) listener();
   }
 
-  /** Answers the questions that have been asked; the next ones are asked right after. */
+  /** Answers the open calls for the server's time. The next calls are made right after. */
   answer(time: number | Error): void {
     const questions = this.questions;
     this.questions = [];
@@ -63,11 +63,11 @@ export class FakeClient {
     return this.queryListeners.size + this.connectionListeners.size;
   }
 
-  /** What React needs around the hooks. */
+  /** The component that React needs around the hooks. */
   readonly wrapper = ({ children }: { children?: ReactNode }): ReactNode =>
     createElement(ConvexProvider, { client: this as unknown as ConvexReactClient, children });
 
-  // From here on: what the hooks use of a ConvexReactClient.
+  // The methods of a ConvexReactClient that the hooks use.
 
   watchQuery(_query: unknown, args: object) {
     return {
@@ -75,7 +75,7 @@ export class FakeClient {
         this.queryListeners.add(listener);
         return () => {
           this.queryListeners.delete(listener);
-          // As the real one: what nobody watches is not kept.
+          // The real client also drops results without listeners.
           if (this.isForgetful && this.queryListeners.size === 0) this.results.clear();
         };
       },
@@ -83,7 +83,7 @@ export class FakeClient {
     };
   }
 
-  /** As a `ConvexClient` does. */
+  /** Listens as with a `ConvexClient`. */
   onUpdate(_query: unknown, args: object, onResult: () => void, onError: () => void) {
     const id = JSON.stringify(args);
     const listener = () => {

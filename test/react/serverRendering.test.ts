@@ -33,10 +33,10 @@ function Limit(): ReactNode {
 
 const page = (client: FakeClient) => createElement(client.wrapper, null, createElement(Limit));
 
-it("the server renders no answer that depends on the moment, so hydration finds what it expects", () => {
+it("the server renders no answer that depends on the time, so hydration finds no mismatch", () => {
   const errors = vi.spyOn(console, "error").mockReturnValue();
   const client = new FakeClient();
-  // The worst case: both sides know the snapshot, and a minute lies between them.
+  // The worst case: both sides have the snapshot, and the browser renders a minute later.
   client.show(empty);
   const html = renderToString(page(client));
   expect(html).toContain("loading");

@@ -11,7 +11,7 @@ const NOW = 1_800_000_000_000;
 useClock(NOW);
 afterEach(cleanup);
 
-function render(moment: number | undefined, wrapper?: FakeClient["wrapper"]) {
+function render(time: number | undefined, wrapper?: FakeClient["wrapper"]) {
   const seen: (number | undefined)[] = [];
   const hook = renderHook(
     (given: number | undefined) => {
@@ -19,7 +19,7 @@ function render(moment: number | undefined, wrapper?: FakeClient["wrapper"]) {
       seen.push(seconds);
       return seconds;
     },
-    { initialProps: moment, ...(wrapper && { wrapper }) },
+    { initialProps: time, ...(wrapper && { wrapper }) },
   );
   return { ...hook, seen };
 }
@@ -30,14 +30,14 @@ const pass = (ms: number) => {
   });
 };
 
-it("counts whole seconds down to 0, rendering once for each", () => {
+it("useCountdown counts whole seconds down to 0, and renders once for each", () => {
   const { seen } = render(NOW + 3 * SECOND);
   for (let step = 0; step < 50; step++) pass(100);
   expect(seen).toEqual([3, 2, 1, 0]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("rounds up, so that 0 means over", () => {
+it("useCountdown rounds up, so that 0 means over", () => {
   const { result } = render(NOW + 1001);
   const seen = [0, 1, 999, 1].map((ms) => {
     pass(ms);
@@ -46,7 +46,7 @@ it("rounds up, so that 0 means over", () => {
   expect(seen).toEqual([2, 1, 1, 0]);
 });
 
-it("is 0 for a moment that is past, and undefined without one", () => {
+it("useCountdown is 0 for a time that is past, and undefined without a time", () => {
   const { result, rerender } = render(NOW - 1);
   expect(result.current).toBe(0);
   rerender(undefined);
@@ -56,7 +56,7 @@ it("is 0 for a moment that is past, and undefined without one", () => {
   expect(result.current).toBe(1);
 });
 
-it("counts down months", () => {
+it("useCountdown counts down months", () => {
   const { result, seen } = render(NOW + 100 * 24 * 60 * MINUTE);
   expect(result.current).toBe(100 * 24 * 3600);
   pass(SECOND);
@@ -64,7 +64,7 @@ it("counts down months", () => {
   expect(seen).toHaveLength(2);
 });
 
-it("goes by the server's clock wherever the page has measured it", async () => {
+it("useCountdown follows the server's clock if any hook of the page has measured it", async () => {
   vi.setSystemTime(NOW - 5 * MINUTE);
   const client = new FakeClient();
   client.show({ name: "send", value: 0, ts: NOW, config: { kind: "token bucket", rate: 1, period: 10 * SECOND } });
@@ -79,7 +79,7 @@ it("goes by the server's clock wherever the page has measured it", async () => {
   expect(result.current).toBe(0);
 });
 
-it("leaves no timer behind", () => {
+it("useCountdown leaves no timer behind", () => {
   const { unmount } = render(NOW + MINUTE);
   expect(vi.getTimerCount()).toBe(1);
   unmount();

@@ -33,7 +33,7 @@ const pass = async (ms: number) => {
   await act(async () => await vi.advanceTimersByTimeAsync(ms));
 };
 
-it("is undefined while loading, then the server's answer with the seconds until it starts, and null when it has started", async () => {
+it("useQueuePlace is undefined while loading, then the place with the seconds until the job starts, and null when it has started", async () => {
   const client = new FakeClient();
   const { result, places } = render(client, "a");
   expect(result.current).toBeUndefined();
@@ -56,11 +56,11 @@ it("is undefined while loading, then the server's answer with the seconds until 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("is by the server's clock, however wrong the browser's is, and undefined until that is known", async () => {
+it("useQueuePlace follows the server's clock, even if the browser's is wrong, and is undefined until that is known", async () => {
   vi.setSystemTime(NOW - 5 * MINUTE);
   const client = new FakeClient();
   client.answerQuery({ job: "a" }, third);
-  // As `api` gives references: a new object each time.
+  // `api` also gives references as a new object each time.
   const { result } = render(client, "a", () => ({
     getServerTime: makeFunctionReference<"mutation">("limits:getServerTime") as typeof getServerTime,
   }));
@@ -75,7 +75,7 @@ it("is by the server's clock, however wrong the browser's is, and undefined unti
   expect(client.asked).toBe(3);
 });
 
-it("asks nothing without a job, and follows another one", () => {
+it("useQueuePlace makes no query without a job, and follows a change of the job", () => {
   const client = new FakeClient();
   client.answerQuery({ job: "b" }, { ...third, ahead: 7 });
   const { result, rerender } = render(client);
@@ -85,7 +85,7 @@ it("asks nothing without a job, and follows another one", () => {
   expect(result.current).toMatchObject({ ahead: 7 });
 });
 
-it("takes what exposeQueue exports", () => {
+it("useQueuePlace takes the query that exposeQueue exports", () => {
   expectTypeOf<NonNullable<QueuePlaceQuery["_returnType"]>>().toEqualTypeOf<RateLimitQueuePosition>();
   expectTypeOf<QueuePlaceQuery["_args"]>().toEqualTypeOf<{ job: string }>();
 });

@@ -18,7 +18,7 @@ const otherQuery: RateLimitQuery = makeFunctionReference("limits:getOther");
 useClock(NOW);
 afterEach(cleanup);
 
-/** Renders the hook, and counts. */
+/** Renders the hook, and records each render. */
 function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { strict = false } = {}) {
   const history: string[] = [];
   const hook = renderHook(
@@ -33,7 +33,7 @@ function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { st
   return {
     rerender,
     unmount,
-    /** What each render has shown. */
+    /** The status of each render, as text. */
     history,
     get result() {
       return result.current;
@@ -49,7 +49,7 @@ function render(client: FakeClient, options?: UseRateLimitOptions | "skip", { st
   };
 }
 
-/** A client that has this snapshot, and a hook that shows it. */
+/** Opens a client that has this snapshot, and a hook that shows it. */
 function showing(
   shown: Parameters<FakeClient["show"]>[0],
   ...more: [options?: UseRateLimitOptions | "skip", how?: { strict: boolean }]
@@ -70,13 +70,13 @@ const pass = (ms: number) => {
     vi.advanceTimersByTime(ms);
   });
 };
-/** Nobody listens to the client any more, and nothing waits. */
+/** Expects that the client has no listeners, and that no timer is left. */
 const expectNothingLeft = (client: FakeClient) => {
   pass(0);
   expect(client.watchers).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 };
-/** Answers all that is asked of the server's clock, without delay. */
+/** Answers all calls for the server's time, without delay. */
 const say = async (time: number | Error, client: FakeClient) => {
   await act(async () => {
     for (let sample = 0; sample < 3; sample++) {
@@ -100,7 +100,7 @@ describe("status", () => {
     expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
   });
 
-  it("comes with the plan and the config in force, and renders when they alone change", () => {
+  it("comes with the plan and the config in force, and the hook renders if only they change", () => {
     const client = new FakeClient();
     const free = { ...snapshotBy({ ...window, value: 4 }), plan: "free" };
     client.show(free);
@@ -122,7 +122,7 @@ describe("status", () => {
 
   it.each(changes)("shows %s", (_when, shown, demand, ...answers) => {
     const { hook } = showing(shown, demand);
-    // One act shows several renders as one, at its end.
+    // An act shows several renders as one at its end, so each change has its own act.
     for (const ms of answers.map((answer) => Number.parseInt(answer))) {
       pass(Math.max(0, NOW + ms - 1 - Date.now()));
       pass(NOW + ms - Date.now());
@@ -132,7 +132,7 @@ describe("status", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("follows the snapshot, and the demand, keeping the snapshot while one demand takes the place of another", () => {
+  it("follows the snapshot and the demand, and the snapshot is kept when the demand changes", () => {
     const client = new FakeClient();
     client.isForgetful = true;
     client.show({ ...empty, value: 5 });
@@ -146,7 +146,7 @@ describe("status", () => {
     expectNothingLeft(client);
   });
 
-  it("of another key is another status, and never the old one under the new key", () => {
+  it("changes with the key, and is never the old one under the new key", () => {
     const client = new FakeClient();
     client.show(empty, "ann");
     const hook = render(client, { key: "ann" });
@@ -157,7 +157,7 @@ describe("status", () => {
     expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
   });
 
-  it("follows the query and the client, and keeps to a query that is only another object", () => {
+  it("follows the query and the client, and a new object for the same query changes nothing", () => {
     const queries = [getRateLimit, sameQuery(), otherQuery];
     const client = new FakeClient();
     const asked = vi.spyOn(client, "watchQuery");
@@ -180,7 +180,7 @@ describe("status", () => {
     expect(client.watchers).toBe(0);
   });
 
-  it("takes references as `api` gives them, a new object each time", async () => {
+  it("stays the same if the references are new objects each time, as `api` gives them", async () => {
     const client = new FakeClient();
     client.show(empty);
     const api = anyApi as unknown as { limits: { getServerTime: typeof getServerTime } };
@@ -194,7 +194,7 @@ describe("status", () => {
     expect(hook.result).toBe(result);
   });
 
-  it('asks nothing when told to "skip", and goes on afterwards', () => {
+  it('is undefined for "skip", makes no query, and continues afterwards', () => {
     const { client, hook } = showing(empty, "skip");
     expect(hook.status).toBeUndefined();
     expect(hook.check()).toBeUndefined();
@@ -207,7 +207,7 @@ describe("status", () => {
     expect(hook.status).toBeUndefined();
   });
 
-  it("a count below 0 is an error", () => {
+  it("is an error for a count below 0", () => {
     vi.spyOn(console, "error").mockReturnValue();
     const client = new FakeClient();
     client.show(empty);
@@ -238,7 +238,7 @@ describe("identities", () => {
 });
 
 describe("check", () => {
-  it("and status agree with projectRateLimit at any moment, for any limit", () => {
+  it("and status agree with projectRateLimit at any time, for any limit", () => {
     const atMost = (max: number) => fc.integer({ min: 1, max });
     const sizes = { rate: atMost(50), period: atMost(100_000), capacity: atMost(50) };
     const start = fc.integer({ min: -1_000_000, max: 1_000_000 });
@@ -269,7 +269,7 @@ describe("check", () => {
 });
 
 describe("with the server's time", () => {
-  it("useServerNow tells the same time, always through the same function", async () => {
+  it("useServerNow returns the same time, always through the same function", async () => {
     vi.setSystemTime(NOW - 5 * MINUTE);
     const client = new FakeClient();
     const { result, rerender } = renderHook(() => useServerNow(), { wrapper: client.wrapper });
@@ -282,7 +282,7 @@ describe("with the server's time", () => {
     expect(now()).toBe(NOW);
   });
 
-  it("is measured once for all hooks of a client, also for those that did not ask", async () => {
+  it("the clock is measured once for all hooks of a client, also for those without getServerTime", async () => {
     vi.setSystemTime(NOW - 5 * MINUTE);
     const client = new FakeClient();
     client.show(empty);
@@ -296,7 +296,7 @@ describe("with the server's time", () => {
     for (const hook of [first, second, third]) expect(hook.status).toMatchObject({ ok: true });
   });
 
-  it("is not asked for before there is a connection", () => {
+  it("the time is not requested before there is a connection", () => {
     const client = new FakeClient({ isConnected: false });
     render(client, { getServerTime });
     expect(client.asked).toBe(0);
@@ -304,7 +304,7 @@ describe("with the server's time", () => {
     expect(client.asked).toBe(1);
   });
 
-  it("falls back on the browser's clock when the server has none", async () => {
+  it("the hook uses the browser's clock if the server gives no time", async () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const { client, hook } = showing(empty, { getServerTime });
     await say(new Error("no such function"), client);

@@ -21,7 +21,7 @@ export const send = mutation({
   },
 });
 
-/** Tries, and says how it went: "sent", or how many milliseconds to wait. */
+/** Tries to send, and returns "sent" or the wait in ms. */
 export const trySend = mutation({
   args: { author: v.string() },
   returns: v.union(v.literal("sent"), v.number()),
@@ -66,7 +66,7 @@ export const makeReport = internalMutation({
   },
 });
 
-/** The config comes with the call, as it does for plans. */
+/** Gives the config in the call, as apps with plans do. */
 export const draw = action({
   args: { user: v.string(), isPro: v.boolean() },
   handler: async (ctx, { user, isPro }) => {

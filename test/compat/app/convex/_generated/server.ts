@@ -1,4 +1,4 @@
-/** What `npx convex dev` would generate here, by hand: this app is only ever run by a test. */
+/** The code that `npx convex dev` would generate, written by hand, since only a test runs this app. */
 import {
   type ActionBuilder,
   actionGeneric,
