@@ -127,7 +127,7 @@ const REFUSED: [what: string, files: Files, why: string, component?: Partial<Com
   ["crons.js without crons", { "crons.js": "" }, "isCrons"],
   ["two children with the same name", { "convex.config.js": uses("one", "one") }, "with the same name: one"],
   ["a wrong name of a child", { "convex.config.js": uses("my-limits") }, "letters, digits and underscores"],
-  ["a second export", { "convex.config.js": `${uses()} export const a = 1;` }, "not one export"],
+  ["a second export", { "convex.config.js": `${uses()} export const a = 1;` }, "must have one export"],
   ["a definition with Math.random", { "convex.config.js": `Math.random(); ${uses()}` }, "Math.random unsupported"],
   ["a definition with a date", { "convex.config.js": `new Date(); ${uses()}` }, "Date unsupported"],
   [
