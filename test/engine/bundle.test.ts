@@ -57,16 +57,20 @@ describe("a bundle", () => {
 
   const days: RateLimitConfig = { kind: "fixed window", rate: 10, period: "day" };
   it.each<[what: string, one: Args, other: Args]>([
-    ["in the order of fields", {}, { config: { capacity: 10, period: 1000, rate: 10, kind: "token bucket" } }],
-    ["in the number of rows", {}, { config: { ...config, shards: 1 } }],
-    ["in a field that is undefined", {}, { config: { ...config, maxReserved: undefined } }],
-    ["in a written default time zone", { config: days }, { config: { ...days, timeZone: "UTC" } }],
-    ["in a written default anchor", { config: days }, { config: { ...days, anchor: 0 } }],
-    ["in a written default of reserve", { reserve: false }, {}],
-    ["in nothing, with the same bound on a reservation", { reserve: { within: 5 } }, { reserve: { within: 5 } }],
-    ["in a written default of shadow", { shadow: false }, {}],
-    ["in nothing, both in shadow", { shadow: true }, { shadow: true }],
-  ])("makes one request of two that differ only %s", (_what, one, other) => {
+    [
+      "that differ in the order of fields",
+      {},
+      { config: { capacity: 10, period: 1000, rate: 10, kind: "token bucket" } },
+    ],
+    ["that differ in the number of rows", {}, { config: { ...config, shards: 1 } }],
+    ["if one has an undefined field", {}, { config: { ...config, maxReserved: undefined } }],
+    ["if one names the default time zone", { config: days }, { config: { ...days, timeZone: "UTC" } }],
+    ["if one names the default anchor", { config: days }, { config: { ...days, anchor: 0 } }],
+    ["if one names the default of reserve", { reserve: false }, {}],
+    ["with the same bound on a reservation", { reserve: { within: 5 } }, { reserve: { within: 5 } }],
+    ["if one names the default of shadow", { shadow: false }, {}],
+    ["that are both in shadow", { shadow: true }, { shadow: true }],
+  ])("makes one request of two %s", (_what, one, other) => {
     const { reserve, shadow } = one;
     expect(bundle([ask("a", one), ask("a", other)]).summed).toMatchObject([
       { asked: { count: 2, ...(reserve && { reserve }), ...(shadow && { shadow }) } },
@@ -87,16 +91,13 @@ describe("a bundle", () => {
     [consumed, { reserve: { within: 5 } }, { reserve: { within: 6 } }],
     [enforced, {}, { shadow: true }],
     [enforced, { shadow: false }, { shadow: true }],
-  ])(
-    "refuses two requests to one bucket that conflict, but not to two buckets: one bucket %s %j, %j",
-    (problem, one, other) => {
-      for (const requests of [
-        [one, other],
-        [other, one],
-      ]) {
-        expect(() => bundle(requests.map((args) => ask("a", args)))).toThrow(`Rate limit "a": one bucket ${problem}`);
-      }
-      expect(bundle([ask("a", one), ask("a", { key: "x", ...other })]).summed).toHaveLength(2);
-    },
-  );
+  ])("refuses conflicting requests to one bucket, but not to two: one bucket %s %j, %j", (problem, one, other) => {
+    for (const requests of [
+      [one, other],
+      [other, one],
+    ]) {
+      expect(() => bundle(requests.map((args) => ask("a", args)))).toThrow(`Rate limit "a": one bucket ${problem}`);
+    }
+    expect(bundle([ask("a", one), ask("a", { key: "x", ...other })]).summed).toHaveLength(2);
+  });
 });

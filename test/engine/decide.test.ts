@@ -81,8 +81,8 @@ const rows: Row[] = [
   ["a count of 0 is denied while tokens are owed", bucket, held(-1), { count: 0 }, denied(100, 0, 1100)],
   ["a count of 0 may wait until a debt is paid", bucket, held(-1), { count: 0, reserve }, ok(0, 1100, 100)],
   ["a count of 0 does not wait longer than within", bucket, held(-1), { count: 0, ...within(30) }, denied(70, 0, 1100)],
-  ["a count of 0 may exceed maxReserved", bucket, held(-8), { count: 0, ...within(600) }, denied(200, 0, 1800)],
-  ["a count of 0 may wait for a large debt", bucket, held(-20), { count: 0, ...within(1900) }, denied(100, 0, 3000)],
+  ["a count of 0 ignores maxReserved", bucket, held(-8), { count: 0, ...within(600) }, denied(200, 0, 1800)],
+  ["a count of 0 ignores it in a debt of 20", bucket, held(-20), { count: 0, ...within(1900) }, denied(100, 0, 3000)],
   ["a reservation takes future tokens", bucket, held(1), { count: 3, reserve }, ok(0, 1200, 200), held(-2)],
   ["a reservation starts at once if it is covered", bucket, held(3), { count: 3, reserve }, ok(0, 1000), held(0)],
   ["a reservation may owe up to maxReserved", bucket, held(-4), { reserve }, ok(0, 1500, 500), held(-5)],
@@ -98,7 +98,13 @@ const rows: Row[] = [
   ["atLeast takes the full count if it is there", bucket, held(6), part, took(6, 1000), held(0)],
   ["atLeast takes nothing if less than the least is there", bucket, held(2.25), part, denied(25, 2, 775)],
   // This limit adds a unit only every few seconds.
-  ["a slow reservation retries when it is in time", slow, held(0), within(DAY), denied(SLOW_MS, 0, END_OF_TIME - NOW)],
+  [
+    "a slow reservation retries when it starts in time",
+    slow,
+    held(0),
+    within(DAY),
+    denied(SLOW_MS, 0, END_OF_TIME - NOW),
+  ],
 
   ["a new window adds its rate", window, used(15), {}, ok(9, 1000), held(9)],
   ["unused tokens are carried over, up to the capacity", window, used(6), { count: 15 }, ok(0, 1000), held(0)],
@@ -112,7 +118,13 @@ const rows: Row[] = [
     ok(0, 1000, 1000),
     held(-5, 400),
   ],
-  ["a reservation within 100 ms retries", window, held(0), { ms: 400, count: 5, ...within(100) }, denied(900, 0, 1000)],
+  [
+    "a reservation within 100 ms has a retryAt",
+    window,
+    held(0),
+    { ms: 400, count: 5, ...within(100) },
+    denied(900, 0, 1000),
+  ],
   ["a clock that stepped back gets no window's tokens twice", window, held(0), { ms: -1 }, denied(1000, 0, 1000)],
   // A reservation above the capacity is served shortly before the next window, or before a window that is short enough.
   ["a reservation above the capacity", window, null, { count: 20, ...within(100) }, denied(900, 15, 1000)],

@@ -21,7 +21,7 @@ describe("chooseGrain", () => {
     [0.1, 1000, 10, 1, 10_000 * 1_024_000],
     [0.7, 1.3, 10, 1, 13 * 1_024_000],
     [1, 3, 10, 1, 3 * 1_024_000],
-    // The grain is as coarse as the debts require, at most one unit per token.
+    // The grain is as coarse as the debts require. The coarsest has one unit per token.
     [1, 1, 10, 1e9, 1_024_000],
     [1, 1, 10, 1e10, 1000],
     [1, 1, 10, 1e14, 10],

@@ -142,7 +142,7 @@ const pairs = (maxLength: number): fc.Arbitrary<Entry[]> =>
     return found.map(({ at, units }) => (last = { at: last.at + at, units: last.units + units }));
   });
 
-/** The units that a part refunds for a take. If the take is after the part's last pair, its time is from another part: the last pair counts. */
+/** The units that a part refunds for a take. The last pair counts for a later time, which is from another part. */
 function sinceIn(headroom: readonly Entry[], takenAt: number): number {
   return (headroom.find(({ at }) => at > takenAt) ?? headroom.at(-1))?.units ?? NaN;
 }
@@ -159,7 +159,7 @@ describe("the pairs of parts", () => {
     );
   });
 
-  it("are joined without error if a damaged row has none", () => {
+  it("are not changed by a damaged row without pairs", () => {
     const whole = [{ at: 3, units: 5 }];
     expect(joined([[], whole])).toEqual(whole);
   });

@@ -1,4 +1,4 @@
-/** The number of rows that a window reads before it denies. */
+/** The number of a window's rows that a call reads before it is denied. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
