@@ -1,4 +1,4 @@
-/** Charges and refunds of callers and of the wire, in units. */
+/** Charges and refunds in units, from callers and from the wire. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf, parseAdjustment } from "../../src/engine/adjustment.js";
@@ -28,7 +28,7 @@ describe("the units of an adjustment", () => {
     expect(adjustmentOf(bucketAt(limit, "alice"), { count })).toMatchObject({ count, at: undefined });
   });
 
-  it("of a cancelled reservation are all that was charged for it", () => {
+  it("of a cancelled reservation equal all that was charged for it", () => {
     const bucket = bucketAt(limit, "alice");
     const count = 1.5 / unitsPerToken;
     expect(requestTo(bucket, { count }).demand.units).toBe(2);

@@ -1,4 +1,4 @@
-/** Limits of all kinds, and states that they may be in. */
+/** Arbitrary limits of all kinds, and states that they may have. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
@@ -44,14 +44,14 @@ const configs: fc.Arbitrary<RateLimitConfig> = fc
 
 export const limits = configs.map((config) => parseLimit("some", config));
 
-/** One call after another: how long after the one before, and which part of what is there it takes. */
+/** Consecutive calls. Each has the ms since the previous call and the part of the available units that it takes. */
 export const histories = fc.array(
   fc.record({ waitMs: fc.nat(900), part: fc.oneof(fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true })) }),
   { maxLength: 30 },
 );
 type History = readonly { readonly waitMs: number; readonly part: number }[];
 
-/** The state that a history leaves, which owes nothing, and the moment of the last call. */
+/** The state after a history, which owes nothing, and the time of the last call. */
 export function stateAfter(limit: Limit, history: History): { state: State; now: number } {
   let now = NOW;
   let state = fullState(limit);
@@ -63,7 +63,7 @@ export function stateAfter(limit: Limit, history: History): { state: State; now:
   return { state, now };
 }
 
-/** Intervals that tile the whole, in order, of levels up to 10. */
+/** Intervals of levels up to 10 that tile the whole, in order. */
 export const tilings = fc.array(fc.boolean(), { maxLength: 60 }).map((choices): Interval[] => {
   let chosen = 0;
   const cut = (interval: Interval): Interval[] => {

@@ -1,4 +1,4 @@
-/** Several requests in one call: those to one bucket are one, whatever their order. */
+/** Several requests in one call: requests to the same bucket become one, in any order. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { bundle } from "../../src/engine/bundle.js";
@@ -9,7 +9,7 @@ type Args = Partial<Parameters<typeof parseRequest>[0]>;
 const ask = (name: string, args: Args = {}): Request => parseRequest({ name, config, ...args });
 
 describe("a bundle", () => {
-  it("has one request to each bucket: a name and a key, or none", () => {
+  it("has one request for each bucket, which is a name with or without a key", () => {
     const requests = [ask("a"), ask("a", { key: "x" }), ask("b"), ask("a", { key: "x" }), ask("b", { key: '"' })];
     const { summed, partOf } = bundle(requests);
     expect(summed.map(({ limit, key }) => [limit.name, key])).toEqual([
@@ -21,7 +21,7 @@ describe("a bundle", () => {
     expect(partOf).toEqual([0, 1, 2, 1, 3]);
   });
 
-  it("keeps a request that is alone in its bucket as it is, and all in their order", () => {
+  it("keeps the order, and does not change the only request to a bucket", () => {
     const requests = [ask("a", { count: 0 }), ask("b", { reserve: true })];
     const made = bundle(requests);
     expect(made.requests).toEqual(requests);
@@ -30,19 +30,19 @@ describe("a bundle", () => {
     expect(bundle([])).toEqual({ requests: [], summed: [], partOf: [] });
   });
 
-  it("adds up what is asked of one bucket; a request without a count asks for 1", () => {
+  it("adds up the counts for one bucket; a request without a count asks for 1", () => {
     const [sum] = bundle([ask("a", { count: 2.5 }), ask("a"), ask("a", { count: 0 })]).summed;
     expect(sum?.asked.count).toBe(3.5);
     expect(sum?.demand.units).toBe(3.5 * (sum?.limit.unitsPerToken ?? NaN));
   });
 
-  it("adds numbers, not units: three requests of a third are one of 1", () => {
+  it("adds numbers, not units: three requests for 1/3 become one for 1", () => {
     const one = { config: { ...config, capacity: 1 }, count: 1 / 3 };
     const [sum] = bundle([ask("a", one), ask("a", one), ask("a", one)]).summed;
     expect(sum?.demand.units).toBe(sum?.limit.capacity);
   });
 
-  it("reads fast limits last, and limits of one pace in the order of the call", () => {
+  it("reads fast limits last, and limits of the same speed in the order of the call", () => {
     const paced = (name: string, rate: number, period: number) => ask(name, { config: { ...config, rate, period } });
     const requests = [paced("fast", 1000, 1000), paced("slow", 1, 1000), paced("slow too", 60, 60_000)];
     const { summed, partOf } = bundle(requests);
@@ -57,16 +57,20 @@ describe("a bundle", () => {
 
   const days: RateLimitConfig = { kind: "fixed window", rate: 10, period: "day" };
   it.each<[what: string, one: Args, other: Args]>([
-    ["the order of fields", {}, { config: { capacity: 10, period: 1000, rate: 10, kind: "token bucket" } }],
-    ["the number of rows", {}, { config: { ...config, shards: 1 } }],
-    ["a field that is undefined", {}, { config: { ...config, maxReserved: undefined } }],
-    ["the default of a zone", { config: days }, { config: { ...days, timeZone: "UTC" } }],
-    ["the default of an anchor", { config: days }, { config: { ...days, anchor: 0 } }],
-    ["the default of a reservation", { reserve: false }, {}],
-    ["the same bound on a reservation", { reserve: { within: 5 } }, { reserve: { within: 5 } }],
-    ["the default of shadow", { shadow: false }, {}],
-    ["shadow of both", { shadow: true }, { shadow: true }],
-  ])("asks one bucket as one whatever %s says", (_what, one, other) => {
+    [
+      "that differ in the order of fields",
+      {},
+      { config: { capacity: 10, period: 1000, rate: 10, kind: "token bucket" } },
+    ],
+    ["that differ in the number of rows", {}, { config: { ...config, shards: 1 } }],
+    ["if one has an undefined field", {}, { config: { ...config, maxReserved: undefined } }],
+    ["if one names the default time zone", { config: days }, { config: { ...days, timeZone: "UTC" } }],
+    ["if one names the default anchor", { config: days }, { config: { ...days, anchor: 0 } }],
+    ["if one names the default of reserve", { reserve: false }, {}],
+    ["with the same bound on a reservation", { reserve: { within: 5 } }, { reserve: { within: 5 } }],
+    ["if one names the default of shadow", { shadow: false }, {}],
+    ["that are both in shadow", { shadow: true }, { shadow: true }],
+  ])("makes one request of two %s", (_what, one, other) => {
     const { reserve, shadow } = one;
     expect(bundle([ask("a", one), ask("a", other)]).summed).toMatchObject([
       { asked: { count: 2, ...(reserve && { reserve }), ...(shadow && { shadow }) } },
@@ -87,7 +91,7 @@ describe("a bundle", () => {
     [consumed, { reserve: { within: 5 } }, { reserve: { within: 6 } }],
     [enforced, {}, { shadow: true }],
     [enforced, { shadow: false }, { shadow: true }],
-  ])("one bucket %s %j, %j; two may be", (problem, one, other) => {
+  ])("refuses conflicting requests to one bucket, but not to two: one bucket %s %j, %j", (problem, one, other) => {
     for (const requests of [
       [one, other],
       [other, one],

@@ -1,4 +1,4 @@
-/** Faults of src/engine that tests have found once: each example stays. */
+/** Faults of src/engine that tests once found: each example stays as a test. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
@@ -14,16 +14,16 @@ const ask = (limit: Limit, state: State, now: number, asked: DemandArgs) =>
   decide(limit, state, now, parseDemand(limit, asked));
 
 describe("decide", () => {
-  it("names a whole millisecond when the longest wait of a reservation is none", () => {
+  it("names a whole millisecond if the longest wait of a reservation is not whole", () => {
     const limit = parseLimit("send", bucket);
     const { status } = ask(limit, { value: -limit.unitsPerToken, ts: NOW }, NOW, { reserve: { within: 2.5 } });
     expect(status).toMatchObject({ ok: false, retryAt: NOW + 198 });
   });
 
-  it("names the first moment at which a count of 0 would not wait too long, behind a gap in what is promised", () => {
+  it("names the first time at which a count of 0 would not wait too long, after a gap between reservations", () => {
     const limit = parseLimit("send", sliding);
     const entry = (at: number, count: number) => ({ at, units: count * limit.unitsPerToken });
-    // A reservation for 1,000 ms from now was cancelled, the one after it was not.
+    // A reservation that starts in 1,000 ms was cancelled; the next one was not.
     const recent = [entry(NOW, 10), entry(NOW + 2000, 5)];
     const state = { value: -5 * limit.unitsPerToken, ts: NOW, recent };
     const asked = { count: 0, reserve: { within: 100 } };
@@ -31,7 +31,7 @@ describe("decide", () => {
     expect(ask(limit, state, NOW, asked).status).toMatchObject({ ok: false, retryAt: NOW + 900 });
   });
 
-  it("denies a reservation that no debt has room for, instead of promising one moment twice", () => {
+  it("denies a reservation if no debt has room for it, instead of promising one time twice", () => {
     const limit = parseLimit("send", { kind: "token bucket", rate: 1e12, period: 86_400_000 });
     const first = ask(limit, fullState(limit), NOW, { count: 1e15, reserve: true });
     if (!first.taken) throw new Error("the first reservation is made");
@@ -41,7 +41,7 @@ describe("decide", () => {
 });
 
 describe("parseLimit", () => {
-  it("counts a token bucket of a third of a token per millisecond as one of two thirds per two", () => {
+  it("counts a token bucket of 1/3 of a token per ms like one of 2/3 per 2 ms", () => {
     const config = { kind: "token bucket" as const, capacity: 5000 };
     expect(parseLimit("send", { ...config, rate: 2 / 3, period: 2 }).capacity).toBeGreaterThan(0);
     expect(parseLimit("send", { ...config, rate: 1 / 3, period: 1 }).capacity).toBeGreaterThan(0);
@@ -52,16 +52,16 @@ describe("parseLimit", () => {
     return limit.kind.advance(limit, { value: 0, ts: 0 }, Number(config.period)).value / limit.unitsPerToken;
   };
 
-  it("brings all of a whole number of tokens with each window", () => {
+  it("adds the full rate with each window if the rate is a whole number of tokens", () => {
     expect(arriving({ kind: "fixed window", rate: 1e12, period: 1000, start: 0 })).toBe(1e12);
   });
 
-  it("accepts a whole number of tokens per window, however short", () => {
+  it("accepts a whole number of tokens per window of 1 ms", () => {
     expect(arriving({ kind: "fixed window", rate: 1e8, period: 1, start: 0 })).toBe(1e8);
   });
 });
 
-it("a sliding window can be read again whatever it was charged", () => {
+it("a stored sliding window can be read again after any charge", () => {
   const limit = parseLimit("send", { ...sliding, rate: 1e12, period: 86_400_000 });
   let state = limit.kind.advance(limit, fullState(limit), NOW);
   for (let i = 0; i < 1200; i++) state = limit.kind.take(limit, state, 1e12 * limit.unitsPerToken);

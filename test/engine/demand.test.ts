@@ -1,4 +1,4 @@
-/** What a caller asks for, in units. */
+/** Demands: the request of a caller, in units. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ describe("a demand", () => {
     [{}, {}],
     [{ count: undefined, reserve: undefined }, {}],
     [{ count: 1, reserve: false }, {}],
-    // Rounded up to whole units.
+    // Counts are rounded up to whole units.
     [{ count: 1e-12 }, { units: 1 }],
     [{ count: 2.5 }, { units: 2.5 * unitsPerToken }],
     [{ reserve: true }, { reserve: true }],
@@ -57,7 +57,7 @@ describe("a demand", () => {
     }
   });
 
-  it.each([true, { within: 5 }])("cannot have a least beside a reservation: %j", (reserve) => {
+  it.each([true, { within: 5 }])("cannot combine atLeast with a reservation: %j", (reserve) => {
     const problem = "atLeast and reserve cannot be combined: atLeast takes only what is there now.";
     expect(() => parseDemand(limit, { ...within, reserve })).toThrow(`Rate limit "send": ${problem}`);
   });
@@ -71,18 +71,18 @@ describe("a demand", () => {
     [{ count: 15.001, reserve: true }, most("count 15.001", reserving)],
     [{ count: 16, reserve: { within: 5 } }, most("count 16", reserving)],
     [{ count: 25, atLeast: 10.1 }, most("atLeast 10.1", plainly)],
-    // Of more than can be counted.
+    // Counts above the largest countable number.
     ...[1e16, 1e300, Number.MAX_VALUE].map((count): [DemandArgs, string] => [
       { count, reserve: true },
       most(`count ${count}`, reserving),
     ]),
-  ])("of more than can ever be served is misuse, since no wait would help: %j", (asked, problem) => {
+  ])("that can never be served is an error, since no wait would help: %j", (asked, problem) => {
     const message = `Rate limit "send": ${problem}`;
     expect(() => parseDemand(limit, asked)).toThrow(message);
     expect(neverServedError(limit, asked).message).toBe(message);
   });
 
-  it("equal to the capacity always fits, whatever the doubles", () => {
+  it("equal to the capacity always fits, however the doubles round", () => {
     const kinds: RateLimitConfig[] = [
       { kind: "token bucket", rate: 1, period: 1000 },
       { kind: "fixed window", rate: 1, period: 1000, start: 0 },
@@ -107,7 +107,7 @@ describe("a demand", () => {
     );
   });
 
-  it("of a capacity that is less than a unit can only be reserved", () => {
+  it("can only be reserved if the capacity is less than a unit", () => {
     const tiny = parseLimit("tiny", { ...bucket, capacity: 1e-20 });
     expect(tiny.capacity).toBe(0);
     expect(() => parseDemand(tiny, { count: 1e-20 })).toThrow("count 1e-20 can never be served");
@@ -115,7 +115,7 @@ describe("a demand", () => {
   });
 });
 
-describe("a demand with a least", () => {
+describe("a demand with atLeast", () => {
   it.each<[capacity: number, count: number, atLeast: number, tokens: number]>([
     [10, 6, 2, 6],
     [10, 6, 0, 6],
@@ -125,7 +125,7 @@ describe("a demand with a least", () => {
     [2.5, 2.5, 1, 2.5],
     [2.5, 2.6, 1, 2],
   ])(
-    "of a capacity of %d is for all of %d, or for whole tokens beyond the least (%d): %d",
+    "of a bucket with capacity %d asks for count %d, or for whole tokens above atLeast %d: %d",
     (capacity, count, atLeast, tokens) => {
       const own = parseLimit("own", { ...bucket, capacity });
       const demand = parseDemand(own, { count, atLeast, reserve: false });
@@ -134,14 +134,14 @@ describe("a demand with a least", () => {
     },
   );
 
-  it("says the tokens that are had in so many units: the very count when all are", () => {
+  it("converts units to tokens: all units are exactly the count", () => {
     const { atLeast } = parseDemand(limit, { count: 6, atLeast: 2.5 });
     expect([2.5, 3.5, 6].map((tokens) => atLeast?.tokens(tokens * unitsPerToken))).toEqual([2.5, 3.5, 6]);
-    // The least is rounded up to whole units, which must not be missing from the count.
+    // atLeast is rounded up to whole units. The rounding must not reduce the count.
     const least = parseDemand(limit, { count: 6, atLeast: 1.5 / unitsPerToken }).atLeast;
     expect(least?.units).toBe(2);
     expect(least?.tokens(6 * unitsPerToken)).toBe(6);
-    // A count that is no whole number of units was also rounded up. A caller who gets all gets that count, and no more.
+    // A count that is not a whole number of units was also rounded up. A caller that gets all gets exactly that count.
     const third = parseDemand(limit, { count: 2 + 1 / 3, atLeast: 1 / 3 });
     expect(third.atLeast?.tokens(third.units)).toBe(2 + 1 / 3);
     expect(third.atLeast?.tokens(third.atLeast.units)).toBe(1 / 3);
@@ -149,7 +149,7 @@ describe("a demand with a least", () => {
 });
 
 describe("a demand of a limit with overrides", () => {
-  it("may be above what the limit itself can hold, up to the most tokens that may be named", () => {
+  it("may exceed the limit's own capacity, up to the largest count allowed (1e12)", () => {
     expect(parseDemand(limit, { count: 11 }, true).units).toBe(11 * unitsPerToken);
     expect(parseDemand(limit, { count: 1e12 }, true).units).toBeGreaterThan(limit.capacity);
     expect(() => parseDemand(limit, { count: 1e12 + 1 }, true)).toThrow("count 1000000000001 can never be served");
@@ -159,7 +159,7 @@ describe("a demand of a limit with overrides", () => {
     expect(() => parseDemand(limit, { count: 2e12, atLeast: 1e12 + 1 }, true)).toThrow("can never be served");
   });
 
-  it("is known to be servable only beside the config that holds", () => {
+  it("is checked against the config in force to see if it can be served", () => {
     const isServed = (asked: DemandArgs) => isServable(requestTo(bucketAt(limit, undefined, true), asked));
     expect([9, 10, 10.001, 15].map((count) => isServed({ count }))).toEqual([true, true, false, false]);
     expect([15, 15.001].map((count) => isServed({ count, reserve: true }))).toEqual([true, false]);

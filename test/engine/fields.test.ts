@@ -10,7 +10,7 @@ const check = (given: unknown) => checkFields.bind(null, "send", "a token bucket
 
 describe("fields", () => {
   it.each([{ rate: 1 }, { rate: 1e12, start: -5, open: false }, { rate: 5e-324, start: undefined, open: true }])(
-    "%j holds to the table",
+    "%j matches the table",
     (given) => {
       expect(check(given)).not.toThrow();
     },
@@ -32,12 +32,12 @@ describe("fields", () => {
     [{ rate: 1, toString: 1 }, `"toString" ${KNOWN}`],
     [JSON.parse('{"__proto__":1}'), `"__proto__" ${KNOWN}`],
     [[1], `"0" ${KNOWN}`],
-  ])("%j does not: the error names limit, field, value and range", (given, problem) => {
+  ])("%j does not match: the error names limit, field, value and range", (given, problem) => {
     expect(check(given)).toThrow(`Rate limit "send": ${problem}`);
   });
 });
 
-it("a number is shown as one would type it", () => {
+it("a number is shown as a person would type it", () => {
   const numbers = [0, 2048, 100_000, 1e6, 1e12, -1e15, 1_500_000, -0.5].map(plain);
   expect(numbers).toEqual(["0", "2048", "100000", "1e6", "1e12", "-1e15", "1500000", "-0.5"]);
 });

@@ -11,31 +11,31 @@ const upTo = (exact: number) => ({ exact, debt: 1 });
 
 describe("chooseGrain", () => {
   it.each<[rate: number, per: number, exact: number, debt: number, unitsPerToken: number]>([
-    // As fine as the quantities leave room for.
+    // The grain is as fine as the quantities allow.
     [1, 1, 10, 1, 1_024_000],
     [1, 1, 1e9, 1, 1000],
     [1, 1, 1e12, 1, 100],
     [1, 1e3, 1e11, 1, 1000],
     [7, 2_592_000, 1e7, 1, 2_592_000 * 10],
-    // A fraction of decimals is as exact as one of whole numbers.
+    // A fraction of decimals is as exact as a fraction of whole numbers.
     [0.1, 1000, 10, 1, 10_000 * 1_024_000],
     [0.7, 1.3, 10, 1, 13 * 1_024_000],
     [1, 3, 10, 1, 3 * 1_024_000],
-    // As coarse as the debts need it, down to a unit for a token.
+    // The grain is as coarse as the debts require. The coarsest has one unit per token.
     [1, 1, 10, 1e9, 1_024_000],
     [1, 1, 10, 1e10, 1000],
     [1, 1, 10, 1e14, 10],
     [1, 1, 10, 1e15, 1],
     [1, 1, 10, 1e20, 1],
   ])(
-    "counts %d per %d ms, of which %d are held exactly and %d owed, in %d",
+    "for %d per %d ms, with %d tokens held exactly and a debt of %d, a token has %d units",
     (rate, per, exact, debt, unitsPerToken) => {
       const refill = (rate * unitsPerToken) / per;
       expect(chooseGrain(rate, per, { exact, debt })).toEqual({ unitsPerToken, refill });
     },
   );
 
-  it("counts a rate that is no fraction of short decimals in powers of two, a little below the rate", () => {
+  it("counts a rate that is not a fraction of short decimals in powers of two, slightly below the rate", () => {
     const odd: [number, number][] = [
       [Math.PI, Math.E],
       [1, Math.PI],
@@ -52,8 +52,8 @@ describe("chooseGrain", () => {
     }
   });
 
-  it("takes a fraction as exact only while both its numbers are", () => {
-    // The fraction before it is in lowest terms: its numbers are 2^53 - 1 at most, or beyond.
+  it("treats a fraction as exact only if both its numbers are exact", () => {
+    // The fraction before reduction: its numbers are at most 2^53 - 1, or larger.
     const cases: [rate: number, per: number, numerator: bigint, denominator: bigint, isExact: boolean][] = [
       [900_719_925_474_099.1, 6361, 2n ** 53n - 1n, 63_610n, true],
       [6361, 900_719_925_474_099.1, 63_610n, 2n ** 53n - 1n, true],
@@ -62,14 +62,14 @@ describe("chooseGrain", () => {
     ];
     for (const [rate, per, numerator, denominator, isExact] of cases) {
       const { unitsPerToken, refill } = chooseGrain(rate, per, upTo(1));
-      // A double is a whole number of parts of 2^60.
+      // The double is a whole number of 2^-60 parts.
       const arrived = BigInt(refill * 2 ** 60) * denominator;
       const due = BigInt(unitsPerToken) * 2n ** 60n * numerator;
       expect(isExact ? arrived === due : arrived < due).toBe(true);
     }
   });
 
-  it("never grants more than the rate, keeps what is exact far below 2^53, and leaves the debts their room", () => {
+  it("never grants more than the rate, keeps exact quantities far below 2^53, and leaves room for debts", () => {
     const sizes = fc.record({ exact: decimal, debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }) });
     fc.assert(
       fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
@@ -85,7 +85,7 @@ describe("chooseGrain", () => {
     );
   });
 
-  it("is the finest grain for whole numbers that leave it room, and only then", () => {
+  it("chooses the finest grain for whole numbers that leave room for it, and only then", () => {
     const whole = fc.oneof(fc.integer({ min: 1, max: 1e4 }), fc.integer({ min: 1, max: 1e12 }));
     const sizes = fc.record({
       exact: fc.oneof(decimal, whole),
@@ -95,7 +95,7 @@ describe("chooseGrain", () => {
       fc.property(fc.oneof(whole, decimal), fc.oneof(whole, decimal), sizes, (rate, per, quantities) => {
         const chosen = chooseGrain(rate, per, quantities);
         const isWhole = Number.isInteger(rate) && Number.isInteger(per);
-        // Of whole numbers without a common divisor, a token has `per` times 1,024,000 units.
+        // For whole numbers without a common divisor, a token has `per` times 1,024,000 units.
         const isFinest = chosen.unitsPerToken * rate === chosen.refill * per && chosen.unitsPerToken % 1_024_000 === 0;
         const finest = finestGrain(rate, per, quantities);
         if (finest) expect([finest, isWhole]).toEqual([chosen, true]);

@@ -1,9 +1,9 @@
-/** The hash of texts: windows start by it and callers wait by it, so it must stay what it is. */
+/** The hash of texts. It decides when windows start and how long callers wait, so it must never change. */
 import { describe, expect, it } from "vitest";
 import { hashOf } from "../../src/engine/hash.js";
 
 describe("the hash of texts", () => {
-  it("is what it was: with another one every window that is running would start anew", () => {
+  it("has not changed: with another hash every current window would start anew", () => {
     const hashes = [[""], ["send"], ["send", "alice"], ["send", "bob"], ["ß", "日本", "💥"]].map((texts) =>
       hashOf(...texts),
     );
@@ -12,12 +12,12 @@ describe("the hash of texts", () => {
     ]);
   });
 
-  it("knows where one text ends and the next begins, and their order", () => {
+  it("depends on where one text ends and the next begins, and on their order", () => {
     const ways = [["ab"], ["a", "b"], ["b", "a"], ["ab", ""], ["", "ab"], ["a", "", "b"]];
     expect(new Set(ways.map((texts) => hashOf(...texts))).size).toBe(ways.length);
   });
 
-  it("is spread evenly over texts that differ by a number: chi-square of 64 parts", () => {
+  it("is evenly distributed for texts that differ by a number: chi-square of 64 parts", () => {
     const texts = 64_000;
     const counts = new Array<number>(64).fill(0);
     for (let i = 0; i < texts; i++) {
@@ -26,7 +26,7 @@ describe("the hash of texts", () => {
     }
     expect(counts).toHaveLength(64);
     const square = counts.reduce((sum, count) => sum + (count - texts / 64) ** 2 / (texts / 64), 0);
-    // 63 degrees of freedom: more than 118 in one of 30,000 even ones.
+    // 63 degrees of freedom: one of 30,000 even distributions exceeds 118.
     expect(square).toBeLessThan(118);
   });
 });

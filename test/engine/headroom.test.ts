@@ -1,4 +1,4 @@
-/** What comes back of a take, beside the history in which it was never made. */
+/** The refund of a take, compared with a history in which the take was never made. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -18,7 +18,7 @@ import type { Entry, State } from "../../src/engine/kinds/kind.js";
 
 const CAPACITY = 8;
 
-/** Units arrive, and then some are taken, come back as a gift or as what an earlier step has taken, or the bucket is paused. */
+/** One step: units arrive, and then units are taken, given as a gift, refunded for an earlier step, or the bucket is paused. */
 interface Step {
   readonly is: "take" | "gift" | "pause" | "undo";
   readonly waitMs: number;
@@ -41,7 +41,7 @@ const steps = (maxLength: number): fc.Arbitrary<Step[]> =>
     { minLength: 2, maxLength },
   );
 
-/** The level that a bucket ends with, and the pairs that it has had at most; `kept` says how much of each take stays taken. */
+/** The final level of a bucket, and the most pairs that it had. `kept` is how much of each take stays taken. */
 function play(history: readonly Step[]): { level: number; kept: number[]; mostPairs: number } {
   let state: State = { value: CAPACITY, ts: 1 };
   let mostPairs = 0;
@@ -77,7 +77,7 @@ function play(history: readonly Step[]): { level: number; kept: number[]; mostPa
   return { level: state.value, kept, mostPairs };
 }
 
-/** The level of a bucket from which only what has not come back was ever taken. */
+/** The level of a bucket if only the units that were not refunded had ever been taken. */
 function levelWithout(history: readonly Step[], kept: readonly number[]): number {
   return history.reduce((level, { is, waitMs, arrive, units }, i) => {
     const held = waitMs === 0 ? level : Math.min(CAPACITY, level + arrive);
@@ -86,8 +86,8 @@ function levelWithout(history: readonly Step[], kept: readonly number[]): number
   }, CAPACITY);
 }
 
-describe("tokens that come back by date", () => {
-  it("are what the bucket would hold had they never been taken, while eight pairs say it", () => {
+describe("a refund by date", () => {
+  it("restores the level of a bucket without the take, while eight pairs are enough", () => {
     fc.assert(
       fc.property(steps(8), (history) => {
         const { level, kept } = play(history);
@@ -97,7 +97,7 @@ describe("tokens that come back by date", () => {
     );
   });
 
-  it("are never more than that in a longer history, of which no more than eight pairs stay", () => {
+  it("never restores more in a longer history, which keeps at most eight pairs", () => {
     fc.assert(
       fc.property(steps(60), (history) => {
         const { level, kept, mostPairs } = play(history);
@@ -108,17 +108,17 @@ describe("tokens that come back by date", () => {
     );
   });
 
-  it("merges the two of nine pairs that differ the least: the later time, with the lesser headroom", () => {
+  it("merges the two of nine pairs that differ least, with the later time and the smaller headroom", () => {
     const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
     expect(noted(nine.slice(0, 8), 8, 9, 90)).toEqual([...nine.slice(0, 3), { at: 5, units: 40 }, ...nine.slice(5)]);
   });
 });
 
-it("a headroom that is less than those before takes their place", () => {
+it("a headroom that is smaller than earlier ones replaces them", () => {
   expect(noted([{ at: 3, units: 5 }], 3, 9, 2)).toEqual([{ at: 9, units: 2 }]);
 });
 
-it("a state without pairs gives back what was taken at its last write, and gets none if its kind logs what was taken", () => {
+it("a state without pairs refunds a take of its last write; a kind that logs its takes gets no pairs", () => {
   const state = { value: 3, ts: 5 };
   expect([4, 5, 6].map((takenAt) => headroomSince(state, takenAt))).toEqual([0, Infinity, Infinity]);
   expect([4, 5, 6].map((takenAt) => headroomSince(remembering(state), takenAt))).toEqual([0, Infinity, Infinity]);
@@ -126,7 +126,7 @@ it("a state without pairs gives back what was taken at its last write, and gets 
   expect(remembering(logged)).toBe(logged);
 });
 
-it("a bucket that owes more than can be counted takes nothing back until it was full, or empty at the end of a pause", () => {
+it("a bucket that owes more than can be counted refunds nothing until it was full, or empty at the end of a pause", () => {
   expect(headroomSince({ value: -5, ts: 5, headroom: UNKNOWN }, 5)).toBe(0);
   expect(noted(UNKNOWN, 5, 9, 3)).toEqual(UNKNOWN);
   expect(afterGift(UNKNOWN, 5, 3)).toEqual(UNKNOWN);
@@ -135,20 +135,20 @@ it("a bucket that owes more than can be counted takes nothing back until it was 
 });
 
 const gaps = fc.record({ at: fc.integer({ min: 1, max: 3 }), units: fc.integer({ min: 1, max: 9 }) });
-/** Pairs that rise in both. */
+/** Pairs whose times and units both increase. */
 const pairs = (maxLength: number): fc.Arbitrary<Entry[]> =>
   fc.array(gaps, { minLength: 1, maxLength }).map((found) => {
     let last: Entry = { at: 0, units: -1 };
     return found.map(({ at, units }) => (last = { at: last.at + at, units: last.units + units }));
   });
 
-/** What a part gives back of what was taken at a time. After its last pair that is what this says, of another part's time. */
+/** The units that a part refunds for a take. The last pair counts for a later time, which is from another part. */
 function sinceIn(headroom: readonly Entry[], takenAt: number): number {
   return (headroom.find(({ at }) => at > takenAt) ?? headroom.at(-1))?.units ?? NaN;
 }
 
 describe("the pairs of parts", () => {
-  it("give back together what those of the whole do, and are joined to the same", () => {
+  it("refund together what the whole's pairs refund, and join to the same pairs", () => {
     fc.assert(
       fc.property(pairs(8), fc.double({ min: 0, max: 1, noNaN: true }), (whole, share) => {
         const [left, right] = halved(whole, share);
@@ -159,12 +159,12 @@ describe("the pairs of parts", () => {
     );
   });
 
-  it("add nothing where a damaged row has none", () => {
+  it("are not changed by a damaged row without pairs", () => {
     const whole = [{ at: 3, units: 5 }];
     expect(joined([[], whole])).toEqual(whole);
   });
 
-  it("are joined to what they give back in all, or to less where that takes more than eight", () => {
+  it("join to what all parts refund, or to less if that needs more than eight pairs", () => {
     fc.assert(
       fc.property(fc.array(fc.option(pairs(5), { nil: undefined }), { minLength: 1, maxLength: 4 }), (parts) => {
         const known = parts.filter((part) => part !== undefined);

@@ -1,4 +1,4 @@
-/** What a config may hold, to its very ends, and what it may not: every field of every kind. */
+/** The permitted values of every field of every kind, up to their bounds, and values that are refused. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
@@ -14,42 +14,42 @@ const window: RateLimitConfig = { kind: "fixed window", rate: 10, period: 1000 }
 const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
 
 const extremes: [string, RateLimitConfig][] = [
-  ["the least rate", { ...bucket, rate: Number.MIN_VALUE, capacity: 1 }],
-  ["the greatest rate", { ...bucket, rate: 1e12 }],
-  ["the greatest rate of a window", { ...window, rate: 1e12 }],
-  ["the least rate of a window", { ...window, rate: 1e-9 }],
-  ["the greatest rate of a sliding window", { ...sliding, rate: 1e12 }],
-  ["the least rate of a sliding window", { ...sliding, rate: 1e-9 }],
+  ["the lowest rate", { ...bucket, rate: Number.MIN_VALUE, capacity: 1 }],
+  ["the highest rate", { ...bucket, rate: 1e12 }],
+  ["the highest rate of a window", { ...window, rate: 1e12 }],
+  ["the lowest rate of a window", { ...window, rate: 1e-9 }],
+  ["the highest rate of a sliding window", { ...sliding, rate: 1e12 }],
+  ["the lowest rate of a sliding window", { ...sliding, rate: 1e-9 }],
   ["the shortest period", { ...bucket, period: 1e-3 }],
   ["the shortest window", { ...window, period: 1 }],
   ["the shortest sliding window", { ...sliding, period: 1 }],
-  ["the steepest rate", { ...bucket, rate: 1e12, period: 1 }],
+  ["the most tokens per ms", { ...bucket, rate: 1e12, period: 1 }],
   ["the longest period", { ...bucket, period: 1e15 }],
   ["the longest window", { ...window, period: 1e15 }],
   ["the longest sliding window", { ...sliding, period: 1e15 }],
-  ["no capacity", { ...bucket, capacity: 0 }],
-  ["no capacity in a window", { ...window, capacity: 0 }],
-  ["the greatest capacity", { ...bucket, capacity: 1e12 }],
-  ["the greatest capacity with the least rate", { ...bucket, rate: 1e-6, period: 1e15, capacity: 1e12 }],
+  ["capacity 0", { ...bucket, capacity: 0 }],
+  ["capacity 0 in a window", { ...window, capacity: 0 }],
+  ["the largest capacity", { ...bucket, capacity: 1e12 }],
+  ["the largest capacity with a very low rate", { ...bucket, rate: 1e-6, period: 1e15, capacity: 1e12 }],
   ["no reservations", { ...bucket, maxReserved: 0 }],
-  ["the greatest reserve", { ...window, maxReserved: 1e12 }],
+  ["the largest reserve", { ...window, maxReserved: 1e12 }],
   ["one shard", { ...bucket, shards: 1 }],
   ["some shards", { ...window, shards: 7 }],
   ["the most shards", { ...bucket, shards: 2048 }],
-  ["shards by themselves", { ...window, shards: "auto" }],
-  ["bounds on shards", { ...sliding, shards: { atLeast: 2, atMost: 64 } }],
+  ['shards "auto"', { ...window, shards: "auto" }],
+  ["bounds for shards", { ...sliding, shards: { atLeast: 2, atMost: 64 } }],
   ["the earliest start", { ...window, start: -1e15 }],
   ["the latest start", { ...window, start: 1e15 }],
-  ["windows that are days of a place", { ...window, period: "day", timeZone: "Europe/Berlin", anchor: 1439 }],
+  ["days of a time zone", { ...window, period: "day", timeZone: "Europe/Berlin", anchor: 1439 }],
   ["weeks", { ...window, period: "week", anchor: 7 }],
-  ["weeks from their first day", { ...window, period: "week", anchor: 1 }],
+  ["weeks with the lowest anchor", { ...window, period: "week", anchor: 1 }],
   ["months", { ...window, period: "month", anchor: 31 }],
-  ["months from their first day", { ...window, period: "month", anchor: 1 }],
-  ["days from their first minute", { ...window, period: "day", anchor: 0 }],
+  ["months with the lowest anchor", { ...window, period: "month", anchor: 1 }],
+  ["days with the lowest anchor", { ...window, period: "day", anchor: 0 }],
 ];
 
 it.each(extremes)(
-  "a config with %s is accepted, serves its capacity and no more, and names whole moments",
+  "a config with %s is accepted, serves its capacity and no more, and answers with whole ms",
   (_what, config) => {
     const limit = parseLimit("extreme", config);
     const { capacity = config.rate } = config;
@@ -78,7 +78,7 @@ const NOT_CALENDAR = 'left out unless period is "day", "week" or "month"';
 const every = [bucket, window, sliding];
 const by = (period: "day" | "week" | "month"): RateLimitConfig[] => [{ ...window, period }];
 
-/** Values that a field must not have beside the others of these configs. */
+/** Values that a field of these configs must not have. */
 const bad: [configs: RateLimitConfig[], field: string, permitted: string, values: unknown[]][] = [
   [[bucket], "kind", KIND, [undefined, "leaky bucket", "toString", ["token bucket"], null]],
   [every, "rate", "a number above 0 and at most 1e12", [0, -1, NaN, Infinity, 1e12 + 1, "5", null]],
@@ -103,12 +103,12 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   [by("month"), "anchor", 'a whole number from 1 to 31 (period is "month")', [0, 32]],
 ];
 
-describe("a config that is", () => {
+describe("a config", () => {
   const refused = (config: unknown, problem: string) => {
     expect(() => parseLimit("send", config as RateLimitConfig)).toThrow(`Rate limit "send": ${problem}`);
   };
 
-  it.each(bad)("%j is refused where its %s is not %s: the error names it", (configs, field, permitted, values) => {
+  it.each(bad)("%j is refused if its %s is not %s: the error names the field", (configs, field, permitted, values) => {
     for (const config of configs) {
       for (const value of values) {
         refused({ ...config, [field]: value }, `${field} must be ${permitted}, got ${show(value)}.`);
@@ -116,7 +116,7 @@ describe("a config that is", () => {
     }
   });
 
-  it("no object is refused", () => {
+  it("is refused if it is not an object", () => {
     for (const given of [null, undefined, 5, "token bucket"])
       refused(given, `config must be an object, got ${show(given)}.`);
   });
@@ -136,17 +136,17 @@ describe("a config that is", () => {
     ],
   ])("%j is refused for a field that its kind does not have", refused);
 
-  it("of a kind that is not registered is refused", () => {
+  it("is refused if its kind is not registered", () => {
     const unknown = { ...bucket, kind: "leaky bucket" as never };
     expect(() => parseChecked("send", unknown)).toThrow("Rate limit kind leaky bucket has fields but no parser.");
   });
 
-  it("of a limit without a proper name is refused", () => {
+  it("is refused if the limit has no valid name", () => {
     expect(() => parseLimit("", bucket)).toThrow("A rate limit's name must be");
   });
 });
 
-it("the limit of a key is the limit itself where nothing depends on the key", () => {
+it("the limit of a key is the limit itself if nothing depends on the key", () => {
   for (const config of [bucket, sliding, { ...window, start: 7 }, ...by("day")]) {
     const limit = parseLimit("send", config);
     expect(limit.kind.forKey(limit, "alice")).toBe(limit);

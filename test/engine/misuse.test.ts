@@ -29,11 +29,11 @@ describe("a value in a message", () => {
     [{ toJSON: () => undefined }, "an object"],
     [() => 5, "a function"],
     [Symbol("5"), "a symbol"],
-  ])("%# is short text", (value, text) => {
+  ])("is short text: case %#", (value, text) => {
     expect(show(value)).toBe(text);
   });
 
-  it("never throws, even for a proxy that was revoked", () => {
+  it("never throws, even for a revoked proxy", () => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     expect(show(proxy)).toBe("an object");
@@ -46,7 +46,7 @@ describe("a value in a message", () => {
   });
 });
 
-it("an error names limit, field, what is permitted and the value; or the bucket and the remedy", () => {
+it("an error names the limit, the field, the permitted values and the value, or the bucket and the remedy", () => {
   expect(misuseError('a "b"', "no.").message).toBe(String.raw`Rate limit "a \"b\"": no.`);
   const { message } = fieldError("send", "count", "a number", "7");
   expect(message).toBe('Rate limit "send": count must be a number, got "7".');

@@ -18,7 +18,7 @@ it.each<[unknown, string]>([
   [undefined, "undefined"],
   [7, "7"],
   [["a"], '["a"]'],
-  // It is shown in full up to 40 UTF-16 units.
+  // A name is shown in full up to 40 UTF-16 units.
   [`\uD834${"x".repeat(39)}`, `"\\ud834${"x".repeat(39)}"`],
   [`\uD834${"x".repeat(40)}`, `41 characters: "\\ud834${"x".repeat(39)}"`],
 ])("a limit's name cannot be %j", (name, shown) => {
@@ -31,14 +31,14 @@ it.each<[unknown, string]>([
   ["", 'a non-empty string, got "".'],
   [null, "a non-empty string, got null."],
   [7, "a non-empty string, got 7."],
-  // Found once: it was quoted twice.
+  // A bug once quoted this value twice.
   [`${key}x`, `${long}"${"x".repeat(40)}".`],
 ])("a bucket's key cannot be %j", (key, problem) => {
   expect(checkKey.bind(null, "send", key)).toThrow(`Rate limit "send": key must be ${problem}`);
 });
 
 it.each(["\uD834", "\uDD1E", "a\uD834", "\uDD1Ea", "\uDD1E\uD834", `${CLEF}\uD834`, `\uD834${CLEF}`])(
-  "neither has an unpaired surrogate: case %#",
+  "a name or key cannot have an unpaired surrogate: case %#",
   (text) => {
     expect(checkName.bind(null, text)).toThrow("must be a well-formed string");
     const problem = 'Rate limit "send": key must be well-formed, without an unpaired surrogate, got';

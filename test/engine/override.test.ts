@@ -1,4 +1,4 @@
-/** What holds at one key: what may be stored, and what it means to the bucket. */
+/** Overrides of one key: what may be stored, and how it changes the bucket. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 }
 const NOW = 1_700_000_000_000;
 
 describe("an override", () => {
-  it("is stored with the defaults filled in, and without rows of its own", () => {
+  it("is stored with its defaults filled in, and without shards of its own", () => {
     const stored = { config: { ...config, capacity: 10 } };
     expect(parseOverride("send", { config: { ...config, shards: 8 } })).toStrictEqual(stored);
     const note = "x".repeat(500);
@@ -43,16 +43,16 @@ describe("an override", () => {
   });
 });
 
-describe("to a bucket, an override", () => {
+describe("an override in force", () => {
   const bucket = parseBucket({ name: "send", key: "alice", config });
 
-  it("blocks or lifts the limit, until it ends or for ever", () => {
+  it("blocks the bucket or lifts the limit, until it ends or for ever", () => {
     expect(overrideOf(bucket, { block: true, until: NOW })).toEqual({ does: "block", until: NOW });
     expect(overrideOf(bucket, { unlimited: true })).toEqual({ does: "unlimit", until: END_OF_TIME });
     expect([NOW - 1, NOW].map((now) => isInForce({ does: "block", until: NOW }, now))).toEqual([true, false]);
   });
 
-  it("is a limit at the same key, split as the bucket's own is", () => {
+  it("replaces the limit at the same key, with the bucket's own number of rows", () => {
     const stored: RateLimitOverride = { config: { kind: "fixed window", rate: 100, period: 3_600_000 } };
     const limitIn = (own: RateLimitConfig, key: string) => {
       const override = overrideOf(parseBucket({ name: "send", key, config: own }), stored);
@@ -67,7 +67,7 @@ describe("to a bucket, an override", () => {
     expect(startAt("alice")).not.toEqual(startAt("bob"));
   });
 
-  it("that the package cannot have written lets nothing through", () => {
+  it("lets nothing through if the package cannot have written it", () => {
     const damaged = { config: { ...config, rate: -1 } };
     const problem = "cannot be used, so nothing is let through; clearRateLimitOverride removes it.";
     const rate = 'Rate limit "send": rate must be a number above 0 and at most 1e12, got -1.';

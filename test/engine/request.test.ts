@@ -1,4 +1,4 @@
-/** Arguments of callers and of the wire, as requests that can be trusted. */
+/** Requests that can be trusted, parsed from the arguments of callers and of the wire. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
 import { parseLimit } from "../../src/engine/limit.js";

@@ -1,4 +1,4 @@
-/** Snapshots: what is stored, and the answer at any moment from it. */
+/** Snapshots: the stored rows, and all that is needed to compute the answer at any time. */
 import { HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/shardi
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { NOW } from "./arbitraries.js";
 
-/** The starts of windows that a snapshot lists: the first, and each at which units arrive. */
+/** The window starts that a snapshot lists: the first, and each start at which units arrive. */
 const startsIn = ({ runs }: RateLimitSnapshot) => [
   ...runs.slice(0, 1).map(({ start }) => start),
   ...runs.flatMap(({ start, period, count = NaN }) =>
@@ -28,12 +28,12 @@ const terms = {
   capacity: limit.capacity,
   maxReserved: limit.maxReserved,
   runs: [{ start: 0, period: 1, units: refill }],
-  // In 50 ms comes half a token.
+  // Half a token arrives in 50 ms.
   few: tokens(0.5),
 };
 
 describe("a snapshot", () => {
-  it("of a bucket without a row is full since the epoch", () => {
+  it("of a bucket without a row has been full since the epoch", () => {
     expect(snapshotOf(limit, [fullShard(limit)])).toEqual({
       name: "send",
       value: 10,
@@ -41,12 +41,12 @@ describe("a snapshot", () => {
       config: { ...config, capacity: 10 },
       ...terms,
       fullAt: 0,
-      // Nothing arrives in a row that is full.
+      // Nothing arrives in a full row.
       parts: [{ value: tokens(10), ts: 0, capacity: tokens(10), runs: [] }],
     });
   });
 
-  it("of a split bucket has each row, and their sum at the latest time that one was written", () => {
+  it("of a split bucket has each row, and their sum at the latest write of any row", () => {
     const whole = shardAt(limit, WHOLE, { value: tokens(4), ts: NOW });
     const [left, right] = splitTo(limit, whole, 1, NOW) as [Shard, Shard];
     const later = { ...right, state: { value: tokens(1), ts: NOW + 200 } };
@@ -55,12 +55,12 @@ describe("a snapshot", () => {
     };
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
-      // 2 + 1 of the left half by then, and 1 of the right half.
+      // The left half then holds 2 + 1, and the right half 1.
       value: 4,
       ts: NOW + 200,
       config: { ...config, capacity: 10 },
       ...terms,
-      // The left half lacks 3 tokens, the right one 4 of its 5, and 5 a second come to each.
+      // The left half lacks 3 tokens and the right half 4 of its 5. Each gets 5 a second.
       fullAt: NOW + 1000,
       parts: [half(left.interval, tokens(2), NOW), half(right.interval, tokens(1), NOW + 200)],
     });
@@ -75,18 +75,18 @@ describe("a snapshot", () => {
     expect(snapshotOf(windows, [fullShard(windows)]).restMs).toBe(restMs);
   });
 
-  it("holds nothing of a capacity that is less than a unit", () => {
+  it("holds nothing if the capacity is less than a unit", () => {
     const none = parseLimit("none", { kind: "token bucket", rate: 1, period: 1000, capacity: 1e-300 });
     expect(snapshotOf(none, [fullShard(none)])).toMatchObject({ tokens: 0, capacity: 0 });
   });
 
-  it("knows all windows of one length, and of a calendar those since the earliest write of a row", () => {
+  it("covers all windows of a fixed length, and calendar windows since the earliest write of a row", () => {
     const windowsFrom = (when: Pick<FixedWindowConfig, "period" | "timeZone">) => {
       const limit = parseLimit("export", { kind: "fixed window", rate: 64, shards: 2, ...when });
       const [left, right] = splitTo(limit, shardAt(limit, WHOLE, { value: 0, ts: NOW }), 1, NOW) as [Shard, Shard];
       const later = { ...right, state: { ...right.state, ts: NOW + 180 * 24 * HOUR } };
       const { windowsFrom, parts } = snapshotOf(limit, [left, later]);
-      // Of each row it lists those that were still to come.
+      // For each row it lists only the windows after the row's last write.
       for (const { ts, runs } of parts)
         for (const { start, period, count = Infinity } of runs) expect(start + period * count).toBeGreaterThan(ts);
       return windowsFrom;
@@ -97,7 +97,7 @@ describe("a snapshot", () => {
     expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBeUndefined();
   });
 
-  it("lists of each row the windows that fill it", () => {
+  it("lists the windows that fill each row", () => {
     const when = { period: "day", timeZone: "Europe/Berlin" } as const;
     const days = parseLimit("export", { kind: "fixed window", rate: 2, capacity: 9, ...when });
     const { unitsPerToken, capacity } = days;
@@ -105,7 +105,7 @@ describe("a snapshot", () => {
     const ts = Date.UTC(2026, 2, 27, 12);
     const state = { value: unitsPerToken, ts, window: { since: 0, used: capacity - unitsPerToken } };
     const { parts } = snapshotOf(days, [shardAt(days, WHOLE, state)]);
-    // Of eight missing tokens two come at each midnight; the third night Berlin's clocks are put forward.
+    // Eight tokens are missing, and two arrive at each midnight. In the third night Berlin's clocks go forward.
     const midnight = Date.UTC(2026, 2, 26, 23);
     expect(parts).toStrictEqual([
       {
@@ -114,14 +114,14 @@ describe("a snapshot", () => {
         capacity,
         runs: [
           { start: midnight, period: 24 * HOUR, count: 2, units },
-          // The next comes 23 hours after the one before, and those after it are days apart again, until October.
+          // The next window starts 23 hours after the previous one. Later windows are 24 hours apart again, until October.
           { start: midnight + 47 * HOUR, period: 24 * HOUR, count: 210, units },
         ],
       },
     ]);
   });
 
-  it("lists ten years of a calendar from the last write on, and from 2026 on for a bucket that was never used", () => {
+  it("lists ten years of a calendar from the last write, or from 2026 for a bucket that was never used", () => {
     const TEN_YEARS = 10 * 366 * 86_400_000;
     const of = (period: "day" | "week" | "month", timeZone?: string) =>
       parseLimit("export", { kind: "fixed window", rate: 1, period, ...(timeZone && { timeZone }) });
@@ -137,14 +137,14 @@ describe("a snapshot", () => {
         const first = last - listed.length + 1;
         expect(listed).toEqual(listed.map((_, i) => windows.startOf(first + i)));
         expect(windows.windowAt(begin) - windows.windowAt(listed[0] ?? NaN)).toBeOneOf([0, 1, 2, 3, 4]);
-        // What is sent stays small.
+        // The runs that are sent stay small.
         expect(JSON.stringify(snapshot.runs).length).toBeLessThan(4000);
       }
     }
     for (const limit of [of("day"), of("week")]) expect(snapshotOf(limit, [fullShard(limit)]).runs).toHaveLength(1);
   });
 
-  it("says what the key has chosen, and what a sliding window remembers", () => {
+  it("has the start that the key chose, and the log of a sliding window", () => {
     const windows = parseLimit("send", { kind: "fixed window", rate: 1, period: 64 });
     const window = windows.kind.forKey(windows, "alice");
     const shown = { kind: "fixed window", rate: 1, capacity: 1, period: 64, start: 27 };
@@ -161,8 +161,8 @@ describe("a snapshot", () => {
     });
   });
 
-  // Found by the fuzzer: it said 0 of 60 tokens where 59 were left, until the next write.
-  it("of a sliding window says what is left under the rate and the period of now", () => {
+  // The fuzzer found that the snapshot had 0 of 60 tokens although 59 were left, until the next write.
+  it("of a sliding window has what is left under the current rate and period", () => {
     const sliding = (rate: number, period: number) =>
       parseLimit("slide", { kind: "sliding window", rate, period, maxReserved: 0 });
     const [former, raised, shorter] = [sliding(1, 1000), sliding(60, 1000), sliding(1, 100)];

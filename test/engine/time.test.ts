@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { END_OF_TIME, firstTime } from "../../src/engine/time.js";
 
 describe("the first time at which a condition holds", () => {
-  it("is the very one, from the first millisecond on", () => {
+  it("is exact, from the first millisecond on", () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e12, max: 2e12 }), fc.nat(1e9), (from, afterMs) => {
         expect(firstTime(from, (time) => time >= from + afterMs)).toBe(from + afterMs);
@@ -11,7 +11,7 @@ describe("the first time at which a condition holds", () => {
     );
   });
 
-  it("is found in few steps when it is near, and in hundreds at most when it is far", () => {
+  it("is found in few steps if it is near, and in fewer than 110 if it is far", () => {
     const stepsTo = (target: number) => {
       let steps = 0;
       firstTime(0, (time) => {
@@ -24,14 +24,14 @@ describe("the first time at which a condition holds", () => {
     expect(stepsTo(8e15)).toBeLessThan(110);
   });
 
-  it("is the end of time when the condition never holds, or only later", () => {
+  it("is the end of time if the condition never holds, or only later", () => {
     expect(firstTime(0, () => false)).toBe(END_OF_TIME);
     expect(firstTime(1.7e12, (time) => time > END_OF_TIME)).toBe(END_OF_TIME);
     expect(firstTime(END_OF_TIME, () => false)).toBe(END_OF_TIME);
     expect(firstTime(2 * END_OF_TIME, () => true)).toBe(END_OF_TIME);
   });
 
-  it("is the last time of a Date", () => {
+  it("is never after the last time of a Date", () => {
     expect(new Date(END_OF_TIME).getTime()).toBe(END_OF_TIME);
     expect(new Date(END_OF_TIME + 1).getTime()).toBeNaN();
   });

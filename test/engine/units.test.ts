@@ -1,4 +1,4 @@
-/** Tokens as units, and states as rows hold them: the same back, and nothing from a row that the package cannot have written. */
+/** Tokens as units, and stored states. A state is read back unchanged. A row that the package cannot have written is an error. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseGrain } from "../../src/engine/grain.js";
@@ -19,7 +19,7 @@ import { histories, limits, NOW, stateAfter } from "./arbitraries.js";
 
 const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
 const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
-/** Quantities that leave the choice of units to the capacity. */
+/** Quantities for which only the capacity decides the units. */
 const upTo = (exact: number) => ({ exact, debt: 1 });
 
 describe("tokens as units", () => {
@@ -51,7 +51,7 @@ describe("tokens as units", () => {
 const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
 
 it.each([
-  // Only the rounding of a sum lies between them.
+  // The two differ only by the rounding of a sum.
   [0.1 + 0.2, 0.3, true],
   [-0.1 - 0.2, 0.3, true],
   [1 / 3 + 1 / 3 + 1 / 3, 1, true],
@@ -59,7 +59,7 @@ it.each([
   [1 + 2 ** -49, 1, true],
   [1 - 2 ** -49, 1, true],
   [1 + 2 ** -49 + 2 ** -52, 1, false],
-  // A caller could have meant two numbers.
+  // These could be two different numbers that a caller meant.
   [0.300_000_000_000_01, 0.3, false],
   [0.299_999, 0.3, false],
   [1e9 - 0.01, 1e9, false],
@@ -68,7 +68,7 @@ it.each([
   expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
 });
 
-it("a number just beside a whole one is that, once lowered and rounded up or raised and rounded down", () => {
+it("a number very close to a whole one becomes it if lowered and rounded up, or raised and rounded down", () => {
   expect([0.07 * 100, 7.000_000_000_01].map((number) => Math.ceil(lowered(number)))).toEqual([7, 8]);
   expect([0.29 * 100, 28.999_999_999_9].map((number) => Math.floor(raised(number)))).toEqual([29, 28]);
 });
@@ -83,14 +83,14 @@ it.each([
   { since: NOW, used: 1, excess: -1 },
   { since: END_OF_TIME + 2, used: 1 },
   { since: NOW, used: 1, loweredAt: END_OF_TIME + 2 },
-])("a stored window that cannot be is damage: %j", (window) => {
+])("an impossible stored window is damage: %j", (window) => {
   const fixed = parseLimit("quota", { kind: "fixed window", rate: 10, period: 1000, start: 0 });
   const read = () => fromStored(fixed, { value: 5, ts: NOW, window }, "alice");
   expect(read).toThrow('Rate limit "quota": the bucket of key "alice" cannot be used: the stored window is unusable');
 });
 
 describe("a stored state", () => {
-  it("is in tokens, with what a sliding window remembers, and no such field otherwise", () => {
+  it("is in tokens, and has the field recent only for a sliding window", () => {
     const recent = [
       { at: NOW - 7, count: 1.5 },
       { at: NOW, count: 3 },
@@ -112,13 +112,13 @@ describe("a stored state", () => {
   it.each<StoredState>([
     { value: 5, ts: NOW, window: { since: NOW, used: 5 } },
     { value: -5, ts: NOW, window: { since: END_OF_TIME, used: 15, excess: 2.5, loweredAt: END_OF_TIME } },
-    // A pause lies between two ms.
+    // A pause is dated between two whole ms.
     { value: 0, ts: NOW, headroom: [{ at: NOW + 0.5, count: 2 }] },
-  ])("comes back as it is: %j", (stored) => {
+  ])("is read back unchanged: %j", (stored) => {
     expect(toStored(limit, fromStored(limit, stored, undefined))).toStrictEqual(stored);
   });
 
-  it("comes back to the very unit, for every kind, also with a debt", () => {
+  it("is read back to the exact unit for every kind, also with a debt", () => {
     fc.assert(
       fc.property(limits, histories, fc.double({ min: 0, max: 1, noNaN: true }), (whole, history, part) => {
         const { state } = stateAfter(whole, history);
@@ -130,14 +130,14 @@ describe("a stored state", () => {
     );
   });
 
-  it("is at most full, rounded down, and what was taken is rounded up", () => {
+  it("is at most full and rounded down, and its takes are rounded up", () => {
     expect(fromStored(limit, { value: 1e12, ts: NOW }, undefined).value).toBe(limit.capacity);
     const unit = 1 / sliding.unitsPerToken;
     const stored = { value: 9.5 * unit, ts: NOW, recent: [{ at: NOW, count: 0.5 * unit }] };
     expect(fromStored(sliding, stored, undefined)).toEqual({ value: 9, ts: NOW, recent: [{ at: NOW, units: 1 }] });
   });
 
-  it("may hold the largest debt, the first moment and the last", () => {
+  it("may hold the largest debt, the first time and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: 1e300 }] };
     const recent = [{ at: END_OF_TIME, units: MAX_UNITS }];
@@ -160,7 +160,7 @@ describe("a damaged row", () => {
     [{ ts: END_OF_TIME + 2 }, `(value 1, ts ${END_OF_TIME + 2})`],
     [{ ts: NaN }, "(value 1, ts NaN)"],
     [{ ts: undefined }, "(value 1, ts undefined)"],
-  ])("%j lets nothing through, and says how to repair it", (wrong, problem) => {
+  ])("with %j lets nothing through, and the error says how to repair it", (wrong, problem) => {
     const read = () => fromStored(limit, { ...good, ...wrong }, "alice");
     expect(read).toThrow(problem);
     expect(read).toThrow('Rate limit "send": the bucket of key "alice" cannot be used: the stored state is unusable');
@@ -181,7 +181,7 @@ describe("a damaged row", () => {
       ],
       `(at ${NOW - 1}, count 2)`,
     ],
-  ])("%j is no list of what was taken", (recent, problem) => {
+  ])("with %j has no valid list of takes", (recent, problem) => {
     const read = () => fromStored(sliding, { ...good, recent }, undefined);
     expect(read).toThrow(problem);
     expect(read).toThrow('Rate limit "slide": the stored entry of recent is unusable');

@@ -1,4 +1,4 @@
-/** What a call goes by that says neither plan nor config. */
+/** The terms of a call that names neither plan nor config. */
 import { describe, expect, it } from "vitest";
 import { parseBucket } from "../../src/engine/request.js";
 import { asWritten, storedConfig } from "../../src/engine/written.js";
@@ -12,20 +12,20 @@ const open = parseBucket({
   plans: [{ plan: "pro", config: pro }],
 });
 
-describe("a bucket as its rows say", () => {
-  it("is that of a plan, or of a config, with the rows of the limit", () => {
+describe("a bucket as it is written", () => {
+  it("has the stored plan or config, with the limit's own number of rows", () => {
     expect(asWritten(open, "pro")).toMatchObject({ plan: "pro", limit: { config: pro } });
     expect(asWritten(open, pro)).toMatchObject({ plan: pro, limit: { config: { ...pro, shards: 4 } } });
   });
 
-  it("is that of the call where rows say nothing, or the call says what holds", () => {
+  it("is the call's own bucket if the rows name nothing, or if the call names a plan", () => {
     expect(asWritten(open, undefined)).toBe(open);
     const named = parseBucket({ name: "a", config, plan: "free" });
     expect(asWritten(named, "pro")).toBe(named);
   });
 });
 
-it("rows hold the config of a call without its rows, and without what is left out", () => {
+it("rows store the config of a call without shards, and without undefined fields", () => {
   expect(storedConfig({ ...config, shards: 4, maxReserved: undefined })).toStrictEqual(config);
   expect(parseBucket({ name: "a", config: { ...config, shards: 4 }, plan: null }).plan).toStrictEqual(config);
   expect(parseBucket({ name: "a", config }).plan).toBeUndefined();

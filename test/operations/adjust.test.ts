@@ -15,7 +15,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { adjustRateLimit, getRateLimit, resetRateLimit } = define({ llm: config });
   const valueOf = async (args: object) => (await getRateLimit(args)).value;
 
-  it("a debt beyond what can be counted is cut off there: nothing comes back before it is paid, unless it is reset", async () => {
+  it("a debt is cut off at the largest countable one: no refund counts before it is paid or reset", async () => {
     const charge = (count: number) => adjustRateLimit({ name: "llm", count });
     // 2^50 units of 1/102,400,000 of a token, at 10 tokens a second.
     const most = 2 ** 50 / 102_400_000;
@@ -25,13 +25,13 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await charge(count)).toMatchObject(cutOff);
       expect(await valueOf({ name: "llm" })).toBe(-most);
     }
-    // Nobody knows how much more was owed: a refund of what was cut off would make tokens.
+    // The amount that was cut off is unknown, so a refund of it would create tokens.
     expect(await charge(-1e12)).toMatchObject(cutOff);
     await resetRateLimit({ name: "llm" });
     expect(await charge(-1)).toEqual({ ok: true, remaining: 10, resetAt: NOW });
   });
 
-  it("a reservation of more than an adjustment may name comes back as far as that, where onDecision throws", async () => {
+  it("a reservation that onDecision undoes by throwing is refunded up to the largest count of an adjustment", async () => {
     const onDecision = () => {
       throw new Error("the log is full");
     };
@@ -44,7 +44,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
-/** A bucket of several rows, each with so many tokens; the call reads the first of them. */
+/** A bucket of several rows. `held` has the tokens of each row, and the call reads the first row. */
 describe.each(placeNames)("one of several rows in the %s", (place) => {
   const bucket = { kind: "token bucket", rate: 64, capacity: 64 } as const;
   const configs = {
@@ -66,9 +66,9 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     return insert(...values.map((value, i) => ({ ...row, value, shard: parts[i] ?? "" })));
   };
   const values = async () => (await rows()).map(({ value }) => value);
-  /** The call finds the first row, or the last. */
+  /** Makes the call find the first row (0), or the last (0.99). */
   const find = (random: 0 | 0.49 | 0.99) => vi.spyOn(Math, "random").mockReturnValue(random);
-  /** A job that starts at once, as far as the window goes, and can be cancelled for a second. */
+  /** A job that the window lets start at once. `spread` delays it by up to a second, during which it can be cancelled. */
   const schedule = async (count: number): Promise<RateLimitedJob> => {
     const reserve = { name: "sliding", count, spread: 1000 };
     const result = await limits.scheduleRateLimited(reserve, run, { label: "job", tokens: count });
@@ -88,27 +88,27 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     object?,
   ];
   it.each<Row>([
-    ["is charged alone while it holds the charge", "slow", fives, 0, 2, [3, ...fives.slice(1)]],
-    ["is given back to alone while it has room", "slow", fives, 0, -3, [8, ...fives.slice(1)]],
-    ["becomes one with its neighbour when it is emptied, as by a call", "slow", fives, 0, 5, fives.slice(1)],
-    ["is not written by 0, which says how all stand", "slow", fives, 10, 0, fives, { ok: true, remaining: 40 }],
+    ["is charged alone if it holds the charge", "slow", fives, 0, 2, [3, ...fives.slice(1)]],
+    ["is refunded alone if it has room", "slow", fives, 0, -3, [8, ...fives.slice(1)]],
+    ["merges with its neighbour when it is emptied, as in a call", "slow", fives, 0, 5, fives.slice(1)],
+    ["is not written by 0, which reads all rows", "slow", fives, 10, 0, fives, { ok: true, remaining: 40 }],
     ["gives what it has, and another the rest", "fast", fives, 0, 7, [0, 3, ...fives.slice(2)], { remaining: 33 }],
-    ["stays while all hold the charge together", "fast", fives, 0, 40, each(3, 0), { remaining: 0 }],
-    // By a reservation it is split into larger parts.
-    ["is split if it is hot, as by a call", "fast", each(2, 16), 1, 1, [7, 8, 16, 16, 16]],
-    ["becomes one with the others if it is cold", "slow", fives, 20_000, 1, [39]],
-    ["stays if it is cold and given back to", "slow", fives, 20_000, -1, [6, ...fives.slice(1)]],
+    ["stays if all hold the charge together", "fast", fives, 0, 40, each(3, 0), { remaining: 0 }],
+    // A reservation would split it into larger parts.
+    ["splits if it is hot, as in a call", "fast", each(2, 16), 1, 1, [7, 8, 16, 16, 16]],
+    ["merges with the others if it is cold", "slow", fives, 20_000, 1, [39]],
+    ["stays if it is cold and refunded", "slow", fives, 20_000, -1, [6, ...fives.slice(1)]],
   ])("%s", async (_what, name, held, ageMs, count, left, status = alone) => {
     await fill(name, held, ageMs);
     find(0);
     const answer = await adjustRateLimit({ name, count });
-    // Of one row, that is all that is known.
+    // A call that reads one row knows no more than this.
     expect(answer).toEqual(status === alone ? alone : expect.objectContaining(status));
     const stored = (await rows()).sort((a, b) => ((a.shard ?? "") < (b.shard ?? "") ? -1 : 1));
     expect(stored.map(({ value }) => Math.floor(value))).toEqual(left);
   });
 
-  it("of a sliding window is charged now, and given back what it took last", async () => {
+  it("of a sliding window is charged now, and refunded from its latest take", async () => {
     const older = { at: NOW - 100, count: 3 };
     await fill("sliding", fives, 0, { recent: [older] });
     find(0);
@@ -118,7 +118,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     expect((await rows())[0]).toMatchObject({ value: 7, recent: [{ ...older, count: 1 }] });
   });
 
-  it("of a sliding window is not given back to alone what was taken from another before its own was", async () => {
+  it("of a sliding window does not refund another row's take that is older than its own", async () => {
     await fill("sliding", each(3, 8), 0, { recent: [] });
     find(0);
     const job = await schedule(3);
@@ -126,13 +126,13 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     vi.setSystemTime(NOW + 10);
     await adjustRateLimit({ name: "sliding", count: 4 });
     expect(await values()).toEqual([5, 8, 8, 8, 8, 8, 8, 4]);
-    // The call finds the last row again, which has room, but only for what it has taken since.
+    // The call finds the last row again. It has room, but only for its own later take.
     expect(await cancelRateLimited(job)).toEqual({ canceled: true });
     expect(await values()).toEqual([8, 8, 8, 8, 8, 8, 8, 4]);
   });
 
   it.each([0, 0.99] as const)(
-    "of a sliding window keeps what an earlier job took, when a later one is cancelled: draws %d",
+    "of a sliding window keeps an earlier job's take when a later job is cancelled: draws %d",
     async (random) => {
       await fill("sliding", each(3, 8), 0, { recent: [] });
       find(0);
@@ -149,7 +149,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     },
   );
 
-  it("of a sliding window gives back a job that was split from all of its rows, before what is older", async () => {
+  it("of a sliding window refunds a split job from all of its rows, before older takes", async () => {
     const [older, own] = [
       { at: NOW - 100, count: 3 },
       { at: NOW, count: 2 },
@@ -167,18 +167,18 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     expect((await rows())[0]?.recent).toEqual([older]);
   });
 
-  it("of a limit that chooses their number is split by a charge as by a call", async () => {
+  it("of an auto limit is split by a charge as by a call", async () => {
     find(0.49);
     await fill("auto", each(1, 30_000), 1000);
     expect(await adjustRateLimit({ name: "auto", count: 1 })).toEqual(alone);
-    // One row of two became the half of 2^6.
+    // One of two rows was split into half of the 2^6 rows.
     expect(await rows()).toHaveLength(1 + 32);
   });
 });
 
 describe("in one call to the component", () => {
   const { mutation } = useBackend("component");
-  it("several adjustments have a status each, in their order", async () => {
+  it("several adjustments each have a status, in their order", async () => {
     const adjustments = [4, 10, -9].map((count) => ({ name: "llm", config, count }));
     const statuses = await mutation((ctx) => ctx.runMutation(component.public.adjustAll, { adjustments }));
     expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
@@ -186,10 +186,10 @@ describe("in one call to the component", () => {
   });
 });
 
-/** Tokens that are taken or reserved under a plan, at a second; or as many of those that step 0, 1, … took, which come back. */
+/** A step at a second: under a plan it takes or reserves `count` tokens. With `undone` it refunds `count` tokens of that earlier step. */
 type Step = readonly [second: number, plan: "large" | "small" | "smaller", count: number, undone?: number];
 
-describe.each(placeNames)("a window in the %s that was lowered", (place) => {
+describe.each(placeNames)("a window in the %s whose rate was lowered", (place) => {
   const plans = { large: { rate: 1000 }, small: { rate: 100 }, smaller: { rate: 50 } };
   const { define } = useBackend(place);
   const { rateLimit, adjustRateLimit, getRateLimit } = define({
@@ -197,14 +197,14 @@ describe.each(placeNames)("a window in the %s that was lowered", (place) => {
   });
 
   it.each<[string, value: number, ...steps: Step[]]>([
-    ["gets back what was reserved since, and no more", 0, [1, "small", 50], [2, "small", 50, 1]],
-    ["gets it back after it was lowered again, too", 0, [1, "small", 50], [2, "smaller", 50, 1]],
-    ["gets back a part of it", -30, [1, "small", 50], [2, "small", 20, 1]],
-    ["holds no more while more than its capacity is used", -50, [1, "small", 50], [2, "small", 600, 0]],
-    ["holds what is not used of its capacity", 20, [1, "small", 50], [2, "small", 50, 1], [3, "small", 620, 0]],
+    ["refunds later reservations, and no more", 0, [1, "small", 50], [2, "small", 50, 1]],
+    ["refunds them also after it was lowered again", 0, [1, "small", 50], [2, "smaller", 50, 1]],
+    ["refunds a part of them", -30, [1, "small", 50], [2, "small", 20, 1]],
+    ["holds no more while its use exceeds its capacity", -50, [1, "small", 50], [2, "small", 600, 0]],
+    ["holds the unused part of its capacity", 20, [1, "small", 50], [2, "small", 50, 1], [3, "small", 620, 0]],
     ["holds the same in the other order", 20, [1, "small", 50], [2, "small", 620, 0], [3, "small", 50, 1]],
-    ["owes what was taken under more, if it was raised and lowered again", -10, [1, "small", 10], [2, "large", 200], [3, "small", 10], [4, "small", 10, 1]], // prettier-ignore
-    ["takes back nothing of windows before", 0, [60, "large", 1000], [60, "small", 700, 0], [60, "large", 0]],
+    ["owes what it gave while it was raised, if it was lowered again", -10, [1, "small", 10], [2, "large", 200], [3, "small", 10], [4, "small", 10, 1]], // prettier-ignore
+    ["refunds no takes of earlier windows", 0, [60, "large", 1000], [60, "small", 700, 0], [60, "large", 0]],
   ])("after 700 of its 1000 tokens were used %s", async (_what, value, ...steps) => {
     const takes: (number | undefined)[] = [];
     for (const [second, plan, count, undone] of [[0, "large", 700] as Step, ...steps]) {
@@ -221,18 +221,18 @@ describe.each(placeNames)("a window in the %s that was lowered", (place) => {
   });
 });
 
-describe.each(placeNames)("a window in the %s that was raised and lowered, and is a bucket now", (place) => {
+describe.each(placeNames)("a window in the %s that was raised and lowered, and then became a token bucket", (place) => {
   const { define } = useBackend(place);
   const { rateLimit, adjustRateLimit } = define({});
   const small = { kind: "fixed window", rate: 100, period: 10_000, start: NOW };
   const large = { kind: "fixed window", rate: 50, period: 1, capacity: 1000, start: NOW };
   const bucket = { kind: "token bucket", rate: 100, period: 1, capacity: 10_000 };
 
-  // Without the first take the window would have used 100 and not 150 of its 100 tokens, so it would hold 0 in either case.
+  // Without the first take, 100 of the window's 100 tokens would be used instead of 150, so the window would hold 0 either way.
   it.each([
-    ["takes back nothing in the window that was lowered", 7505, -50 + 300],
-    // It began 4,999 ms after the window of the other config, so it brings 49 tokens.
-    ["takes back nothing in the next one, which counts the rest as its excess", 10_000, 49 - 50 + 300],
+    ["refunds nothing in the window that was lowered", 7505, -50 + 300],
+    // The window began 4,999 ms after that of the other config, so it adds 49 tokens.
+    ["refunds nothing in the next window, which has the rest as its excess", 10_000, 49 - 50 + 300],
   ])("%s", async (_what, laterMs, held) => {
     const at = (ms: number, config: object) => {
       vi.setSystemTime(NOW + ms);

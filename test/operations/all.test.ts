@@ -1,6 +1,6 @@
 /**
- * Several limits at once. How requests to one bucket add up is held in test/engine/bundle.test.ts, what is thrown in
- * test/client/throws.test.ts, and every answer in test/model.
+ * Several limits at once. test/engine/bundle.test.ts checks how requests to one bucket add up, test/client/throws.test.ts what is
+ * thrown, and test/model every answer.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { define, rows } = useBackend(place);
   const { rateLimit, rateLimitAll, getRateLimit } = define({ user, team, everyone, queue });
 
-  it("all of the limits let it go and each gives its tokens, or one of them denies and nothing is taken from any", async () => {
+  it("a call takes tokens from every limit if all allow it, and from none if one denies", async () => {
     expect(await rateLimitAll(layers)).toEqual({
       ok: true,
       statuses: [
@@ -55,7 +55,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await getRateLimit({ name: "everyone" })).value).toBe(99);
   });
 
-  it("reservations wait together until the last of them is paid", async () => {
+  it("reservations wait together for the latest one", async () => {
     await rateLimit({ name: "queue", count: 10 });
     const requests = [{ name: "queue", count: 3, reserve: true }, ofUser({ count: 4, reserve: true }), ofTeam()];
     const statuses = [
@@ -80,6 +80,6 @@ it.each<[string, (ctx: Writer) => Promise<unknown>]>([
   ["a charge", (ctx) => adjust(ctx, adjustmentOf(parseBucket({ ...asked, config: user }), asked))],
   ["a pause", (ctx) => pause(ctx, { ...parseBucket({ ...asked, config: user }), until: NOW + 1 })],
   ["an override", (ctx) => setOverride(ctx, asked, { block: true })],
-])("%s waits for its writes, and fails with them", async (_what, operation) => {
+])("%s waits for its writes, and fails if they fail", async (_what, operation) => {
   await expect(operation({ db } as unknown as Writer)).rejects.toThrow("not written");
 });

@@ -1,4 +1,4 @@
-/** When tokens come back, in the status of a call that asks for it. */
+/** The `renewsAt` of a status, for a call that asks for it. */
 import { expect, it } from "vitest";
 import { parseRequest } from "../../src/engine/request.js";
 import { renewing } from "../../src/operations/answer.js";
@@ -9,11 +9,11 @@ const allowed = { ok: true, remaining: 3, resetAt: T0 + 700 } as const;
 const denied = { ok: false, remaining: 0, resetAt: T0 + 1000, retryAt: T0 + 100 } as const;
 
 it.each<[string, asked: object, status: typeof allowed | typeof denied, renewsAt?: number]>([
-  ["a request of one", {}, allowed, T0 + 100],
-  ["a request of four", { count: 4 }, allowed, T0 + 100],
-  ["a request of seven, of which a full bucket holds one", { count: 7 }, allowed, T0 + 400],
-  ["a request that was denied", {}, denied],
-  ["a request that does not ask", { renews: false }, allowed],
+  ["a request for 1 token has the time of the next token", {}, allowed, T0 + 100],
+  ["a request for 4 tokens has the time of the next token", { count: 4 }, allowed, T0 + 100],
+  ["a request for 7 tokens has the time when it is served", { count: 7 }, allowed, T0 + 400],
+  ["a denied request has no renewsAt", {}, denied],
+  ["a request that does not ask has no renewsAt", { renews: false }, allowed],
 ])("%s", (_what, asked, status, renewsAt) => {
   const request = parseRequest({ name: "send", config, renews: true, ...asked });
   const { unitsPerToken } = request.limit;

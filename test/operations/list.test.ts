@@ -21,7 +21,7 @@ describe.each(placeNames)("in the %s", (place) => {
     window: { kind: "fixed window", rate: 5, period: 60_000 },
     hot: { kind: "token bucket", rate: 64, period: 60_000, shards: 8 },
   });
-  /** All keys, page by page, and the length of each page. */
+  /** All keys of a paged list, and the length of each page. */
   async function walk(args: object) {
     const keys: (string | undefined)[] = [];
     const lengths: number[] = [];
@@ -38,11 +38,11 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const [key, count] of Object.entries(counts)) await rateLimit({ name, key, count, reserve: true });
   };
 
-  it("a limit that was never used has an empty page, and it is the last", async () => {
+  it("a limit that was never used has one empty page", async () => {
     expect(await listRateLimits({ name: "send" })).toEqual({ page: [], cursor: null });
   });
 
-  it("each key has its value and what a check would say now, the bucket without a key first", async () => {
+  it("each key has its value and the answer of a check now, with the bucket without a key first", async () => {
     await use("send", { b: 5, a: 2, c: 7 });
     await use("window", { a: 5 });
     await rateLimit({ name: "send" });
@@ -58,14 +58,14 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
     for (const entry of page) expect(entry).toMatchObject(await checkRateLimit({ name: "send", key: entry.key }));
     expect(page[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
-    // The windows of each key are its own.
+    // Each key has its own windows.
     await use("window", { b: 5 });
     const { page: windows } = await listRateLimits({ name: "window" });
     expect(new Set(windows.map(({ retryAt }) => retryAt)).size).toBe(2);
     for (const entry of windows) expect(entry).toMatchObject(await checkRateLimit({ name: "window", key: entry.key }));
   });
 
-  it("pages end where they were asked to, and the next ones go on there", async () => {
+  it("a page ends at the requested length, and the next page continues there", async () => {
     await rateLimit({ name: "send" });
     await use("send", { a: 1, b: 1, c: 1, d: 1 });
     for (const limit of [1, 2, 3]) {
@@ -78,17 +78,17 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([
-    ["whom one more token would not be given", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 0, ["b", "c", "e"]],
-    ["whom one more token would not be given", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 100, ["b", "e"]],
-    ["who owe, of a limit without capacity", "spaced", { a: 1, b: 2 }, 200, ["b"]],
-    ["who have less than the limit holds, if that is less than a token", "half", { a: 0.25, b: 0.5 }, 50, ["b"]],
-  ])("onlyLimited lists only those %s", async (_what, name, counts, laterMs, keys) => {
+    ["that would be denied one more token", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 0, ["b", "c", "e"]],
+    ["that would be denied one more token", "send", { a: 1, b: 5, c: 4.5, d: 4, e: 9 }, 100, ["b", "e"]],
+    ["that owe, of a limit with capacity 0", "spaced", { a: 1, b: 2 }, 200, ["b"]],
+    ["that are not full, of a limit of less than a token", "half", { a: 0.25, b: 0.5 }, 50, ["b"]],
+  ])("onlyLimited lists only the keys %s", async (_what, name, counts, laterMs, keys) => {
     await use(name, counts);
     vi.setSystemTime(NOW + laterMs);
     for (const limit of [1, 100]) expect((await walk({ name, onlyLimited: true, limit })).keys).toEqual(keys);
   });
 
-  it("a sharded bucket is one entry, with all its shards in its value", async () => {
+  it("a sharded bucket is one entry, whose value is the sum of its shards", async () => {
     await use("hot", { a: 50, b: 64 });
     for (let i = 0; i < 9; i++) await rateLimit({ name: "hot", key: "a" });
     expect((await listRateLimits({ name: "hot" })).page).toMatchObject([
@@ -98,9 +98,9 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await getRateLimit({ name: "hot", key: "a" })).value).toBe(5);
   });
 
-  it("thousands of rows are walked in pages of bounded work, and no key is cut in two or lost", async () => {
+  it("thousands of rows are listed in pages of bounded work, and no key is split or lost", async () => {
     const rows: StoredRow[] = [];
-    // Eight shards of one token each, so that 512 rows end in the middle of a key, the first one being whole.
+    // Each key has eight shards of one token, except the first, which is whole. So 512 rows end in the middle of a key.
     const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
     const split = { kind: "token bucket", rate: 64, period: 60_000, capacity: 64 } as const;
     for (let i = 0; i < 300; i++) {
@@ -114,7 +114,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const all = await walk({ name: "hot", limit: 1000 });
     expect(all.keys).toEqual(Array.from({ length: 300 }, (_, i) => key(i)));
     expect(all.lengths).toHaveLength(2);
-    // 2,048 rows at most are looked at for a page, so that a page may be empty before the last.
+    // A page reads at most 2,048 rows, so a page before the last may be empty.
     const limited = await walk({ name: "hot", onlyLimited: true });
     expect(limited).toEqual({ keys: [key(299)], lengths: [0, 1] });
     const { page: entries } = await listRateLimits({ name: "hot", limit: 100 });
@@ -127,7 +127,7 @@ describe.each(placeNames)("in the %s", (place) => {
     );
   });
 
-  it("a cursor that is none, or is of another limit, is refused", async () => {
+  it("an invalid cursor, or one of another limit, is refused", async () => {
     await use("send", { a: 1, b: 1 });
     const { cursor } = await listRateLimits({ name: "send", limit: 1 });
     const problem = 'Rate limit "send": cursor must be one that the page before returned, got "none".';
@@ -137,7 +137,7 @@ describe.each(placeNames)("in the %s", (place) => {
     );
   });
 
-  it("a bucket whose rows make no sense is an entry that says so, between its neighbours", async () => {
+  it("a bucket with damaged rows is an entry with an error, between its neighbours", async () => {
     await use("send", { a: 1, c: 1 });
     const bad = (key: string, fields: Partial<StoredRow>) => ({ name: "send", key, value: 1, ts: NOW, ...fields });
     const twice = bad("b2", {});
@@ -149,7 +149,7 @@ describe.each(placeNames)("in the %s", (place) => {
       page: [
         { key: "a", ok: true },
         { key: "b1", ...error("the stored state is unusable (value NaN") },
-        // Two rows of one bucket, each whole, count as one.
+        // Two whole rows of one bucket count as one.
         { key: "b2", ok: false, retryAt: NOW + 800 },
         { key: "b3", ...error("the stored shards overlap or leave a gap") },
         { key: "c", ok: true },
@@ -160,13 +160,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(limited.page.map(({ key }) => key)).toEqual(["b1", "b2", "b3"]);
   });
 
-  it("a limit that is not defined cannot be listed: its config is nobody's", async () => {
+  it("a limit that is not defined cannot be listed, since it has no config", async () => {
     const listed = define({}).listRateLimits({ name: "send" });
     await expect(listed).rejects.toThrow('Rate limit "send": is not defined, so its keys cannot be listed.');
   });
 });
 
-/** A database of rows of one limit, in order, whose keys no app could use today. */
+/** A database with the rows of one limit, in order. No app could use such keys today. */
 function readerOf(keys: readonly string[]): Reader {
   const query = {
     withIndex: (_index: string, range: (q: object) => object) => {
@@ -179,7 +179,7 @@ function readerOf(keys: readonly string[]): Reader {
   return { db: { query: () => query } } as unknown as Reader;
 }
 
-it("a page reads no further once it has read 4 MiB", async () => {
+it("a page ends once it has read 4 MiB", async () => {
   const keys = ["a", "b", "c"].map((first) => first + "k".repeat(2 ** 21));
   const limit = parseLimit("send", send);
   const first = await listIn(readerOf(keys), parseList({ limit }, {}));

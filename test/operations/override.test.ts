@@ -1,4 +1,4 @@
-/** Overrides: one key's limit, changed at run time, in both places. */
+/** Overrides, which change one key's limit at run time, in the tables and in the component. */
 import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
@@ -24,23 +24,23 @@ const faster: RateLimitConfig = { ...bucket, rate: 4 };
 const lessSlow: RateLimitConfig = { ...slow, period: 1000 };
 const roomy = { config: { ...nearlyShut, maxReserved: 2 }, until: NOW + 1000 };
 
-/** A bucket as it is when it is asked. */
+/** The bucket before the request. */
 interface Standing {
-  /** "api" if left out, at the key of alice. */
+  /** The limit. The default is "api" with the key "alice". */
   name?: string;
-  /** What was taken before the override was set, and after. */
+  /** The tokens taken before and after the override was set. */
   before?: number;
   after?: number;
   terms: object;
 }
-/** What a bucket answers `at` ms after the override was set. A string is the error's. */
+/** A request `at` ms after the override was set, and its answer. A string is the text of an error. */
 type Row = [at: number, request: object, answer: object | string];
 
 const ending = (ms: number) => ({ until: NOW + ms });
 const served = (more: object = {}) => ({ ok: true, ...more });
 const denied = (ms: number, more: object = {}) => ({ ok: false, retryAt: NOW + ms, ...more });
 const blocked = (ms: number, more: object = {}) => denied(ms, { reason: "blocked", ...more });
-/** Lets through, and says what it would deny. */
+/** The answer in shadow: the call is allowed, and `shadow` has the denial. */
 const shadowing = (resetMs: number, shadow: object) =>
   served({ remaining: 0, resetAt: NOW + resetMs, shadow: { ...shadow, remaining: 0, resetAt: NOW + resetMs } });
 const forEver = { ok: false, retryAt: END_OF_TIME };
@@ -55,24 +55,32 @@ const cases = [
     [0, { count: 30 }, served({ remaining: 10, resetAt: NOW + 1500 })],
     [0, { count: 100, atLeast: 10 }, served({ taken: 40, remaining: 0 })],
   ]),
-  ...when("a config that serves before it ends", { after: 4, terms: { config: faster, ...ending(MINUTE) } }, [
+  ...when("a config that serves before its end", { after: 4, terms: { config: faster, ...ending(MINUTE) } }, [
     [0, {}, denied(250, { remaining: 0, resetAt: NOW + 1000 })],
   ]),
-  ...when("a config that ends as it would serve", { before: 4, terms: { config: faster, ...ending(1000) } }, [
+  ...when("a config that ends when it would serve", { before: 4, terms: { config: faster, ...ending(1000) } }, [
     [0, { count: 4 }, denied(2000)],
     [0, { count: 5, reserve: true }, served({ retryAt: NOW + 1250 })],
   ]),
-  ...when("a config that gives nothing before its end", { before: 4, terms: { config: nearlyShut, ...ending(5000) } }, [
-    [0, {}, denied(5000)],
-    [4999, {}, denied(5000)],
-    [5000, {}, served()],
-  ]),
-  ...when("a config that alone could serve", { after: 40, terms: { config: large, ...ending(1000) } }, [
-    [0, { count: 19 }, denied(950)],
-    [0, { count: 30 }, forEver],
-    [0, { count: 30, reserve: { within: 500 } }, forEver],
-  ]),
-  ...when("a config of more than the own window can ever hold", { name: "slide", after: 4, terms: roomy }, [
+  ...when(
+    "a config that serves nothing before its end",
+    { before: 4, terms: { config: nearlyShut, ...ending(5000) } },
+    [
+      [0, {}, denied(5000)],
+      [4999, {}, denied(5000)],
+      [5000, {}, served()],
+    ],
+  ),
+  ...when(
+    "a config that can serve what the limit's own cannot",
+    { after: 40, terms: { config: large, ...ending(1000) } },
+    [
+      [0, { count: 19 }, denied(950)],
+      [0, { count: 30 }, forEver],
+      [0, { count: 30, reserve: { within: 500 } }, forEver],
+    ],
+  ),
+  ...when("a config above what the limit's own window can hold", { name: "slide", after: 4, terms: roomy }, [
     [0, { count: 6, reserve: true }, forEver],
     [1000, { count: 6, reserve: true }, "can never be served"],
   ]),
@@ -80,7 +88,7 @@ const cases = [
     [0, { count: 3 }, forEver],
     [0, { count: 5 }, never("count 5", 2)],
   ]),
-  ...when("a smaller config that ends", { terms: { config: small, ...ending(MINUTE) } }, [
+  ...when("a smaller config with an end", { terms: { config: small, ...ending(MINUTE) } }, [
     [0, { count: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
     [0, { count: 9, atLeast: 3 }, denied(MINUTE, { remaining: 2, resetAt: NOW })],
     [0, { count: 9, atLeast: 2 }, served({ taken: 2 })],
@@ -96,7 +104,7 @@ const cases = [
     [0, { reserve: true }, served({ retryAt: NOW + 1000 })],
   ]),
   ...when(
-    "a config that ends before the start",
+    "a config that ends before a reservation starts",
     { name: "slow", after: 4, terms: { config: lessSlow, ...ending(4000) } },
     [
       [0, { count: 4 }, denied(8000)],
@@ -115,12 +123,12 @@ const cases = [
     [0, {}, { ...forEver, remaining: 0, resetAt: END_OF_TIME, reason: "blocked" }],
   ]),
   ...when("a block of the bucket without a key", { name: "all", terms: { block: true } }, [[0, {}, forEver]]),
-  ...when("a block that ends before the bucket's debt", { before: 14, terms: { block: true, ...ending(1000) } }, [
+  ...when("a block that ends before the debt is paid", { before: 14, terms: { block: true, ...ending(1000) } }, [
     [0, {}, blocked(5500)],
     [5499, {}, denied(5500)],
     [5500, {}, served()],
   ]),
-  ...when("a block that ends before there is enough", { before: 4, terms: { block: true, ...ending(1) } }, [
+  ...when("a block that ends before enough has arrived", { before: 4, terms: { block: true, ...ending(1) } }, [
     [0, { count: 4, atLeast: 2 }, blocked(1000)],
   ]),
   ...when("unlimited", { terms: { unlimited: true } }, [
@@ -129,11 +137,11 @@ const cases = [
     [0, { count: NaN }, "count must be a finite number"],
     [0, { count: 2e12 }, "can never be served"],
   ]),
-  ...when("unlimited, and taken more than there is", { after: 3, terms: { unlimited: true, ...ending(1000) } }, [
+  ...when("unlimited, with more taken than there is", { after: 3, terms: { unlimited: true, ...ending(1000) } }, [
     [0, { count: 5 }, served({ remaining: 0, resetAt: NOW + 4000 })],
     [0, { count: 6, atLeast: 5 }, served({ taken: 6, remaining: 0, resetAt: NOW + 4500 })],
   ]),
-  ...when("unlimited, for a time, and in debt", { after: 10, terms: { unlimited: true, ...ending(1000) } }, [
+  ...when("unlimited, with an end and a debt", { after: 10, terms: { unlimited: true, ...ending(1000) } }, [
     [0, { reserve: true }, served({ remaining: 0, resetAt: NOW + 5500 })],
     [1000, {}, denied(3500)],
   ]),
@@ -171,8 +179,8 @@ describe.each(placeNames)("in the %s", (place) => {
   const clear = (id: object = alice) => limits.clearRateLimitOverride(id);
   const list = async (options: object = {}) => (await listRateLimits({ name: "api", ...options })).page;
 
-  /** A call, a check and a projection answer alike, and only a call that is served writes. */
-  it.each(cases)("$what: after $at ms $request is answered by $answer", async (given) => {
+  /** A call, a check and a projection give the same answer. Only an allowed call writes. */
+  it.each(cases)("$what: after $at ms, $request gets $answer", async (given) => {
     const { name = "api", before = 0, after = 0, terms, at, request, answer } = given;
     const id = name === "api" ? alice : { name };
     const asked = { ...id, ...request };
@@ -198,7 +206,7 @@ describe.each(placeNames)("in the %s", (place) => {
     if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rows()).toEqual(stored);
   });
 
-  it("a snapshot holds an override that has ended, and projects the limit's own config then: it does not depend on the clock", async () => {
+  it("a snapshot does not depend on the clock: it keeps an override that has ended, and then projects the limit's own config", async () => {
     await take();
     await override({ block: true, ...ending(1000), note: "private" });
     const before = await getRateLimit(alice);
@@ -210,7 +218,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(() => projectRateLimit(before, { now: NOW + 1000, count: 9 })).toThrow("count must be from 0 to 4");
   });
 
-  it("a pause is of the bucket as it is under its override, and of one without", async () => {
+  it("a pause works on a bucket with an override and on one without", async () => {
     const end = NOW + 5000;
     const servedAt = async (id: object) => (await checkRateLimit(id)).retryAt;
     await override({ config: large });
@@ -218,7 +226,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const buckets = [alice, all, { name: "wide" }];
     for (const id of buckets) await limits.pauseRateLimit({ ...id, until: end });
     expect(await Promise.all(buckets.map(servedAt))).toEqual([end + 50, end + 500, end + 50]);
-    // A time that has come changes nothing.
+    // A pause until a time in the past changes nothing.
     const stored = await rows();
     for (const until of [NOW - 1, NOW]) expect(await limits.pauseRateLimit({ ...all, until })).toBeNull();
     expect(await rows()).toEqual(stored);
@@ -228,13 +236,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await servedAt(all)).toBe(end + 1500);
   });
 
-  it("a block without an end denies whatever the rows hold", async () => {
+  it("a block without an end denies even if the rows are damaged", async () => {
     await override({ block: true });
     await insert({ ...alice, value: NaN, ts: NOW });
     expect(await take()).toMatchObject({ ...forEver, reason: "blocked" });
   });
 
-  it("a block is thrown with its reason, and stops all of several limits", async () => {
+  it("a block is thrown with its reason, and denies a call with several limits", async () => {
     await override({ block: true, ...ending(MINUTE) });
     const requests = [{ name: "plain" }, alice];
     for (const call of [rateLimit({ ...alice, throws: true }), rateLimitAll(requests, { throws: true })]) {
@@ -249,7 +257,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rateLimitAll([{ name: "tried" }, { name: "plain" }])).toMatchObject({ ok: true });
   });
 
-  it("unlimited, a count of 0 writes nothing", async () => {
+  it("a count of 0 to an unlimited key writes nothing", async () => {
     await override({ unlimited: true });
     expect(await take(0)).toMatchObject({ ok: true, remaining: 4 });
     expect(await rows()).toHaveLength(1);
@@ -260,7 +268,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toEqual(inDebt);
   });
 
-  it("unlimited, what is taken has a date by which it comes back, and a job starts at once", async () => {
+  it("a take from an unlimited key can be refunded by date, and a job starts at once", async () => {
     await override({ unlimited: true });
     for (const count of [3, 30]) {
       expect(await rateLimit({ ...alice, count, refundable: true })).toMatchObject({ ok: true, takenAt: NOW });
@@ -270,7 +278,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await limits.scheduleRateLimited({ ...alice, count: 9 }, start, {})).toMatchObject({ ok: true, runAt: NOW });
   });
 
-  it("beside another limit's denial an unlimited key stands as it is", async () => {
+  it("an unlimited key does not change if another limit of the call denies", async () => {
     await override({ unlimited: true });
     await take(3);
     await rateLimit({ name: "plain", count: 4 });
@@ -285,7 +293,7 @@ describe.each(placeNames)("in the %s", (place) => {
   describe("a limit on several rows", () => {
     const takeWide = (count = 1) => rateLimit({ name: "wide", count });
 
-    it("serves what all of its rows hold once its override has ended", async () => {
+    it("denies until the end of its override if all its rows then hold the count", async () => {
       await takeWide();
       expect(await rows()).toHaveLength(4);
       await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "wide" });
@@ -294,7 +302,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await takeWide(64)).toMatchObject(blocked(1000));
     });
 
-    it("keeps its rows when unlimited, where the two that are read are short and others are not", async () => {
+    it("keeps its rows when unlimited, if the two rows that are read are short and others are not", async () => {
       await override({ unlimited: true }, { name: "fast" });
       vi.spyOn(Math, "random").mockReturnValue(0);
       for (let call = 0; call < 16; call++) await rateLimit({ name: "fast" });
@@ -303,7 +311,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await rows()).toHaveLength(1 + 4);
     });
 
-    it("lets everything through when unlimited, and is then in debt as one", async () => {
+    it("allows everything when unlimited, and then owes as one row", async () => {
       await override({ unlimited: true, ...ending(1000) }, { name: "wide" });
       for (let i = 0; i < 12; i++) expect(await takeWide(8)).toMatchObject({ ok: true });
       expect(await takeWide(100)).toMatchObject({ ok: true, remaining: 0 });
@@ -315,7 +323,7 @@ describe.each(placeNames)("in the %s", (place) => {
   describe("lists", () => {
     const keys = async (options: object) => (await list(options)).map(({ key }) => key);
 
-    it("show overrides that are in force, and only them if asked", async () => {
+    it("show overrides in force, and with onlyOverridden only those", async () => {
       await take(4);
       const spam = { block: true, ...ending(1000), note: "spam" };
       await override(spam, { name: "api", key: "mallory" });
@@ -335,7 +343,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await keys({ onlyOverridden: true })).toEqual(["zoe"]);
     });
 
-    it("of a limit without overrides have none to show", async () => {
+    it("refuse onlyOverridden for a limit without overrides", async () => {
       await expect(list({ name: "plain", onlyOverridden: true })).rejects.toThrow(
         'Rate limit "plain": onlyOverridden needs a limit that is defined with overrides: true',
       );
@@ -351,12 +359,12 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ block: true, name: "plain", key: undefined }, needed],
     [{ block: true, key: undefined }, "key must be a non-empty string"],
     [{ block: true, name: "nobody", key: undefined }, "is not one of your limits"],
-  ])("nothing is stored of %j", async (terms, problem) => {
+  ])("%j is refused and not stored", async (terms, problem) => {
     await expect(override(terms)).rejects.toThrow(problem);
     expect(await rows()).toEqual([]);
   });
 
-  it("an override replaces the one before, and clearing none does nothing", async () => {
+  it("an override replaces the previous one, and clearing none does nothing", async () => {
     await clear();
     await override({ block: true, note: "first" });
     await override({ unlimited: true, ...ending(1000) });
@@ -367,7 +375,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it("calls at once with an override take turns", async () => {
+  it("concurrent calls and an override take turns", async () => {
     const [first, , second] = await mutation((ctx) => {
       const { rateLimit, overrideRateLimit } = limits.within(ctx);
       return Promise.all([rateLimit(alice), overrideRateLimit({ ...alice, block: true }), rateLimit(alice)]);
@@ -375,7 +383,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect([first, second]).toMatchObject([{ ok: true }, { ok: false, reason: "blocked" }]);
   });
 
-  it("a limit that is no longer defined with overrides is not asked for them", async () => {
+  it("a limit that is no longer defined with overrides ignores stored ones", async () => {
     await override({ block: true });
     for (const remaining of [3, 2]) expect(await asPlain.rateLimit(alice)).toMatchObject({ ok: true, remaining });
     expect(await asPlain.getRateLimit(alice)).not.toHaveProperty("override");
@@ -392,7 +400,7 @@ describe.each(placeNames)("in the %s", (place) => {
     ["There must be one, not several.", { block: true, until: NOW + 1 }, { unlimited: true }],
   ];
   it.each(damages.flatMap(([problem, ...overrides]) => [1, 4].map((shards) => ({ shards, problem, overrides }))))(
-    "nothing is let through, nor swept, until it is cleared or replaced: $overrides on up to $shards rows",
+    "a damaged override denies all and is not swept until it is cleared or replaced: $overrides on up to $shards rows",
     async ({ shards, problem, overrides }) => {
       const own = define({ api: { ...large, shards, overrides: true } });
       const plant = () =>
@@ -421,7 +429,7 @@ describe.each(placeNames)("in the %s", (place) => {
     },
   );
 
-  it("a row in its place that is none stays: clearing removes no damage, and setting one does not hide it", async () => {
+  it("a row without an override at its place stays: clearing does not remove it, and a new override does not hide it", async () => {
     await insert({ ...alice, shard: OVERRIDE_SHARD, value: 4, ts: NOW });
     await clear();
     await override({ config: large });
@@ -431,7 +439,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take()).toMatchObject({ ok: false, reason: "blocked" });
   });
 
-  it("an override in a part's row is none, and a reset deletes it with the bucket's other rows", async () => {
+  it("an override in another row has no effect, and a reset deletes it with the bucket's other rows", async () => {
     const damage = { value: 0, ts: NOW, override: { unlimited: true } } as const;
     for (const call of [rateLimit, checkRateLimit]) {
       await insert({ ...alice, shard: "0", ...damage });
@@ -448,7 +456,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const block = { block: true, ...ending(MINUTE) };
   const smaller = { config: { ...large, capacity: 20 } };
   type Costly = [string, of: object, terms: object | null, call: string & keyof Calls, args: object, cost: number[]];
-  // One range read on one row, whatever overrides the limit. On several, one more; only that one to deny for ever.
+  // A bucket of one row needs one range read with any override. Several rows need one more, unless the override denies for ever.
   it.each<Costly>([
     ["a call without an override", few, null, "rateLimit", {}, [1, 2, 1]],
     ["a call under another config", few, { config: large, ...ending(MINUTE) }, "rateLimit", {}, [1, 3, 1]],
@@ -457,12 +465,12 @@ describe.each(placeNames)("in the %s", (place) => {
     ["a blocked check", few, block, "checkRateLimit", {}, [1, 2, 0]],
     ["a snapshot of a block", few, block, "getRateLimit", {}, [1, 2, 0]],
     ["a charge", few, { config: large }, "adjustRateLimit", { count: 1 }, [1, 3, 1]],
-    ["setting one", few, null, "overrideRateLimit", { block: true }, [1, 0, 1]],
-    ["clearing one", few, { block: true }, "clearRateLimitOverride", {}, [1, 2, 1]],
+    ["setting an override", few, null, "overrideRateLimit", { block: true }, [1, 0, 1]],
+    ["clearing an override", few, { block: true }, "clearRateLimitOverride", {}, [1, 2, 1]],
     ["a call on several rows", wide, null, "rateLimit", {}, [2, 2, 1]],
     ["a check on several rows", wide, null, "checkRateLimit", {}, [1, 4, 0]],
     ["a call that is blocked for ever", wide, { block: true }, "rateLimit", {}, [1, 1, 0]],
-    ["a count too large for it", wide, smaller, "rateLimit", { count: 30 }, [2, 6, 0]],
+    ["a count too large for the override", wide, smaller, "rateLimit", { count: 30 }, [2, 6, 0]],
   ])("%s reads ranges and documents, and writes documents", async (_what, of, terms, call, args, expected) => {
     await rateLimit(of);
     if (terms) await override(terms, of);
@@ -476,7 +484,7 @@ it.each([
   [{ name: "" }, "A rate limit's name must be a well-formed string"],
   [{ name: "api", key: "" }, 'Rate limit "api": key must be a non-empty string, got "".'],
   [{ name: "api", key: "k".repeat(257) }, 'Rate limit "api": key must be at most 256 characters'],
-])("a bucket whose override is set or cleared has a name and a key that are permitted: %#", async (id, problem) => {
+])("setting or clearing an override needs a valid name and key: case %#", async (id, problem) => {
   const t = openBackend();
   await expect(t.mutation((ctx) => setOverride(ctx, id, { block: true }))).rejects.toThrow(problem);
   await expect(t.mutation((ctx) => clearOverride(ctx, id))).rejects.toThrow(problem);

@@ -1,11 +1,11 @@
-/** What a deploy reads of the component's functions, beside version 2: an app and its component may be deployed at different times. */
+/** The types of the component's functions, compared with version 2: an app and its component may be deployed at different times. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import * as publicFunctions from "../../convex/public.js";
 import * as queue from "../../convex/queue.js";
 import * as sweep from "../../convex/sweep.js";
 
-/** Of the text of each function of version 2 (commit cacbdab): what it takes and returns, whatever the order of the fields. */
+/** A hash of each function's arguments and result in version 2 (commit cacbdab), with sorted fields. */
 const VERSION_2: Record<string, string> = {
   "public:adjust": "41a152cb4a40f3d7",
   "public:adjustAll": "d41a09fa3b2e2d6d",
@@ -28,7 +28,7 @@ const VERSION_2: Record<string, string> = {
   "sweep:sweep": "c0787ad570b0b0f5",
 };
 
-/** What has changed since, taken back: added optional fields, and required ones that are optional now. */
+/** Replacements that undo the changes since version 2: new optional fields, and required fields that became optional. */
 const SINCE: [RegExp, string][] = [
   [/,takenAt\?:number/g, ""],
   [/refundable\?:boolean,/g, ""],
@@ -42,7 +42,7 @@ const SINCE: [RegExp, string][] = [
   [/,renews\?:number/g, ""],
   [/renewsAt\?:number,/g, ""],
   [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
-  // Of a snapshot.
+  // These are fields of a snapshot.
   [
     /\b(lastStart|lastsMs|restMs|windowsFrom|count)\?:number(?=,(lastsMs|maxReserved|runs|value|period)|})/g,
     "$1:number",
@@ -89,7 +89,7 @@ function describeType({ type, value, tableName, keys, values }: Exported): strin
 
 describe("the component's functions", () => {
   it.each(functions.filter(([name]) => name in VERSION_2))(
-    "%s takes and returns what it did in version 2",
+    "%s takes and returns the same as in version 2",
     (name, now) => {
       const before = SINCE.reduce((text, [added, old]) => text.replace(added, old), now);
       const hash = createHash("sha256").update(before).digest("hex").slice(0, 16);
@@ -97,7 +97,7 @@ describe("the component's functions", () => {
     },
   );
 
-  it("are those of version 2, a pause, the one that finds workers to sweep, and one for all that a worker's mutations did", () => {
+  it("are those of version 2, plus a pause, findWorkers for sweeps, and workQueue for all that a worker's mutations did", () => {
     const names = functions.map(([name]) => name).sort();
     expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "queue:workQueue", "sweep:findWorkers"].sort());
   });

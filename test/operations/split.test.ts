@@ -1,4 +1,4 @@
-/** Operations on a bucket of four rows, of which a call reads those that chance chooses. */
+/** Operations on a bucket of four rows. Random numbers choose the rows that a call reads. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { draw } from "../support/draw.js";
@@ -12,11 +12,11 @@ import { NOW, useClock } from "../support/clock.js";
 useClock();
 
 const HOUR = 3_600_000;
-/** The token that an hour brings comes long after all of this. */
+/** A limit that adds a token an hour, which is long after the end of a test. */
 const shared = { kind: "token bucket", rate: 1, period: HOUR, capacity: 64 } as const satisfies RateLimitConfig;
 const user: RateLimitConfig = { kind: "token bucket", rate: 1, period: HOUR, capacity: 0, maxReserved: 0 };
 
-/** The rows of a bucket: by their shard, or in equal parts. Each is so many ms old. */
+/** The rows of a bucket, by shard or in equal parts. `ages` is the age of each row in ms. */
 const rowsOf = (
   held: readonly number[] | Readonly<Record<string, number>>,
   ages: readonly number[] = [],
@@ -32,12 +32,12 @@ const each = (rows: number, value: number) => Array<number>(rows).fill(value);
 const fast = { ...shared, rate: 64, period: 1000 } as const;
 const window = { kind: "fixed window", rate: 64, period: 1000, capacity: 64, start: 500 } as const;
 
-/** What the rows hold before a call and after it, and the call: chance draws 0 and then 0.3 for it, if nothing else is said. */
+/** The tokens in the rows before and after a call, and the call. Its random numbers are 0 and then 0.3 by default. */
 type Row = [what: string, held: number[] | Record<string, number>, left: number[], call?: Call];
 interface Call {
   config?: RateLimitConfig;
   shards?: number;
-  /** Of each row, in ms. */
+  /** The age of each row in ms. */
   ages?: number[];
   draws?: number[];
   asked?: object;
@@ -62,79 +62,99 @@ const looking = { ...windows, ages: ten, draws: [0, 0.3, 0.6, 0.9] };
 const dated = { ok: true, takenAt: NOW };
 const nextWindow = { ok: false, retryAt: NOW + 500 };
 const drawing = { draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) };
-/** A row that is emptied may split further. */
+/** Up to 8 rows, so a row that is emptied may split. */
 const splitting = { ages: each(4, 1), shards: 8 };
 
 const rows: Row[] = [
   ["gives from the first row", [1, 16, 16, 16], [0, 16, 16, 16], faster],
   ["gives a row's whole share", each(4, 16), [0, 16, 16, 16], { ...faster, asked: { count: 16 } }],
-  ["gives all, though less would do", each(4, 16), [14, 16, 16, 16], { ...faster, asked: part(2), status: took(2) }],
+  ["gives all, though atLeast is less", each(4, 16), [14, 16, 16, 16], { ...faster, asked: part(2), status: took(2) }],
   ["gives from a second row if the first is short", [0, 1, 16, 16], [0, 0, 16, 16], faster],
-  ["and the first half of what the second has more", [0, 16, 16, 16], [7, 8, 16, 16]],
-  ["and not more than half", [0, 16, 16, 16], [4, 4, 16, 16], { ...faster, asked: { count: 8 } }],
-  ["and no more than whole tokens", [0.5, 12, 16, 16], [5.5, 6, 16, 16]],
-  ["if that is two tokens", [0, 5, 16, 16], [2, 2, 16, 16]],
-  ["and not less than two", [0.5, 5, 16, 16], [0.5, 4, 16, 16]],
-  // What came in within a second makes half of the difference a bit less than 7.
-  ["also if neither was written lately", [0, 16, 16, 16], [6, 8, 16, 16], { ...slow, ages: [1000, 500], asked: two }],
-  ["not if a clock ahead wrote the first", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [-40], asked: two }],
-  ["nor if it wrote the second", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [0, -40], asked: two }],
-  ["nor if it is a window", [0, 16, 16, 16], [0, 15, 16, 16], windows],
-  ["nor more than a smaller row has room for", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
-  ["splits what it empties if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
-  ["and not if none was", [1, 16, 16, 16], [0, 16, 16, 16], { ...splitting, draws: [0, 0, 0] }],
+  ["moves half of the second row's surplus to the first", [0, 16, 16, 16], [7, 8, 16, 16]],
+  ["moves no more than half of the surplus", [0, 16, 16, 16], [4, 4, 16, 16], { ...faster, asked: { count: 8 } }],
+  ["moves only whole tokens", [0.5, 12, 16, 16], [5.5, 6, 16, 16]],
+  ["moves two tokens", [0, 5, 16, 16], [2, 2, 16, 16]],
+  ["does not move fewer than two tokens", [0.5, 5, 16, 16], [0.5, 4, 16, 16]],
+  // Tokens that arrived within a second make half of the surplus slightly less than 7.
+  ["moves tokens between old rows", [0, 16, 16, 16], [6, 8, 16, 16], { ...slow, ages: [1000, 500], asked: two }],
+  ["moves none if a clock ahead wrote row 1", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [-40], asked: two }],
+  [
+    "moves none if a clock ahead wrote row 2",
+    [0, 16, 16, 16],
+    [0, 14, 16, 16],
+    { ...slow, ages: [0, -40], asked: two },
+  ],
+  ["moves none in a window", [0, 16, 16, 16], [0, 15, 16, 16], windows],
+  ["moves no more than a smaller row can hold", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
+  ["splits an emptied row if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
+  [
+    "does not split an emptied row if none was short",
+    [1, 16, 16, 16],
+    [0, 16, 16, 16],
+    { ...splitting, draws: [0, 0, 0] },
+  ],
 
   ["merges rows for a reservation", [0, 16, 16, 16], [14, 16, 16], { ...slow, asked: { ...two, reserve: true } }],
   ["merges rows that hold a large count four times", [4, ...each(7, 8)], [23, ...each(4, 8)], slowFive],
-  // A row of a slow limit that is left with less than the count folds.
-  ["merges further if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], slowFive],
+  // A row of a slow limit folds if it is left with less than the count.
+  ["merges more rows if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], slowFive],
   [
-    "merges all if those do not hold it",
+    "merges all rows if those around it do not hold the count",
     [0, 0, 1, 1, ...each(4, 8)],
     [29],
     { ...slowFive, status: whole(29, 35 * HOUR) },
   ],
   ["keeps its rows while the first is in use", each(4, 12), [11, 12, 12, 12], { ...slow, ages: [1999, ...cold] }],
-  ["folds those around it if it is idle", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
-  ["folds more of them if it is idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
+  ["folds an idle row with its neighbour", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
+  ["folds more rows if it was idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
 
-  ["denies by two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
-  ["but no reservation", each(4, 0), [-0.5], { ages: ten, asked: { reserve: true }, status: reserved }],
+  ["denies after it read two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
+  ["reads all for a reservation", each(4, 0), [-0.5], { ages: ten, asked: { reserve: true }, status: reserved }],
   [
-    "nor if less would do",
+    "reads all rows for a call with atLeast",
     each(4, 2),
     [0, 1, 2, 2],
     { ...faster, ages: ten, asked: part(6), status: took(6, whole(8, 87)) },
   ],
-  // Rows that were written this very ms say nothing of the others.
-  ["is read whole if one row was found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
+  // Rows that were written in the same ms say nothing about the others.
+  ["is read whole if one row is found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],
-  ["and gives from others", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
-  ["also if only the first is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], status: whole(31, 514) }],
-  ["also if only the second is", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], status: whole(31, 514) }],
+  ["is read whole and gives from other rows", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
   [
-    "is read whole by a count of 0",
+    "is read whole if only the first row is new",
+    [0, 0, 16, 16],
+    [0, 0, 15, 16],
+    { ages: [0, 10, 10, 10], status: whole(31, 514) },
+  ],
+  [
+    "is read whole if only the second row is new",
+    [0, 0, 16, 16],
+    [0, 0, 15, 16],
+    { ages: [10, 0, 10, 10], status: whole(31, 514) },
+  ],
+  [
+    "is read whole for a count of 0",
     each(4, 12),
     each(4, 12),
     { ...slow, asked: { count: 0 }, status: whole(48, 16 * HOUR) },
   ],
 
-  // Of a window several rows are read, one after another, until they hold a count together. The fullest gives first.
+  // A call reads several rows of a window, one after another, until they hold the count together. The fullest gives first.
   ["pays a window's count from several rows", [0, 1, 2, 1], [0, 0, 0, 1], { ...looking, asked: { count: 3 } }],
   [
-    "pays it by date, too",
+    "pays a refundable count from several rows",
     [0, 1, 2, 1],
     [0, 0, 0, 1],
     { ...looking, asked: { count: 3, refundable: true }, status: dated },
   ],
   [
-    "denies though the third row is new",
+    "denies even if the third row is new",
     each(4, 0),
     each(4, 0),
     { ...looking, ages: [10, 10, 0, 10], status: nextWindow },
   ],
   [
-    "reads a row once that is drawn twice",
+    "reads a row only once if it is drawn twice",
     [0, 1, 2, 1],
     [0, 0, 2, 0],
     { ...looking, draws: [0, 0.3, 0.3], asked: two },
@@ -156,27 +176,33 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   it.each(rows)("%s: %j becomes %j", async (_what, held, left, call = {}) => {
     const { config = fast, ages, draws = [0, 0.3], asked, status = ok } = call;
     const stored = rowsOf(held, ages, config);
-    // As calls with this config have written them.
+    // The rows are as a call with this config writes them.
     await insert(...stored.map((row) => ({ ...row, plan: config })));
     draw(...draws);
     const { shards = stored.length } = call;
     expect(await take({ config: { ...config, shards }, ...asked })).toEqual(status);
-    // Down to halves of a token: a bit of one may have come in.
+    // The values are rounded down to half a token, since a fraction may have arrived.
     expect((await values()).map((value) => Math.floor(2 * value) / 2)).toEqual(left);
   });
 
   const paidAfter = (hours: number, remaining: number) => ({ ok: true, remaining, resetAt: NOW + hours * HOUR });
   it.each<[string, rows: number[], count: number, left: number[], status: object]>([
     [
-      "is given back to where most room is, and no row beyond its share",
+      "refunds where there is most room, within each row's share",
       [16, 15, 10, 4],
       -15,
       [16, 15, 13, 16],
       paidAfter(4, 60),
     ],
-    ["is given back to no further than to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
-    ["says how it stands if it is not split yet", [], 4, [60], paidAfter(4, 60)],
-    ["owes as one row what it does not hold", [1, 2, 3, 4], 13, [-3], { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR }],
+    ["refunds no more than up to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
+    ["has a full status if it is not split yet", [], 4, [60], paidAfter(4, 60)],
+    [
+      "becomes one row that owes what it does not hold",
+      [1, 2, 3, 4],
+      13,
+      [-3],
+      { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR },
+    ],
   ])("%s", async (_what, rows, count, left, status) => {
     await insert(...rowsOf(rows));
     draw(0);
@@ -184,7 +210,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect(await values()).toEqual(left);
   });
 
-  it("of a sliding window never starts more than its rate in any period, also when a clock that is behind finds a row short", async () => {
+  it("of a sliding window never exceeds its rate in any period, even if a clock that is behind finds a row short", async () => {
     const sliding = { kind: "sliding window", rate: 40, period: 100 } as const;
     const row = { name: "hot", config: sliding };
     await insert(
@@ -195,7 +221,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     for (const [ms, count, taken] of [
       [-40, 1, 1],
       [1, 40, 19],
-      // Of those 40 the one has left the window.
+      // One of those 40 has left the window.
       [60, 40, 1],
     ] as const) {
       vi.setSystemTime(NOW + ms);
@@ -204,10 +230,10 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   });
 
   it.each<[string, count: number, rows: number[], known: object]>([
-    ["only that it is allowed, from one row", 1, each(4, 16), {}],
-    ["how it stands, too, from all rows together", 10, [4, 16, 16, 16], { remaining: 52, resetAt: NOW + 12 * HOUR }],
-    ["how it stands if it is not split yet", 1, [], { remaining: 64, resetAt: NOW }],
-  ])("says %s, where another limit denies", async (_what, count, rows, known) => {
+    ["only ok, from one row", 1, each(4, 16), {}],
+    ["a full status, from all rows together", 10, [4, 16, 16, 16], { remaining: 52, resetAt: NOW + 12 * HOUR }],
+    ["a full status if it is not split yet", 1, [], { remaining: 64, resetAt: NOW }],
+  ])("answers with %s if another limit denies", async (_what, count, rows, known) => {
     await insert(...rowsOf(rows));
     draw(0, 0.01);
     await adjustRateLimit({ name: "user", key: "in debt", count: 1 });
@@ -224,23 +250,20 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   });
 });
 
-/** Calls at equal distances meet no other: what is denied here is denied in vain. */
-describe.each(placeNames)("calls at once in one mutation, in the %s", (place) => {
+describe.each(placeNames)("concurrent calls of one mutation in the %s", (place) => {
   const { define, mutation } = useBackend(place);
 
-  it.each(["fixed window", "sliding window"] as const)(
-    "get all that the rows of a %s hold, and no more",
-    async (kind) => {
-      const config: RateLimitConfig = { kind, rate: 64, period: 1000, shards: { atLeast: 32, atMost: 32 } };
-      const { within } = define({ hot: config });
-      const statuses = await mutation((ctx) =>
-        Promise.all(Array.from({ length: 65 }, () => within(ctx).rateLimit({ name: "hot" }))),
-      );
-      expect(statuses.filter(({ ok }) => ok)).toHaveLength(64);
-    },
-  );
+  it.each(["fixed window", "sliding window"] as const)("get exactly what the rows of a %s hold", async (kind) => {
+    const config: RateLimitConfig = { kind, rate: 64, period: 1000, shards: { atLeast: 32, atMost: 32 } };
+    const { within } = define({ hot: config });
+    const statuses = await mutation((ctx) =>
+      Promise.all(Array.from({ length: 65 }, () => within(ctx).rateLimit({ name: "hot" }))),
+    );
+    expect(statuses.filter(({ ok }) => ok)).toHaveLength(64);
+  });
 });
 
+/** Calls at equal distances do not conflict with each other, so every denial here is in vain. */
 describe("a window of 300 a second on several rows, called one by one", () => {
   const sliding = { kind: "sliding window", rate: 300, period: 1000, shards: "auto" } as const;
   const fixed = { kind: "fixed window", rate: 300, period: 1000, start: 0, shards: "auto" } as const;
@@ -250,7 +273,7 @@ describe("a window of 300 a second on several rows, called one by one", () => {
     { config: fixed, perSecond: 240, most: 0.01 },
     { config: fixed, perSecond: 270, most: 0.035 },
   ])(
-    "is denied in vain $most of $perSecond calls a second at most, $config.kind",
+    "denies at most a share of $most in vain at $perSecond calls a second, $config.kind",
     async ({ config, perSecond, most }) => {
       const db = new FakeDb();
       const { rateLimit } = defineIn("tables", { hot: config });
@@ -270,7 +293,7 @@ describe("a window of 300 a second on several rows, called one by one", () => {
 describe("a denial of a fast window on two rows", () => {
   const { insert, define } = useBackend("tables");
 
-  it("looks at each of them once", async () => {
+  it("draws two random numbers, one for each row", async () => {
     const config = { kind: "fixed window", rate: 64, period: 1000, start: 0 } as const;
     await insert(...rowsOf([0, 0], [10, 10], { ...config, capacity: 64 }));
     const { rateLimit } = define({ hot: { ...config, shards: 2 } });
@@ -281,7 +304,7 @@ describe("a denial of a fast window on two rows", () => {
   });
 });
 
-describe("a window of 1024 a second on 256 rows, of which each holds three of its four tokens", () => {
+describe("a window of 1024 a second on 256 rows that each hold three of their four tokens", () => {
   const { insert, define } = useBackend("tables");
   const config = { kind: "fixed window", rate: 1024, period: 1000, start: 0 } as const;
 

@@ -25,24 +25,28 @@ const all: RateLimitDefinitions = {
   spaced: { ...send, capacity: 0 },
   hot: { kind: "token bucket", rate: 64, period: 64_000, shards: { atLeast: 4, atMost: 4 } },
 };
-/** The end of the window that key "a" is in, and one window more. NOW is a multiple of the period. */
+/** The end of the window after the current window of key "a", in ms after NOW. NOW is a multiple of the period. */
 const hashedEnd = hashedStart("a", 64_000) + 64_000;
 const ample = { ...send, capacity: 100 };
 
-/** Rows that go a minute after this many ms, all at once and no sooner; or never. */
+/** Rows that a sweep deletes a minute after `afterMs`, all at once and no sooner, or never. */
 const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
-  ["a row goes when it is full", 9000, row()],
-  ["also one that owes", 40_000, row({ value: -30 })],
-  ["also one that was filled by hand", 0, row({ value: 10 })],
-  ["one that a clock ahead has written, when it is full by ours", 6000, row({ value: 9, ts: NOW + 5000 })],
-  ["one of a limit without capacity, when it owes nothing", 2000, row({ name: "spaced", value: -2 })],
-  // It says when its windows began.
-  ["one of a window, after one window more", 2000, row({ name: "window", value: 7 })],
-  ["one of a window of the key's own", hashedEnd, row({ name: "hashed", value: 7 })],
-  ["one of the config of a call, when it is full by that", 90_000, row({ value: 10, plan: ample })],
-  ["and by the definition's", 5000, row({ value: 5, plan: { ...send, rate: 1000 } })],
-  ["an override goes when it ends", 1000, overridden({ block: true, until: NOW + 1000 })],
-  ["a bucket's rows go with it", 1, row({ value: 10 }), overridden({ config: ample, until: NOW + 1 })],
+  ["a row is deleted when it is full", 9000, row()],
+  ["a row that owes is deleted when it is full", 40_000, row({ value: -30 })],
+  ["a row that was filled by hand is deleted", 0, row({ value: 10 })],
+  ["a row that a clock ahead wrote is deleted when it is full by our clock", 6000, row({ value: 9, ts: NOW + 5000 })],
+  ["a row of a limit with capacity 0 is deleted when it owes nothing", 2000, row({ name: "spaced", value: -2 })],
+  // The row has the start of its window.
+  ["a window's row is deleted after one more window", 2000, row({ name: "window", value: 7 })],
+  ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", value: 7 })],
+  ["a call's row is deleted when it is full by the call's config", 90_000, row({ value: 10, plan: ample })],
+  [
+    "a call's row is deleted when it is also full by the definition",
+    5000,
+    row({ value: 5, plan: { ...send, rate: 1000 } }),
+  ],
+  ["an override is deleted when it ends", 1000, overridden({ block: true, until: NOW + 1000 })],
+  ["an override's bucket is deleted with it", 1, row({ value: 10 }), overridden({ config: ample, until: NOW + 1 })],
   [
     "a bucket that is not full under its override stays",
     Infinity,
@@ -50,13 +54,13 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
     overridden({ config: { ...send, rate: 1e-6 } }),
   ],
   ["an override without an end stays", Infinity, overridden({ unlimited: true })],
-  ["a value that is none stays", Infinity, row({ value: NaN })],
-  ["a time that is none stays", Infinity, row({ ts: -1 })],
-  ["a part that is none stays", Infinity, row({ shard: "none" })],
-  ["a config that cannot be used stays", Infinity, row({ value: 10, plan: { ...send, rate: -1 } })],
+  ["a row with an invalid value stays", Infinity, row({ value: NaN })],
+  ["a row with an invalid time stays", Infinity, row({ ts: -1 })],
+  ["a row with an invalid shard stays", Infinity, row({ shard: "none" })],
+  ["a row with an invalid config stays", Infinity, row({ value: 10, plan: { ...send, rate: -1 } })],
 ];
 
-/** A backend in which the sweep of the limits that were swept last continues by itself, as an app's does. */
+/** A backend in which a sweep continues by itself, as in an app. It sweeps the limits that `start` was called with last. */
 function useSweeps(place: PlaceName) {
   let swept: RateLimitDefinitions = {};
   const sweepIn = (ctx: MutationCtx, cursor?: string) => defineIn(place, swept).sweepRateLimits(ctx, { cursor, next });
@@ -65,12 +69,12 @@ function useSweeps(place: PlaceName) {
     handler: async (ctx: MutationCtx, { cursor }) => await sweepIn(ctx, cursor),
   });
   const backend = useBackend(place, { "./sweeps.ts": () => Promise.resolve({ sweep }) });
-  /** The first batch. */
+  /** Runs the first batch. */
   const start = (limits: RateLimitDefinitions, cursor?: string) => {
     swept = limits;
     return backend.mutation((ctx) => sweepIn(ctx, cursor));
   };
-  /** The number of batches that followed. */
+  /** Runs the batches that follow, and returns their number. */
   const finish = async () => {
     let batches = 0;
     for (; vi.getTimerCount() > 0; batches++) {
@@ -84,7 +88,7 @@ function useSweeps(place: PlaceName) {
     await start(limits);
     await finish();
   };
-  /** The names and keys of the rows, each once. */
+  /** The distinct names and keys of the rows. */
   const left = async () => [...new Set((await backend.rows()).map(({ name, key }) => `${name} ${key}`))];
   return { ...backend, start, finish, sweepAt, left };
 }
@@ -94,7 +98,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const limits = define(all);
   const { rateLimit, getRateLimit } = limits;
 
-  it.each([{}, all])("there is nothing to do where there are no rows, or no limits: %#", async (none) => {
+  it.each([{}, all])("a sweep without rows or without limits does nothing: case %#", async (none) => {
     expect(await start(none)).toMatchObject({ deleted: 0 });
     await finish();
     expect(await stored()).toEqual([]);
@@ -109,9 +113,9 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await stored()).toEqual(afterMs === Infinity ? before : []);
   });
 
-  it("the rows of a split bucket go together, once all of them are full", async () => {
+  it("the rows of a split bucket are deleted together, once all are full", async () => {
     const hot = { name: "hot", key: "a" };
-    // The first call leaves four rows, each full after a second. 4 tokens of one row come back in 16 s.
+    // The first call leaves four rows, each full after 1,000 ms. 4 tokens of one row come back in 16,000 ms.
     await rateLimit(hot);
     vi.setSystemTime(NOW + 10_000);
     vi.spyOn(Math, "random").mockReturnValue(0.9);
@@ -121,7 +125,7 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const settled of [NOW + 1000, NOW + 25_999]) {
       await sweepAt(settled + SETTLED, all);
       expect(await stored()).toEqual(before);
-      // As of the last write: 60, and the quarter of a token that came back in each row.
+      // The value at the last write: 60 tokens are left, since a quarter of a token had come back in each row.
       expect((await getRateLimit(hot)).value).toBe(60);
     }
     await sweepAt(NOW + 26_000 + SETTLED, all);
@@ -129,7 +133,7 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await getRateLimit(hot)).value).toBe(64);
   });
 
-  it("rows of limits that are not defined go by the config that calls gave, and without one they stay", async () => {
+  it("rows of limits that are not defined are deleted by their calls' config, and stay without one", async () => {
     const window: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000 };
     await rateLimit({ name: "hot", key: "of another set" });
     await rateLimit({ name: "inline", key: "a", config: window });
@@ -144,7 +148,7 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
-  it("thousands of rows go in batches of at most 512, each of which schedules the next", async () => {
+  it("thousands of rows are deleted in batches of at most 512, and each batch schedules the next", async () => {
     const many = Array.from({ length: 1300 }, (_, i) => row({ key: `user ${i}`, value: i % 100 === 0 ? -1e6 : 1 }));
     await insert(...many);
     await rateLimit({ name: "send" });
@@ -159,7 +163,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([5, true, {}, [], new Date(NOW), () => null, ""])(
-    "refuses a next that is no function's reference, #%#, also where one batch would do",
+    "a next that is not a function's reference is refused even if one batch is enough: case %#",
     async (wrong) => {
       await insert(row());
       vi.setSystemTime(NOW + 9000 + SETTLED);
@@ -177,8 +181,8 @@ describe("in the tables", () => {
     await expect(start({ send }, "send")).rejects.toThrow("cursor must be one that the page before");
   });
 
-  it("a cursor of a limit that is gone by now goes on with the next", async () => {
-    // Rows of another set of limits are not looked at.
+  it("a cursor of a removed limit continues with the next limit", async () => {
+    // Rows of another set of limits are not read.
     await insert(row(), row({ name: "u" }));
     vi.setSystemTime(NOW + 9000 + SETTLED);
     expect(await start({ send }, '["t"]')).toEqual({ deleted: 0, isDone: true });
@@ -189,11 +193,11 @@ describe("in the tables", () => {
 });
 
 describe("in the component", () => {
-  // The functions behind it run in the tables here.
+  // The component's functions run in the tables here.
   const { mutation, query, insert, left } = useSweeps("tables");
   const targets = [{ name: "send", configs: [send] }];
 
-  it("a batch is looked up in the stale snapshot, so that only what it deletes can conflict", async () => {
+  it("a batch reads a stale snapshot, so only the rows that it deletes can conflict", async () => {
     const asked: unknown[] = [];
     const ctx = {
       runQuery: (...call: unknown[]) => {
@@ -211,7 +215,7 @@ describe("in the component", () => {
     ]);
   });
 
-  it("a row that was used or deleted since that look stays as it is", async () => {
+  it("a row that was used or deleted since that read does not change", async () => {
     const found = ["used", "gone", "full"].map((key) => ({ name: "send", key }));
     await insert(row({ key: "used", ts: NOW + SETTLED }), row({ key: "full" }));
     vi.setSystemTime(NOW + 9000 + SETTLED);
@@ -219,7 +223,7 @@ describe("in the component", () => {
     expect(await left()).toEqual(["send used"]);
   });
 
-  it("the buckets of a batch are those that are full under each config that a name is given with", async () => {
+  it("a batch has the buckets that are full under every config of their name", async () => {
     await insert(...Object.entries({ a: -100, b: 10, c: 9 }).map(([key, value]) => row({ key, value })));
     vi.setSystemTime(NOW + SETTLED);
     const find = (...given: RateLimitConfig[][]) =>

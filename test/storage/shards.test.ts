@@ -1,4 +1,4 @@
-/** Rows of a bucket as its shards, and back: which rows are read, what counts as damage, and which rows are written. */
+/** Conversion between rows and shards: which rows are read, which rows are damage, and which rows are written. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -25,10 +25,10 @@ const wholeOf = ({ limit }: Bucket, tokens: number): Shard =>
 
 const { mutation, query, insert, rows: stored, open } = useBackend("tables");
 const save = (...change: Parameters<typeof changeOf>) => mutation((ctx) => write(ctx, changeOf(...change)));
-/** Splits a bucket evenly, down to a level. */
+/** Splits a bucket evenly, to a level. */
 const splitBucket = (level: number, tokens = 32, of = bucket) =>
   save(of, [], splitTo(of.limit, wholeOf(of, tokens), level, NOW));
-/** What a query reads, as it is: limits hold functions, which no query may return. */
+/** The result of a read in a query. It is not the query's own result, since limits have functions, which a query may not return. */
 async function reading<T>(read: (ctx: QueryCtx) => Promise<T>): Promise<T> {
   const results: T[] = [];
   await query(async (ctx) => void results.push(await read(ctx)));
@@ -38,19 +38,19 @@ const load = (of = bucket, interval?: Interval) => reading((ctx) => loadAll(ctx,
 const loadPart = (random: number, of = bucket) => reading((ctx) => loadAt(ctx, of, random));
 
 describe("the rows of a split bucket", () => {
-  it("hold their part, and the config that the shares were cut from", async () => {
+  it("have their shard, and the config that their shares come from", async () => {
     await splitBucket(1);
     const rows = await stored();
     expect(rows).toMatchObject([
       { name: "send", key: "alice", value: 16, ts: NOW, shard: "0" },
       { name: "send", key: "alice", value: 16, ts: NOW, shard: "1" },
     ]);
-    // Without what does not decide how shares are cut: shards and maxReserved.
+    // The config is without shards and maxReserved, which do not decide the shares.
     const cutFrom = { kind: "token bucket", rate: 64, period: 1000, capacity: 64 };
     for (const row of rows) expect(row.config).toEqual(cutFrom);
   });
 
-  it("are still a bucket's when only its bounds have changed: rows, and reservations", async () => {
+  it("stay valid if only the bounds of rows or of reservations change", async () => {
     await splitBucket(2);
     for (const more of [{ shards: "auto" }, { maxReserved: 5 }, { capacity: 64 }]) {
       expect(tokensIn(await load(under(more)))).toEqual([8, 8, 8, 8]);
@@ -58,7 +58,7 @@ describe("the rows of a split bucket", () => {
   });
 });
 
-it("a row is found by any point that it covers, alone", async () => {
+it("a call reads only the row that covers its random number", async () => {
   await splitBucket(2);
   for (const random of [0, 255 / 1024, 1 / 4, 511 / 1024, 1 / 2, 1023 / 1024]) {
     expect((await loadPart(random)).interval).toBe(["00", "01", "10", "11"][Math.floor(4 * random)]);
@@ -90,28 +90,32 @@ describe("damage", () => {
     ["a gap in the middle", [row(left), row("11")], gap],
     ["two rows for one part", [row(left), row(right), row(right)], gap],
     ["a row within another", [row(left), row(quarter), row(right)], gap],
-    ["the whole beside a part", [row(undefined), row(left)], gap],
+    ["the whole and a part", [row(undefined), row(left)], gap],
     ["parts without a config", [row(left, without), row(right, without)], gap],
-    ["the whole beside a part of another config", [row(undefined), row(left, { config: { ...config, rate: 5 } })], gap],
+    ["the whole and a part of another config", [row(undefined), row(left, { config: { ...config, rate: 5 } })], gap],
     ["parts of two configs", [row(left, { config: { ...cutFrom, rate: 5 } }), row(right)], gap],
-    ["a name of no part", [row("02")], `${damaged}the stored shard "02" is unusable`],
-    ["a part too small", [row("0".repeat(12))], `${damaged}the stored shard "000000000000" is unusable`],
-    ["no part beside parts", [row(left), row("override"), row(right)], `${damaged}the stored shard "override"`],
+    ["an invalid shard", [row("02")], `${damaged}the stored shard "02" is unusable`],
+    ["a part that is too small", [row("0".repeat(12))], `${damaged}the stored shard "000000000000" is unusable`],
     [
-      "a config that is none",
+      "an invalid shard among valid ones",
+      [row(left), row("override"), row(right)],
+      `${damaged}the stored shard "override"`,
+    ],
+    [
+      "an invalid config",
       [left, right].map((part) => row(part, { config: { ...config, rate: -1 } })),
       `${damaged}the stored config is unusable (Rate limit "send": rate must be a number above 0 and at most 1e12, got -1.), so nothing is let through. resetRateLimit`,
     ],
-    ["the whole, written as no digits", [row("")], `${damaged}the stored shard "" is unusable`],
-    ["no digits, and no config", [row("", without)], gap],
-    ["a value that is none", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
-  ])("is %s: nothing is let through", async (_what, rows, problem) => {
+    ["the whole, written as an empty shard", [row("")], `${damaged}the stored shard "" is unusable`],
+    ["an empty shard without a config", [row("", without)], gap],
+    ["an invalid value", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
+  ])("is %s, and then nothing is let through", async (_what, rows, problem) => {
     const withoutGaps = (each: object) => Object.entries(each).filter(([, value]) => value !== undefined);
     await insert(...rows.map((each) => Object.fromEntries(withoutGaps(each)) as unknown as StoredRow));
     await expect(load()).rejects.toThrow(problem);
   });
 
-  it("is noticed by a call that reads one row, or those of an interval", async () => {
+  it("is found by a call that reads one row, or the rows of an interval", async () => {
     await insert(row(left), row("11"));
     await expect(loadPart(0.6)).rejects.toThrow(gap);
     await expect(load(bucket, "1")).rejects.toThrow(gap);
@@ -123,11 +127,11 @@ describe("a bucket that was split under another config", () => {
   const slower = under({ rate: 8, capacity: 64 });
 
   it.each<[string, more: object, held: number, later: number]>([
-    ["what has come in since counts by the new one", { rate: 8, capacity: 64 }, 32, 40],
-    ["it holds at most what it can hold now", { capacity: 5 }, 5, 5],
-    ["it may be of another kind", { kind: "sliding window" }, 32, 64],
+    ["tokens since then arrive by the new config", { rate: 8, capacity: 64 }, 32, 40],
+    ["it holds at most its new capacity", { capacity: 5 }, 5, 5],
+    ["it may have another kind", { kind: "sliding window" }, 32, 64],
   ])(
-    "is one, as it stood at its last write, also to a call that came upon one row: %s",
+    "is one shard at the time of its last write, also for a call that finds one row: %s",
     async (_what, more, held, later) => {
       await splitBucket(2, 32);
       const now = under(more);
@@ -138,13 +142,13 @@ describe("a bucket that was split under another config", () => {
     },
   );
 
-  it("is as of the last write of any of its rows, by the old config until then", async () => {
+  it("has the time of the last write of any row, and follows the old config until then", async () => {
     await splitBucket(1, 32);
     const [, second] = (await load()) as [StoredShard, StoredShard];
     await save(bucket, [second], [shardAt(bucket.limit, second.interval, { value: 0, ts: NOW + 250 })]);
     const shards = await load(slower);
     expect(shards[0]?.state.ts).toBe(NOW + 250);
-    // 16 and 8 that came in until then in the one row, none in the other.
+    // One row held 16 and got 8 until then. The other is empty.
     expect(tokensIn(shards)).toEqual([24]);
   });
 
@@ -153,17 +157,17 @@ describe("a bucket that was split under another config", () => {
     { before: undefined, now: undefined, isSame: true },
     { before: 0, now: undefined, isSame: false },
     { before: undefined, now: 0, isSame: false },
-  ])("differs by a field that is gone or new, not by one that is undefined: $before, $now", async (row) => {
+  ])("has another config if a field was removed or added, but not if it is undefined: $before, $now", async (row) => {
     const windowsFrom = (start: number | undefined) => under({ kind: "fixed window", shards: 4, start });
     await splitBucket(2, 32, windowsFrom(row.before));
     expect((await loadPart(0.7, windowsFrom(row.now))).interval.length === 2).toBe(row.isSame);
   });
 
-  it("has had the windows of its own key", async () => {
+  it("used the window starts of its own key", async () => {
     const window = { rate: 8, period: 64_000, shards: 4 };
     const windows = under({ kind: "fixed window", ...window });
     const { limit } = windows;
-    // The hash of this key is 27 of 64.
+    // The hash of this key chooses phase 27 of 64.
     const boundary = Math.ceil(NOW / 64_000) * 64_000 + 27_000;
     const at = (ts: number, value: number, used: number, since: number) => ({
       value: value * limit.unitsPerToken,
@@ -177,7 +181,7 @@ describe("a bucket that was split under another config", () => {
   });
 });
 
-it("the row of all shards says neither part nor config any more", async () => {
+it("the row of a merged bucket has neither shard nor config", async () => {
   await splitBucket(3);
   const shards = await load();
   await save(bucket, shards, [fold(bucket.limit, WHOLE, shards, NOW)]);
@@ -185,8 +189,8 @@ it("the row of all shards says neither part nor config any more", async () => {
   expect(fields).toEqual([["_creationTime", "_id", "key", "name", "ts", "value"]]);
 });
 
-describe("several rows that each stand for the whole bucket", () => {
-  it("hold together what is left after all that any of them took, at no time more than one of them, whatever their kind", () => {
+describe("several rows that are each the whole bucket", () => {
+  it("together hold what is left after the takes of all, and never more than any one of them, for every kind", () => {
     const whole = limits.filter(({ capacity }) => capacity > 0);
     fc.assert(
       fc.property(
@@ -205,16 +209,16 @@ describe("several rows that each stand for the whole bucket", () => {
           const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
           const all = missing.reduce((sum, units) => sum + units, 0);
           expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
-          for (const moment of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
-            const strictest = Math.min(...each.map((shard) => heldByAll([shard], moment)));
-            expect(heldByAll([healed], moment)).toBeLessThanOrEqual(strictest);
+          for (const time of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
+            const strictest = Math.min(...each.map((shard) => heldByAll([shard], time)));
+            expect(heldByAll([healed], time)).toBeLessThanOrEqual(strictest);
           }
         },
       ),
     );
   });
 
-  it("become one row at the next call that takes, and no denial touches them", async () => {
+  it("become one row at the next call that takes, and a denial does not change them", async () => {
     const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
     const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
     await insert(row, row, row);

@@ -1,9 +1,9 @@
-/** Calls of one run take turns, whatever its ctx.db is wrapped in; those of another do not wait for them. */
+/** Calls of one run take turns, even if its ctx.db is wrapped. Calls of another run do not wait for them. */
 import { describe, expect, it, vi } from "vitest";
 import { defineIn } from "../support/places.js";
 import { inTurn } from "../../src/storage/rows.js";
 
-/** Operations that end when they are told to, and a list of what has begun and ended. */
+/** Operations that end when `end` is called, and a list of their begins and ends. */
 function stage() {
   const events: string[] = [];
   const endings = new Map<string, () => void>();
@@ -23,12 +23,12 @@ function stage() {
   return { events, operation, end };
 }
 
-/** A ctx as each run has it, and one whose `db` a helper wraps anew for each call. */
+/** The ctx of a new run, and a ctx whose `db` a helper wraps anew for each call. */
 const open = () => ({ db: {}, runQuery: () => Promise.resolve() });
 const wrapped = (ctx: object) => ({ ...ctx, db: {} });
 
 describe("turns of one run", () => {
-  it("begin at once when there is none before, and otherwise when the one before has ended, in order", async () => {
+  it("run in order: the first begins at once, and each later one when the previous one has ended", async () => {
     const { events, operation, end } = stage();
     const ctx = open();
     const turns = ["a", "b", "c"].map((name) => inTurn(ctx, operation(name)));
@@ -43,7 +43,7 @@ describe("turns of one run", () => {
     expect(events.slice(-2)).toEqual(["c begins", "c ends"]);
   });
 
-  it("go on after one that failed, whose caller has its error, whenever the next was asked for", async () => {
+  it("continue after a turn that failed, whose caller gets the error, even if the next was requested before", async () => {
     const { events, operation, end } = stage();
     const ctx = open();
     const failure = expect(inTurn(ctx, operation("a", true))).rejects.toThrow("a failed");
@@ -61,11 +61,11 @@ describe("turns of one run", () => {
     ["its ctx three times", (ctx) => [ctx, ctx, ctx]],
     ["one database in three contexts", ({ db }) => [{ db }, { db }, { db }]],
     ["a database that is wrapped anew for each call", (ctx) => [wrapped(ctx), wrapped(ctx), wrapped(ctx)]],
-    ["the same without the rest of the ctx", (ctx) => [ctx, { db: {} }, { db: {} }]],
-    ["the same, and the whole ctx only then", (ctx) => [{ db: ctx.db }, { db: {} }, ctx]],
-    ["a runQuery that is no function", ({ db }) => [1, 2, 3].map(() => ({ db, runQuery: 5 }))],
-    ["the ctx between two that are wrapped", (ctx) => [wrapped(ctx), ctx, wrapped(ctx)]],
-  ])("take them with %s, and another run waits for none of them", async (_, contexts) => {
+    ["a wrapped database without the rest of the ctx", (ctx) => [ctx, { db: {} }, { db: {} }]],
+    ["a wrapped database before the whole ctx", (ctx) => [{ db: ctx.db }, { db: {} }, ctx]],
+    ["a runQuery that is not a function", ({ db }) => [1, 2, 3].map(() => ({ db, runQuery: 5 }))],
+    ["its ctx between two wrapped ones", (ctx) => [wrapped(ctx), ctx, wrapped(ctx)]],
+  ])("are taken with %s, and another run does not wait for them", async (_, contexts) => {
     const { events, operation, end } = stage();
     await inTurn(open(), () => Promise.resolve("an earlier run, in the same module"));
     const [first = {}, second = {}, third = {}] = contexts(open());
@@ -78,7 +78,7 @@ describe("turns of one run", () => {
     expect(events.slice(2)).toEqual(["other ends", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("are taken by the first calls of a module, of which only the second knows its run", async () => {
+  it("are taken by the first two calls of a module, even if only the second knows its run", async () => {
     vi.resetModules();
     const { inTurn } = await import("../../src/storage/rows.js");
     const { events, operation, end } = stage();
@@ -88,7 +88,7 @@ describe("turns of one run", () => {
     expect(await Promise.all(turns)).toEqual(["a", "b"]);
   });
 
-  it("are taken by calls into the component, too: a mutation never has two of them under way", async () => {
+  it("are also taken by calls into the component: a mutation never has two of them at once", async () => {
     const { events, operation, end } = stage();
     const names = ["a", "b"];
     const runMutation = () => operation(names.shift() ?? "")();
@@ -96,14 +96,14 @@ describe("turns of one run", () => {
     const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
     const { rateLimit } = defineIn("component", { any: config });
     const calls = [1, 2].map(() => rateLimit(ctx as never, { name: "any" }).catch(String));
-    const cancel = inTurn(ctx, operation("what cancelling writes"));
-    for (const name of ["a", "b", "what cancelling writes"]) await end(name);
+    const cancel = inTurn(ctx, operation("cancel"));
+    for (const name of ["a", "b", "cancel"]) await end(name);
     await Promise.all([...calls, cancel]);
-    const inOrder = ["a", "b", "what cancelling writes"].flatMap((name) => [`${name} begins`, `${name} ends`]);
+    const inOrder = ["a", "b", "cancel"].flatMap((name) => [`${name} begins`, `${name} ends`]);
     expect(events).toEqual(inOrder);
   });
 
-  it.each([null, undefined, 5, {}, { db: null }, { db: 5 }])("need one: %j has none", async (ctx) => {
+  it.each([null, undefined, 5, {}, { db: null }, { db: 5 }])("need a ctx with db: %j has none", async (ctx) => {
     const operation = vi.fn(() => Promise.resolve(7));
     const problem = `Rate limits in your tables need the ctx of a query or mutation, got ${JSON.stringify(ctx)} without db. In an action call the component, or a mutation of yours.`;
     await expect(inTurn(ctx, operation)).rejects.toThrow(problem);

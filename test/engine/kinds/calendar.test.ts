@@ -13,14 +13,14 @@ const END_OF_TIME = 8.64e15;
 /** The first start, and the minutes from each start to the next. */
 type Case = [timeZone: string, period: CalendarPeriod, anchor: number, about: string, first: string, minutes: number[]];
 const cases = (listed as Case[]).map(([timeZone, period, anchor, about, first, minutes]) => {
-  let moment = Date.parse(first);
-  const starts = [moment, ...minutes.map((each) => (moment += each * 60_000))];
+  let start = Date.parse(first);
+  const starts = [start, ...minutes.map((each) => (start += each * 60_000))];
   return { timeZone, period, anchor, about, starts };
 });
 
 const periods = fc.constantFrom<CalendarPeriod>("day", "week", "month");
 const zones = fc.constantFrom("UTC", ...Intl.supportedValuesOf("timeZone"));
-/** Zones with changes at midnight, by less or more than an hour, with seconds, or across the date line. */
+/** Zones whose clocks change at midnight, by less or more than an hour, by seconds, or across the date line. */
 const unusualZones = fc.constantFrom(
   ...new Set(cases.map(({ timeZone }) => timeZone)),
   ...["Asia/Tehran", "Asia/Amman", "Antarctica/Troll", "America/Asuncion", "America/Scoresbysund", "Africa/El_Aaiun"],
@@ -33,8 +33,8 @@ const calendars = fc
   .tuple(periods, fc.oneof(zones, unusualZones))
   .chain(([period, zone]) => fc.tuple(fc.constant(period), fc.constant(zone), anchorsOf(period)));
 
-describe("windows of the calendar", () => {
-  /** That the windows of a calendar start at these times, which are consecutive starts. */
+describe("calendar windows", () => {
+  /** Checks that the windows of a calendar start at these consecutive times. */
   const expectStarts = (starts: readonly number[], ...calendar: Parameters<typeof calendarOf>) => {
     const { windowAt, startOf } = calendarOf(...calendar);
     const first = windowAt(starts[0] ?? NaN);
@@ -45,9 +45,9 @@ describe("windows of the calendar", () => {
     expect(starts.map((start) => windowAt(start - 1))).toEqual(numbers.map((number) => number - 1));
   };
 
-  // The starts: the IANA time zone database 2025b, read by Python's zoneinfo; see calendarCases.py.
+  // The starts come from the IANA time zone database 2025b, read by Python's zoneinfo: see calendarCases.py.
   it.each(cases)(
-    "start when they should: $period, $timeZone, $anchor: $about",
+    "start at the right times: $period, $timeZone, $anchor: $about",
     ({ period, timeZone, anchor, starts }) => {
       expectStarts(starts, period, timeZone, anchor);
     },
@@ -69,7 +69,7 @@ describe("windows of the calendar", () => {
       numRuns: runs(6),
     },
     { of: "Kwajalein", zones: fc.constant("Pacific/Kwajalein"), years: fc.constant(1993), numRuns: 2 },
-  ])("start where a walk through a year of $of finds that they start", ({ zones, years, numRuns }) => {
+  ])("start at the times that a walk through a year of $of finds", ({ zones, years, numRuns }) => {
     const anchors = fc.record({ day: anchorsOf("day"), week: anchorsOf("week"), month: anchorsOf("month") });
     fc.assert(
       fc.property(zones, years, anchors, (timeZone, year, anchors) => {
@@ -82,7 +82,7 @@ describe("windows of the calendar", () => {
     );
   });
 
-  it("hold every moment, have a start of their own, and follow one another", () => {
+  it("contain every time, each have a different start, and follow one another", () => {
     const ranges = [
       { min: 0, max: Date.UTC(2100, 0) },
       { min: -DAY, max: DAY },
@@ -90,13 +90,13 @@ describe("windows of the calendar", () => {
       { min: END_OF_TIME - 40 * DAY, max: END_OF_TIME - 1 },
       { min: 40 * DAY - END_OF_TIME, max: 0 },
     ];
-    const moments = fc.oneof(...ranges.map((range) => fc.integer(range)));
+    const times = fc.oneof(...ranges.map((range) => fc.integer(range)));
     fc.assert(
-      fc.property(calendars, moments, ([period, timeZone, anchor], moment) => {
+      fc.property(calendars, times, ([period, timeZone, anchor], time) => {
         const { windowAt, startOf } = calendarOf(period, timeZone, anchor);
-        const window = windowAt(moment);
-        expect(startOf(window)).toBeLessThanOrEqual(moment);
-        expect(startOf(window + 1)).toBeGreaterThan(moment);
+        const window = windowAt(time);
+        expect(startOf(window)).toBeLessThanOrEqual(time);
+        expect(startOf(window + 1)).toBeGreaterThan(time);
         expect(windowAt(startOf(window))).toBe(window);
         expect(windowAt(startOf(window) - 1)).toBe(window - 1);
       }),
@@ -104,13 +104,13 @@ describe("windows of the calendar", () => {
     );
   });
 
-  it("go by the offset with which 1970 began, before 1970", () => {
+  it("before 1970 use the offset at the start of 1970", () => {
     // London kept summer time from 1968 to 1971; before that, its winters were on UTC.
     const { windowAt, startOf } = calendarOf("day", "Europe/London", undefined);
     expect(new Date(startOf(windowAt(Date.parse("1965-01-15T12:00Z")))).toISOString()).toBe("1965-01-14T23:00:00.000Z");
   });
 
-  it("are cut off at the end of time, and no moment makes them run on", () => {
+  it("are cut off at the end of time, also for infinite times", () => {
     const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", undefined);
     const last = windowAt(END_OF_TIME);
     expect(startOf(last)).toBe(Date.UTC(275_760, 8, 1) - 9 * HOUR);
@@ -120,7 +120,7 @@ describe("windows of the calendar", () => {
     expect(windowAt(-Infinity)).toBe(windowAt(-END_OF_TIME));
   });
 
-  it("start where they started when more have been asked for than are remembered", () => {
+  it("have the same starts after more were requested than the cache holds", () => {
     const { startOf } = calendarOf("day", "America/New_York", 0);
     const starts = () => Array.from({ length: 2500 }, (_, index) => startOf(18_000 + index));
     const before = starts();
@@ -129,7 +129,7 @@ describe("windows of the calendar", () => {
     expect(before[0]).toBe(Date.parse("2019-04-14T04:00Z"));
   });
 
-  it("refuse a zone that nobody knows", () => {
+  it("refuse an unknown zone", () => {
     expect(() => calendarOf("day", "Mars/Olympus_Mons", 0)).toThrow(RangeError);
   });
 });

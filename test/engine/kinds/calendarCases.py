@@ -2,8 +2,8 @@
 
 Run: python3 test/engine/kinds/calendarCases.py
 
-Of each case: zone, period, anchor, what happens there, the first start, and the minutes from each start to the next. This has nothing in
-common with the code under test: it walks from half minute to half minute until the clocks show the nominal start or later. Checked
+A case has the zone, the period, the anchor, a description, the first start, and the minutes from each start to the next. This program
+shares nothing with the code under test. It walks in steps of half a minute until the clocks show the nominal start or later. It was run
 with version 2025b of the database.
 """
 import datetime as dt
@@ -17,7 +17,7 @@ DAY = dt.timedelta(days=1)
 
 
 def nominal_starts(period, anchor, date):
-    """From the window that begins on this date, or on the last day before that."""
+    """The nominal starts, from the window that begins on this date or on the last day before it."""
     if period == "week":
         date -= (date.isoweekday() - anchor) % 7 * DAY
     while True:
@@ -29,19 +29,19 @@ def nominal_starts(period, anchor, date):
         date = following if period == "month" else date + (7 * DAY if period == "week" else DAY)
 
 
-def first_moment(zone, local):
-    moment = (local - 2 * DAY).replace(tzinfo=dt.timezone.utc)
-    while moment.astimezone(zone).replace(tzinfo=None) < local:
-        moment += HALF_MINUTE
-    return moment
+def first_time(zone, local):
+    time = (local - 2 * DAY).replace(tzinfo=dt.timezone.utc)
+    while time.astimezone(zone).replace(tzinfo=None) < local:
+        time += HALF_MINUTE
+    return time
 
 
 def found(zone, period, anchor, first, last):
-    """The starts from the first to the last. Of windows that start at one moment all but the last are empty: they never were."""
+    """The starts from the first to the last. If several windows start at the same time, all but the last are empty and do not count."""
     local = first.astimezone(zone).replace(tzinfo=None) - (dt.timedelta(minutes=anchor) if period == "day" else 0 * DAY)
     date = local.replace(hour=0, minute=0, second=0)
-    moments = (first_moment(zone, start) for start in nominal_starts(period, anchor, date))
-    starts = dict.fromkeys(itertools.takewhile(lambda moment: moment <= last, moments))
+    times = (first_time(zone, start) for start in nominal_starts(period, anchor, date))
+    starts = dict.fromkeys(itertools.takewhile(lambda time: time <= last, times))
     return [start for start in starts if start >= first]
 
 

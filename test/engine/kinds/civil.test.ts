@@ -1,10 +1,10 @@
-/** The calendar as numbers, beside what JavaScript's own dates say. */
+/** The calendar as numbers, compared with JavaScript's Date. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { DAY_MS, firstDayOf } from "../../../src/engine/kinds/civil.js";
 
-it("a month begins on the day on which Date has it begin, from the first month that a Date can name to the last", () => {
-  // Date.UTC takes years below 100 for those of the last century, so the month is counted from 1970 instead.
+it("a month begins on the same day as in Date, from the first month of a Date to the last", () => {
+  // Date.UTC reads years below 100 as years of the 20th century, so the month is counted from 1970 instead.
   const first = -12 * (271_821 + 1970) + 4;
   const last = 12 * (275_760 - 1970) + 8;
   const months = fc.oneof(

@@ -1,4 +1,4 @@
-/** When the tokens of a fixed window arrive: at the boundaries of its period, or of the calendar. */
+/** The arrival of a fixed window's tokens: at the boundaries of its period, or of the calendar. */
 import type { FixedWindowConfig } from "../../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
@@ -14,7 +14,7 @@ const DAY = 24 * HOUR;
 const config: FixedWindowConfig = { kind: "fixed window", rate: 5, period: 1000, start: 250, capacity: 1000 };
 const window = parseLimit("window", config);
 const perWindow = 5 * window.unitsPerToken;
-/** Empty since a window that began long before. */
+/** The state of a bucket that was emptied in a window long ago. */
 const empty = (limit: Limit, ts: number) => ({ value: 0, ts, window: { since: -1e9, used: limit.capacity } });
 const arrived = (limit: Limit, from: number, to: number) => limit.kind.advance(limit, empty(limit, from), to).value;
 const when = (limit: Limit, ts: number, units: number) => limit.kind.whenHolding(limit, empty(limit, ts), units);
@@ -23,7 +23,7 @@ describe("a fixed window", () => {
   const later = parseLimit("later", { ...config, start: 1e9 + 250 });
   const ages = parseLimit("ages", { ...config, period: 1e15 });
 
-  it("refills at each boundary, up to the capacity, and not when the clock steps back over one", () => {
+  it("refills at each boundary, up to the capacity, but not when the clock steps back over one", () => {
     const windows = [
       [250, 1249],
       [1249, 1250],
@@ -41,14 +41,14 @@ describe("a fixed window", () => {
     expect(when(ages, 300, ages.capacity)).toBe(END_OF_TIME);
   });
 
-  it("is reset at the start of the next window, never before the last write's, also before a start in the future", () => {
+  it("is reset at the start of the window after now and the last write, also before a start in the future", () => {
     const resetAt = (limit: Limit, ts: number, now: number) => limit.kind.whenReset(limit, { value: 0, ts }, now);
     expect([1249, 1250].map((now) => resetAt(window, 300, now))).toEqual([1250, 2250]);
     expect(resetAt(window, 5000, 300)).toBe(5250);
     expect([0, 249, 250].map((now) => resetAt(later, 0, now))).toEqual([250, 250, 1250]);
   });
 
-  it("starts where the hash of the key says, unless the config does", () => {
+  it("starts at the hash of its key, unless the config has a start", () => {
     const hashed = parseLimit("send", { kind: "fixed window", rate: 1, period: HOUR });
     const startOf = (key: string | undefined) => {
       const limit = at(hashed, key);
@@ -61,8 +61,8 @@ describe("a fixed window", () => {
     expect(window.kind.shownConfig(window)).toEqual(config);
   });
 
-  it("tells clients of the window that a moment lies in, also where it began before 1970", () => {
-    // Days begin a minute before midnight, the number of the first is -1.
+  it("tells clients the window that contains a time, also if it began before 1970", () => {
+    // Days begin one minute before midnight, and the first has the number -1.
     const day = parseLimit("send", {
       kind: "fixed window",
       rate: 5,
@@ -73,7 +73,7 @@ describe("a fixed window", () => {
     expect(day.kind.arrivals(day).runsFrom?.(1)[0]?.start).toBeLessThan(1);
   });
 
-  it("begins with a day, week or month of the calendar: the first of the month in UTC, if it does not say", () => {
+  it("begins with a calendar month: by default on its first day in UTC", () => {
     const base = { kind: "fixed window" as const, rate: 5, period: "month" as const };
     const month = parseLimit("send", base);
     expect(month.kind.shownConfig(month)).toEqual({ ...base, capacity: 5, timeZone: "UTC", anchor: 1 });

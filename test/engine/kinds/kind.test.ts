@@ -9,14 +9,14 @@ it("the registry of kinds has each kind under its own name", () => {
 });
 
 describe("a bucket of any kind", () => {
-  it("stands at every moment as if it had been looked at before, too, and never with less", () => {
+  it("holds the same at a time whether or not it was read before, and never less later", () => {
     fc.assert(
       fc.property(limits, histories, fc.nat(5000), fc.nat(5000), (limit, history, firstMs, secondMs) => {
         const { state, now } = stateAfter(limit, history);
         const advance = limit.kind.advance.bind(limit.kind, limit);
         const once = advance(state, now + firstMs + secondMs);
         const twice = advance(advance(state, now + firstMs), now + firstMs + secondMs);
-        // A rate that is no short decimal may lose a unit at each write.
+        // A rate that is not a short decimal may lose a unit at each write.
         expect(once.value - twice.value).toBeGreaterThanOrEqual(0);
         expect(once.value - twice.value).toBeLessThanOrEqual(1);
         expect(once.value).toBeGreaterThanOrEqual(advance(state, now).value);
@@ -25,7 +25,7 @@ describe("a bucket of any kind", () => {
     );
   });
 
-  it("holds what is wanted at the moment that it names, and not a millisecond before", () => {
+  it("holds the wanted units at the time that it names, and not one millisecond earlier", () => {
     const parts = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
       fc.property(limits, histories, parts, parts, (limit, history, owing, wanted) => {

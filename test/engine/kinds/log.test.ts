@@ -1,4 +1,4 @@
-/** The log of what was taken and when. */
+/** The log of takes and their times. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/engine/kinds/kind.js";
@@ -10,20 +10,20 @@ const spaced = (length: number): Entry[] => Array.from({ length }, (_, i) => ({ 
 const logs = fc
   .array(fc.record({ at: fc.nat(500), units: fc.integer({ min: 1, max: 50 }) }), { maxLength: 200 })
   .map((entries) => entries.reduce<Entry[]>(insert, []));
-/** The units taken at a moment or later. */
-const from = (entries: readonly Entry[], moment: number) => sum(entries.filter(({ at }) => at >= moment));
+/** The units taken at a time or later. */
+const from = (entries: readonly Entry[], time: number) => sum(entries.filter(({ at }) => at >= time));
 
 it.each([
   ["into nothing", log(), log([5, 4])],
   ["between others", log([3, 1], [7, 2]), log([3, 1], [5, 4], [7, 2])],
   ["after others", log([3, 1]), log([3, 1], [5, 4])],
-  ["with what is there at its time", log([3, 1], [5, 2]), log([3, 1], [5, 6])],
-])("an entry is inserted %s; one without units is not", (_what, entries, after) => {
+  ["by adding it to the entry of its time", log([3, 1], [5, 2]), log([3, 1], [5, 6])],
+])("an entry is inserted %s; an entry without units is not inserted", (_what, entries, after) => {
   expect(insert(entries, { at: 5, units: 4 })).toEqual(after);
   expect(insert(entries, { at: 5, units: 0 })).toEqual(entries);
 });
 
-it("logs are merged in the order of their moments, whatever the order of the logs", () => {
+it("logs are merged in the order of their times, in any order of the logs", () => {
   expect(merge([log([3, 1], [7, 2]), [], log([1, 4], [7, 8])])).toEqual(log([1, 4], [3, 1], [7, 10]));
   expect(merge([])).toEqual([]);
   fc.assert(
@@ -35,28 +35,28 @@ it("logs are merged in the order of their moments, whatever the order of the log
 });
 
 describe("a compact log", () => {
-  it("is the same while it has at most 64 moments", () => {
+  it("is unchanged while it has at most 64 times", () => {
     expect(MAX_ENTRIES).toBe(64);
     expect(compact(spaced(64), 1000)).toEqual(spaced(64));
   });
 
   const promised = spaced(65).map((entry, i) => (i === 31 ? { ...entry, at: 301 } : entry));
-  // 4 units that wait for 20 ms, rather than 9 that wait for 10.
+  // Joining makes 4 units wait for 20 ms, rather than 9 units for 10 ms.
   const uneven = [...spaced(30), { at: 300, units: 4 }, ...spaced(65).slice(32), { at: 5000, units: 9 }];
   const small = { at: -1, units: 1 };
   it.each<[string, entries: Entry[], now: number, joined: Entry[]]>([
-    ["the neighbours whose units then wait the least in all, at the later time", uneven, 10_000, log([320, 13])],
-    ["what starts at this very time with what has started", promised, 301, log([301, 18])],
-    ["promises with promises", promised, 299, log([301, 18])],
-    ["the oldest of those that wait alike, but for the very oldest", spaced(66), 1000, log([20, 18], [40, 18])],
-    ["not the very oldest, however close and small it is", [small, ...spaced(64)], 1000, [small, ...log([10, 18])]],
+    ["the neighbours whose units then wait least in all, at the later time", uneven, 10_000, log([320, 13])],
+    ["an entry that starts exactly now with started entries", promised, 301, log([301, 18])],
+    ["future entries with each other", promised, 299, log([301, 18])],
+    ["the oldest of equal neighbours, except the very oldest", spaced(66), 1000, log([20, 18], [40, 18])],
+    ["never the very oldest, even if close and small", [small, ...spaced(64)], 1000, [small, ...log([10, 18])]],
   ])("joins %s", (_what, entries, now, joined) => {
     const all = compact(entries, now);
     expect(all).toHaveLength(MAX_ENTRIES);
     expect(all.filter(({ units }) => units !== 9)).toEqual(joined);
   });
 
-  it("never joins what has started with what is promised", () => {
+  it("never joins started entries with future ones", () => {
     const started = log(...Array.from({ length: 40 }, (_, i): [number, number] => [100 * i, 5]));
     // The gap at 3900 is by far the smallest.
     const joined = compact([...started, ...started.map(({ at, units }) => ({ at: 3901 + at, units }))], 3900);
@@ -64,26 +64,26 @@ describe("a compact log", () => {
     expect(from(joined, 3901)).toBe(200);
   });
 
-  it("holds the same units, each at its moment or later", () => {
+  it("holds the same units, each at its time or later", () => {
     fc.assert(
       fc.property(logs, fc.nat(500), (entries, now) => {
         const joined = compact(entries, now);
         expect(joined.length).toBe(Math.min(MAX_ENTRIES, entries.length));
         expect(sum(joined)).toBe(sum(entries));
         expect(from(joined, now + 1)).toBe(from(entries, now + 1));
-        const moments = entries.map(({ at }) => at);
-        expect(joined.filter(({ at }) => !moments.includes(at))).toEqual([]);
+        const times = entries.map(({ at }) => at);
+        expect(joined.filter(({ at }) => !times.includes(at))).toEqual([]);
         expect(joined[0]).toEqual(entries[0]);
-        for (const moment of moments) expect(from(joined, moment)).toBeGreaterThanOrEqual(from(entries, moment));
+        for (const time of times) expect(from(joined, time)).toBeGreaterThanOrEqual(from(entries, time));
       }),
     );
   });
 });
 
-it("the logs of all rows of a bucket are joined in passes, and lose little by it", () => {
+it("the logs of all rows of a bucket are joined in passes, with little loss", () => {
   const entries = spaced(1024);
   const joined = compact(entries, 1e6);
-  // None waits for more than two of the 64th parts.
+  // No unit waits for more than two 64ths of the whole time.
   const waits = entries.map(({ at }) => (joined.find((entry) => entry.at >= at)?.at ?? Infinity) - at);
   expect(Math.max(...waits)).toBeLessThanOrEqual((2 * 10_240) / 64);
 });
@@ -91,16 +91,16 @@ it("the logs of all rows of a bucket are joined in passes, and lose little by it
 const entries = log([1, 4], [3, 2], [7, 8]);
 
 it.each<[units: number, at: number, left: Entry[]]>([
-  // Out of the latest entry up to the time, then out of those before it.
+  // Units are removed from the latest entry up to the time, then from earlier ones.
   [0, 7, entries],
   [3, 7, log([1, 4], [3, 2], [7, 5])],
   [9, 7, log([1, 4], [3, 1])],
   [10, 100, log([1, 4])],
   [100, 7, []],
-  // What comes after the time stays, even if not all units can be removed.
+  // Entries after the time stay, even if not all units can be removed.
   [3, 6, log([1, 3], [7, 8])],
   [100, 6, log([7, 8])],
   [5, 0, entries],
-])("removing units backwards takes %d up to time %d", (units, at, left) => {
+])("removes %d units backwards, from time %d", (units, at, left) => {
   expect(removeBackwards(entries, units, at)).toEqual(left);
 });

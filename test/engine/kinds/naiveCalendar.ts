@@ -1,6 +1,6 @@
 /**
- * The starts of calendar windows, found by walking and looking at the clocks: hour by hour, and by half minutes where an hour on
- * the clocks is not an hour. It has nothing in common with src, except that both ask `Intl` what the clocks show.
+ * The starts of calendar windows, found by a walk that reads the clocks each hour, and each half minute if the clocks change within
+ * the hour. The walk shares nothing with src, except that both ask `Intl` what the clocks show.
  */
 import type { CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
 
@@ -8,9 +8,9 @@ const HALF_MINUTE = 30_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** A moment, and the latest time that the clocks have shown until then. */
+/** A time, and the latest local time that the clocks have shown until then. */
 interface Step {
-  readonly moment: number;
+  readonly time: number;
   readonly latest: number;
 }
 
@@ -19,38 +19,38 @@ export function walk(timeZone: string, from: number, to: number): Step[] {
   const show = clocks(timeZone);
   const steps: Step[] = [];
   let latest = -Infinity;
-  const take = (moment: number, shown: number) => {
+  const take = (time: number, shown: number) => {
     latest = Math.max(latest, shown);
-    steps.push({ moment, latest });
+    steps.push({ time, latest });
   };
-  // What was shown more than two days before cannot be later than what is shown now.
+  // A time that was shown more than two days earlier cannot be later than the time shown now.
   let hour = from - 2 * DAY;
   let shown = show(hour);
   while (hour < to) {
     take(hour, shown);
     const next = show(hour + HOUR);
     if (next - shown !== HOUR) {
-      for (let moment = hour + HALF_MINUTE; moment < hour + HOUR; moment += HALF_MINUTE) take(moment, show(moment));
+      for (let time = hour + HALF_MINUTE; time < hour + HOUR; time += HALF_MINUTE) take(time, show(time));
     }
     hour += HOUR;
     shown = next;
   }
   take(to, shown);
-  return steps.filter(({ moment }) => moment >= from);
+  return steps.filter(({ time }) => time >= from);
 }
 
-/** The moments, after the first step, at which a window starts. */
+/** The times after the first step at which a window starts. */
 export function startsOn(steps: readonly Step[], period: CalendarPeriod, anchor: number): number[] {
   const starts: number[] = [];
   const labelOf = labels(period, anchor);
-  for (const [index, { moment, latest }] of steps.entries()) {
+  for (const [index, { time, latest }] of steps.entries()) {
     const previous = steps[index - 1];
     const label = labelOf(latest);
     if (!previous || labelOf(previous.latest) === label) continue;
-    // Within a longer step the clocks ran evenly.
-    let start = moment;
-    const back = () => latest - (moment - (start - HALF_MINUTE));
-    while (start - HALF_MINUTE > previous.moment && labelOf(back()) === label) start -= HALF_MINUTE;
+    // The clocks run evenly within a step of more than half a minute.
+    let start = time;
+    const back = () => latest - (time - (start - HALF_MINUTE));
+    while (start - HALF_MINUTE > previous.time && labelOf(back()) === label) start -= HALF_MINUTE;
     starts.push(start);
   }
   return starts;
@@ -79,11 +79,11 @@ function begins(date: Date, period: CalendarPeriod, anchor: number): boolean {
   return date.getUTCDate() === anchor || (date.getUTCDate() < anchor && tomorrow.getUTCDate() === 1);
 }
 
-/** What the clocks of a zone show at a moment, as if it were UTC. */
-function clocks(timeZone: string): (moment: number) => number {
+/** Returns a function from a time to what the clocks of the zone show then, as if that were UTC. */
+function clocks(timeZone: string): (time: number) => number {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "short", timeStyle: "medium" });
-  return (moment) => {
-    const part = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
+  return (time) => {
+    const part = Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
     const { year, month, day, hour, minute, second } = part as Record<Intl.DateTimeFormatPartTypes, number>;
     return Date.UTC(year, month - 1, day, hour, minute, second);
   };

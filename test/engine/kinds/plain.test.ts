@@ -1,4 +1,4 @@
-/** Which configs are told at a glance: never one that the full parse refuses. */
+/** Plain configs, which need no full parse. The full parse accepts every one of them. */
 import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ it.each<[object, boolean]>([
   [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
   [{ ...window, period: "month" }, true],
   [sliding, true],
-  // Valid, but not at a glance. That nothing else is told at a glance is a property below.
+  // The first ones are valid, but not plain. A property below checks that invalid configs are never plain.
   [{ ...bucket, rate: 0.5 }, false],
   [{ ...bucket, rate: 1e9 + 1 }, false],
   [{ ...bucket, mode: "shadow" }, false],
@@ -26,7 +26,7 @@ it.each<[object, boolean]>([
   [{ kind: "token bucket", rate: 1 }, false],
   [{ kind: "token bucket", period: 1 }, false],
   [[], false],
-])("a config is told at a glance %j: %s", (config, expected) => {
+])("a config is plain %j: %s", (config, expected) => {
   expect(isPlain(config)).toBe(expected);
 });
 
@@ -47,14 +47,14 @@ const plainConfigs = fc.record(
   { requiredKeys: ["kind", "rate", "period"] },
 );
 const fields = ["kind", "rate", "period", "capacity", "maxReserved", "shards", "start", "timeZone", "anchor", "rat"];
-/** Plain ones, of which some have a field with any value. */
+/** Plain configs, some with one field that has any value. */
 const anyConfigs = fc
   .tuple(plainConfigs, fc.option(fc.tuple(fc.constantFrom(...fields), oddities), { nil: undefined, freq: 2 }))
   .map(([config, odd]) => ({ ...config, ...(odd && { [odd[0]]: odd[1] }) }));
 const flags = fc.record({ keyed: fc.boolean(), throws: fc.boolean(), overrides: fc.boolean() }, { requiredKeys: [] });
 
-describe("what is told at a glance", () => {
-  it("is not parsed when it is defined, also beside a mode, a queue or a jitter", () => {
+describe("a plain config", () => {
+  it("is not parsed when it is defined, even with a mode, a queue or a jitter", () => {
     const parsed: string[] = [];
     const plain = { kind: "token bucket", rate: 1, period: 1000 } as const;
     const terms = { mode: "shadow", queue: {}, throws: { jitter: 0.5 } } as const;
@@ -64,7 +64,7 @@ describe("what is told at a glance", () => {
     expect(parsed).toEqual(["fine"]);
   });
 
-  it("is parsed, with the same limit as result, whatever else the definition says", () => {
+  it("parses to a limit with the same config, whatever flags the definition has", () => {
     let accepted = 0;
     fc.assert(
       fc.property(anyConfigs, flags, (config, terms) => {

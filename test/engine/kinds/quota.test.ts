@@ -1,4 +1,4 @@
-/** What each kind tells HTTP: the window, and when more comes. */
+/** The quota of each kind for HTTP headers: the window, and when more tokens arrive. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
@@ -20,27 +20,27 @@ function quotaOf(
   ];
 }
 
-it("of a token bucket: the whole capacity's time, and the next token after what is spent", () => {
+it("a token bucket has the time that fills its capacity, and the next token after the spent ones", () => {
   const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 20 };
   expect(quotaOf(config, { remaining: 5, resetAt: NOW + 1500 }, 5)).toEqual([2000, 100, 500]);
   expect(quotaOf(config, { remaining: 0, resetAt: NOW + 2000 }, 0)).toEqual([2000, 100, 0]);
-  // In debt it is the first token after the debt. Of several rows, the last of which is full late, it is what is missing.
+  // If the bucket owes, it is the first token after the debt. If one of several rows is full late, it follows from the missing tokens.
   expect(quotaOf(config, { remaining: 0, resetAt: NOW + 3000 }, 0)).toEqual([2000, 1100, 0]);
   expect(quotaOf(config, { remaining: 5, resetAt: NOW + 3000 }, 3, 5)).toEqual([2000, 300, 300]);
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: NOW }, 0)[0]).toBe(1000);
   expect(quotaOf({ ...config, period: 2.5, capacity: 10 }, { remaining: 10, resetAt: NOW }, 0)[0]).toBe(2.5);
 });
 
-it("of a sliding window: the period, and when the status says that the next token comes", () => {
+it("a sliding window has its period, and the time of the next token from the status", () => {
   const config: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
   const left = { remaining: 4, resetAt: NOW + 700 };
   // Six were taken, the first of them 800 ms ago.
   expect(quotaOf(config, { ...left, renewsAt: NOW + 200 }, 4)).toEqual([1000, 200, 400]);
-  // What is spent now comes back after the period.
+  // Tokens spent now return after the period.
   expect(quotaOf(config, left, 4)).toEqual([1000, 1000, 400]);
 });
 
-it("of a fixed window: as many windows as fill the capacity, and the next that brings enough", () => {
+it("a fixed window has the windows that fill its capacity, and the next one with enough tokens", () => {
   const config: RateLimitConfig = { kind: "fixed window", rate: 0.5, period: 1000, start: 0, capacity: 2 };
   const next = Math.ceil((NOW + 1) / 1000) * 1000;
   expect(quotaOf(config, { remaining: 0, resetAt: next }, 0)).toEqual([4000, next + 1000 - NOW, 0]);

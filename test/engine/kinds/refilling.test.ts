@@ -1,4 +1,4 @@
-/** What token buckets and fixed windows have in common: taking, owing, giving back, splitting and joining. */
+/** The common behaviour of token buckets and fixed windows: taking, owing, refunding, splitting and joining. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { remembering } from "../../../src/engine/headroom.js";
@@ -20,7 +20,7 @@ describe.each(limits)("a $name", (limit) => {
   const { kind, unitsPerToken } = limit;
   const tokens = (count: number) => count * unitsPerToken;
 
-  it("is taken from, below zero if need be, down to what can be counted", () => {
+  it("can be charged below zero, down to the largest countable debt", () => {
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(1), ts: NOW });
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(5))).toEqual({ value: -tokens(2), ts: NOW });
     expect(kind.take(limit, { value: 0, ts: NOW }, 2 * MAX_UNITS)).toMatchObject({ value: -MAX_UNITS, ts: NOW });
@@ -30,7 +30,7 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.take(limit, { value: 0, ts: NOW, window }, tokens(1)).window).toEqual({ since: NOW, used: tokens(11) });
   });
 
-  it("is given back to, never above the capacity, with a date or without", () => {
+  it("can be refunded up to the capacity, with a date or without", () => {
     for (const taking of [undefined, { takenAt: NOW, startsAt: NOW + 7 }]) {
       const back = (held: number) => kind.giveBack(limit, { value: tokens(held), ts: NOW }, tokens(2), taking).value;
       expect([3, 9, -9].map(back)).toEqual([5, 10, -7].map(tokens));
@@ -43,7 +43,7 @@ describe.each(limits)("a $name", (limit) => {
     expect([at - 1, at].map((now) => tokens(2) - held(now) <= limit.maxReserved)).toEqual([false, true]);
   });
 
-  it("is joined as of the latest of its parts' moments; what is below zero is owed", () => {
+  it("is joined at the latest time of its parts, and owes what is below zero", () => {
     const states = [
       { value: 1, ts: NOW },
       { value: -2, ts: NOW + 5 },
@@ -57,26 +57,26 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   const [, limit] = limits;
   if (!limit) throw new Error("There is no fixed window.");
   const tokens = (count: number) => count * limit.unitsPerToken;
-  /** 14 of this window count as used, and 3 of those before it, where a full bucket holds 10. */
+  /** This window used 14 tokens and earlier windows 3, although a full bucket holds 10. */
   const state = { value: 0, ts: NOW, window: { since: NOW, used: tokens(14), excess: tokens(3) } };
 
   it.each([
     { back: 2, used: 14, excess: 1 },
     { back: 3, used: 14, excess: 0 },
     { back: 4, used: 13, excess: 0 },
-  ])("gets $back back by date: as many fewer count as used, and none is there", ({ back, used, excess }) => {
+  ])("uses $back fewer tokens after a refund of $back by date, and still holds none", ({ back, used, excess }) => {
     const after = limit.kind.giveBack(limit, state, tokens(back), { takenAt: NOW, startsAt: NOW });
     const window = { since: NOW, used: tokens(used), ...(excess > 0 && { excess: tokens(excess) }) };
     expect(after).toEqual({ value: 0, ts: NOW, window });
   });
 
-  it("gets back by date what only this window used", () => {
+  it("can be refunded by date what only this window used", () => {
     const only = { since: NOW, used: tokens(14) };
     const after = limit.kind.giveBack(limit, { ...state, window: only }, tokens(3), { takenAt: NOW, startsAt: NOW });
     expect(after).toEqual({ value: 0, ts: NOW, window: { since: NOW, used: tokens(11) } });
   });
 
-  it("keeps its own use when what was taken before it comes back", () => {
+  it("keeps its own use after a refund of an earlier take", () => {
     const [before, ts] = [NOW - 5, NOW + 1];
     const headroom = [
       { at: before, units: 0 },
@@ -90,7 +90,7 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     });
   });
 
-  it("keeps all that counts as used when its row is split and merged again", () => {
+  it("keeps all its used tokens when its row is split and merged again", () => {
     const halves = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
     expect(halves).toHaveLength(2);
     expect(fold(limit, WHOLE, halves, NOW).state.window).toMatchObject({ since: NOW });
@@ -99,7 +99,7 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   });
 });
 
-describe("a fixed window whose config changes, and whose takes are undone by date", () => {
+describe("a fixed window whose config changes and whose takes are undone by date", () => {
   const PERIOD = 10;
   const configs = fc.array(
     fc.record({ rate: fc.integer({ min: 1, max: 12 }), capacity: fc.integer({ min: 1, max: 20 }) }),
@@ -110,13 +110,13 @@ describe("a fixed window whose config changes, and whose takes are undone by dat
       ms: fc.integer({ min: 1, max: 15 }),
       config: fc.nat(2),
       count: fc.integer({ min: 1, max: 12 }),
-      /** Which of the takes is undone, if any. */
+      /** The index of the take that is undone, if any. */
       undone: fc.option(fc.nat(3), { freq: 2 }),
     }),
     { minLength: 3, maxLength: 8 },
   );
 
-  it("counts as used what it would without them, and holds no more", () => {
+  it("has the same use as without those takes, and holds no more", () => {
     fc.assert(
       fc.property(configs, steps, (terms, asked) => {
         const all = terms.map((each) =>

@@ -1,4 +1,4 @@
-/** Shares of quantities: whole tokens, as even as they go, and nothing lost. */
+/** Shares of quantities: whole tokens, as even as possible, and nothing is lost. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { leftHalf, shareOfUnits } from "../../../src/engine/kinds/shares.js";
@@ -7,14 +7,14 @@ const grains = fc.constantFrom(1, 10, 1_024_000);
 const quantities = fc.tuple(fc.nat(5000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), grains);
 
 describe("the shares of a quantity", () => {
-  it("are whole tokens, but for a fraction, which is the last one's", () => {
+  it("are whole tokens; the last share also gets the fraction", () => {
     const shares = [0, 1, 2, 3].map((index) => shareOfUnits(105, 10, { index, count: 4 }));
     expect(shares).toEqual([20, 30, 20, 35]);
     expect(shareOfUnits(105, 10, { index: 0, count: 1 })).toBe(105);
     expect([0, 1].map((index) => shareOfUnits(9, 10, { index, count: 2 }))).toEqual([0, 9]);
   });
 
-  it("add up to the whole on every level, are as even as whole tokens allow, and two make the one above", () => {
+  it("add up to the whole on every level, are as even as possible, and two make the share one level up", () => {
     fc.assert(
       fc.property(quantities, fc.integer({ min: 1, max: 10 }), ([tokens, fraction, unitsPerToken], level) => {
         const units = tokens * unitsPerToken + Math.floor(fraction * unitsPerToken);
@@ -33,13 +33,13 @@ describe("the shares of a quantity", () => {
 });
 
 describe("the left half of what a shard holds", () => {
-  it("is half of the whole tokens; the fraction is the right half's", () => {
+  it("is half of the whole tokens; the right half gets the fraction", () => {
     expect(leftHalf(75, 10, 50, 50)).toBe(30);
     expect(leftHalf(5, 10, 50, 50)).toBe(0);
     expect(leftHalf(0, 10, 50, 50)).toBe(0);
   });
 
-  it("is more or less where a side cannot hold its half", () => {
+  it("is more or less than half if a side cannot hold its half", () => {
     expect(leftHalf(99, 10, 40, 60)).toBe(40);
     expect(leftHalf(95, 10, 55, 45)).toBe(50);
     expect(leftHalf(100, 10, 50, 50)).toBe(50);

@@ -1,4 +1,4 @@
-/** The sliding window: in any period, wherever it begins, at most its rate; checked by brute force. */
+/** The sliding window gives at most its rate in any period, from any start. Brute force checks this. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
@@ -16,7 +16,7 @@ const config = { kind: "sliding window" as const, rate: 10, period: 1000 };
 const limit = parseLimit("send", config);
 const { kind, unitsPerToken } = limit;
 const tokens = (count: number) => count * unitsPerToken;
-/** So many tokens, so many ms after NOW. */
+/** Takes of `count` tokens, each `ms` after NOW. */
 type Entries = [ms: number, count: number][];
 const entries = (...list: Entries) => list.map(([ms, count]) => ({ at: NOW + ms, units: tokens(count) }));
 const stateOf = (ms: number, ...list: Entries): State => {
@@ -25,7 +25,7 @@ const stateOf = (ms: number, ...list: Entries): State => {
 };
 const advanced = (ms: number) => (state: State) => kind.advance(limit, state, NOW + ms);
 const reserved = (count: number) => (state: State) => kind.reserve(limit, state, tokens(count)).state;
-/** Tokens that come back: of a reservation that was made at NOW, those that were promised for a time. */
+/** A refund of tokens. With `startMs` they are those of a reservation that was made at NOW for that time. */
 const returned = (count: number, startMs?: number) => (state: State) =>
   kind.giveBack(
     limit,
@@ -46,60 +46,60 @@ const promised: Entries = [
 
 describe("a sliding window", () => {
   it.each<[what: string, before: State, change: (state: State) => State, after: State]>([
-    ["remembers for a period", stateOf(0, ...two), advanced(499), stateOf(499, ...two)],
-    ["forgets what was taken a period ago", stateOf(0, ...two), advanced(500), stateOf(500, [0, 3])],
-    ["does not go back with a clock", stateOf(0, ...two), advanced(-5000), stateOf(0, ...two)],
-    ["is given back to out of the latest", stateOf(0, ...two), returned(4), stateOf(0, [-500, 3])],
+    ["remembers a take for a period", stateOf(0, ...two), advanced(499), stateOf(499, ...two)],
+    ["forgets a take after a period", stateOf(0, ...two), advanced(500), stateOf(500, [0, 3])],
+    ["does not change when a clock steps back", stateOf(0, ...two), advanced(-5000), stateOf(0, ...two)],
+    ["is refunded from its latest take", stateOf(0, ...two), returned(4), stateOf(0, [-500, 3])],
     [
-      "is given back to out of none that is promised",
+      "is not refunded from a future reservation",
       stateOf(0, ...promised),
       returned(100),
       stateOf(0, ...promised.slice(1)),
     ],
-    ["is given back to what it has given", stateOf(0), returned(1), stateOf(0)],
+    ["is refunded no more than it gave", stateOf(0), returned(1), stateOf(0)],
     [
-      "takes a cancelled job out of its own time",
+      "refunds a cancelled job from its own start time",
       stateOf(0, ...promised),
       returned(5, 900),
       stateOf(0, [-500, 4], [500, 2]),
     ],
-    ["or out of what is older", stateOf(0, ...promised), returned(3, 500), stateOf(0, [-500, 3], [900, 5])],
-    ["or only out of that", stateOf(0, ...promised), returned(2, 700), stateOf(0, [-500, 4], [900, 5])],
-    ["reserves at once what is there", stateOf(0, [0, 3]), reserved(3), stateOf(0, [0, 6])],
-    ["reserves at once from none", stateOf(0), reserved(3), stateOf(0, [0, 3])],
-    ["counts what another kind misses as taken", ofKind(7), advanced(10), stateOf(10, [0, 3])],
-    ["and its debt as promised", ofKind(-14), advanced(0), stateOf(0, [0, 10], [1000, 10], [2000, 4])],
-    ["and nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
+    ["refunds the rest from older takes", stateOf(0, ...promised), returned(3, 500), stateOf(0, [-500, 3], [900, 5])],
+    ["refunds a lost job from older takes", stateOf(0, ...promised), returned(2, 700), stateOf(0, [-500, 4], [900, 5])],
+    ["reserves available tokens at once", stateOf(0, [0, 3]), reserved(3), stateOf(0, [0, 6])],
+    ["reserves at once if nothing was taken", stateOf(0), reserved(3), stateOf(0, [0, 3])],
+    ["counts another kind's missing tokens as taken", ofKind(7), advanced(10), stateOf(10, [0, 3])],
+    ["counts another kind's debt as promised", ofKind(-14), advanced(0), stateOf(0, [0, 10], [1000, 10], [2000, 4])],
+    ["counts nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
   ])("%s", (_what, before, change, after) => {
     expect(change(before)).toEqual(after);
   });
 
-  it("holds its rate and nothing more, also with a reservation", () => {
+  it("holds at most its rate, also with a reservation", () => {
     expect([kind.most(limit, false), kind.most(limit, true)]).toEqual([tokens(10), tokens(10)]);
     expect(kind.unitsPerMs(limit)).toBe(tokens(10) / 1000);
     expect(kind.shownConfig(limit)).toBe(config);
   });
 
-  it("of which no log is known owes nothing, and its parts have taken nothing", () => {
+  it("without a log owes nothing, and its parts have no takes", () => {
     expect(kind.owed(ofKind(10))).toBe(0);
     const [left, right] = [0, 1].map((index) => kind.shareOf(limit, { index, count: 2 })) as [Limit, Limit];
     expect(kind.split(left, right, ofKind(10)).map(({ recent }) => recent)).toEqual([[], []]);
     expect(kind.join(limit, [ofKind(10), ofKind(5)])).toEqual(stateOf(0));
   });
 
-  it("waits no longer than to the end of time", () => {
+  it("waits at most until the end of time", () => {
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME - 5, units: tokens(10) }] };
     expect(kind.whenHolding(limit, last, 1)).toBe(END_OF_TIME);
     const owing = kind.advance(limit, { value: -tokens(5), ts: END_OF_TIME - 7 }, NOW);
     expect(owing.recent?.map(({ at }) => at)).toEqual([END_OF_TIME - 7, END_OF_TIME]);
   });
 
-  it("reserves in order: never before what is promised already", () => {
+  it("reserves in order, never before an earlier reservation", () => {
     const first = kind.reserve(limit, stateOf(0, [0, 10]), tokens(8));
     expect(first).toEqual({ at: NOW + 1000, state: stateOf(0, [0, 10], [1000, 8]), owed: tokens(8) });
     const second = kind.reserve(limit, first.state, tokens(3));
     expect(second).toMatchObject({ at: NOW + 2000, owed: tokens(11) });
-    // When the first is cancelled there is room at its moment, and what is reserved then comes after the second all the same.
+    // Cancelling the first leaves room at its time, but a later reservation still comes after the second.
     const cancelled = returned(8, 1000)(second.state);
     expect(kind.whenHolding(limit, cancelled, tokens(2))).toBe(NOW + 1000);
     expect(kind.reserve(limit, cancelled, tokens(2)).at).toBe(NOW + 2000);
@@ -107,7 +107,7 @@ describe("a sliding window", () => {
     expect(kind.reserve(limit, stateOf(0, [0, 3]), tokens(3))).toMatchObject({ at: NOW, owed: 0 });
   });
 
-  it("can reserve again once what is promised has started, or nothing has to wait", () => {
+  it("can reserve again once promised tokens have started, or if nothing has to wait", () => {
     const bounded = parseLimit("send", { ...config, maxReserved: 5 });
     const state = stateOf(0, [0, 10], [1000, 4], [1500, 5]);
     const reservable = (count: number) => bounded.kind.whenReservable(bounded, state, tokens(count)) - NOW;
@@ -119,7 +119,7 @@ describe("a sliding window", () => {
     const state = kind.take(limit, stateOf(0, [-500, 4]), 2 * MAX_UNITS);
     expect(state.value).toBe(tokens(6) - MAX_UNITS);
     expect(kind.take(limit, state, MAX_UNITS).value).toBe(tokens(6) - MAX_UNITS);
-    // What was cut off is not known, so a refund of it would make tokens.
+    // The amount that was cut off is unknown, so a refund of it would create tokens.
     expect(kind.giveBack(limit, state, 2 * MAX_UNITS)).toEqual(state);
     const deep = advanced(0)(ofKind(-1000));
     expect(deep.value).toBe(-tokens(1000));
@@ -129,7 +129,7 @@ describe("a sliding window", () => {
 });
 
 describe("a split sliding window", () => {
-  it("cuts each entry, and keeps its moment", () => {
+  it("cuts each entry and keeps its time", () => {
     const cut = (...list: Entries) =>
       splitTo(limit, shardAt(limit, WHOLE, stateOf(0, ...list)), 1, NOW).map(({ state }) => state);
     const half = { value: tokens(2), ts: NOW, recent: entries([-10, 2], [0, 1]) };
@@ -137,11 +137,11 @@ describe("a split sliding window", () => {
     expect(cut([-10, 1], [0, 1]).map(({ recent }) => recent)).toEqual([entries([0, 1]), entries([-10, 1])]);
   });
 
-  it("of two last writes keeps the later: what the other row has taken leaves no earlier", () => {
+  it("keeps the later of two last writes, so that no take of the other row expires earlier", () => {
     expect(kind.join(limit, [stateOf(0, [0, 1]), stateOf(300, [300, 1])])).toEqual(stateOf(300, [300, 2]));
   });
 
-  it("of many rows that say since when tokens have been there says it once, and keeps the time of its oldest take", () => {
+  it("joins the zero-unit entries of many rows into one, and keeps the time of its oldest take", () => {
     const own = parseLimit("send", { ...config, rate: 1024, shards: 256 });
     const full = shardAt(own, WHOLE, kind.advance(own, fullState(own), NOW));
     const rows = splitTo(own, full, 8, NOW).map((row, i): Shard => {
@@ -167,10 +167,10 @@ const calls = fc.array(
 );
 const busy = { ...config, rate: 120 };
 const many = parseLimit("busy", busy);
-/** What a row makes of a state. */
+/** The state after it was stored in a row and read again. */
 const storedAs = (state: State) => fromStored(many, toStored(many, state), undefined);
 
-it("a log of more than 64 moments is joined where it is stored, and never lets more than the rate through in any period; reservations have a moment each", () => {
+it("a log of more than 64 times is joined when it is stored, and never exceeds the rate in any period, also with reservations, which have a time each", () => {
   let isJoined = false;
   fc.assert(
     fc.property(calls, (asked) => {
@@ -186,7 +186,7 @@ it("a log of more than 64 moments is joined where it is stored, and never lets m
         expect(state.recent?.length).toBeLessThanOrEqual(MAX_ENTRIES);
       }
       isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
-      // An interval that holds the most begins with a start.
+      // The interval with the most tokens begins at a start.
       for (const { at: from } of started) {
         const within = started.filter(({ at }) => at >= from && at < from + busy.period);
         expect(within.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(busy.rate);

@@ -1,4 +1,4 @@
-/** The units that a limit is counted in: exact, with room for debts, or refused. */
+/** The units of a limit: exact, with room for debts, or refused. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ const counted = (more: Partial<Parameters<typeof countIn>[1]>) =>
   countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined, ...more });
 
 describe("the units of a limit", () => {
-  it("count rate, capacity and reserve", () => {
+  it("express rate, capacity and reserve", () => {
     const unitsPerToken = 1_024_000;
     const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, maxReserved: 2.5 * unitsPerToken };
     expect(counted({ maxReserved: 2.5 })).toEqual({ tokens: 7.5, unitsPerToken, ...units });
@@ -34,7 +34,7 @@ describe("the units of a limit", () => {
       fc.property(kinds, rates, periods, capacities, (kind, rate, period, capacity) => {
         const { unitsPerToken } = parseLimit("send", { kind, rate, period, capacity });
         const debt = Math.max(1000 * capacity, (rate / period) * DAY);
-        // Beyond that, a unit is a token.
+        // If there is less room, a unit is a token.
         if (unitsPerToken > 1) expect(MAX_UNITS / unitsPerToken).toBeGreaterThanOrEqual(debt);
         else expect(unitsPerToken).toBe(1);
       }),
@@ -42,7 +42,7 @@ describe("the units of a limit", () => {
     );
   });
 
-  it("bring whole units with each window, at most one part in 10^9 below the rate", () => {
+  it("arrive whole with each window, at most one part in 10^9 below the rate", () => {
     for (const rate of [1 / 3, Math.PI, 6.703_897_318_907_71, 1e-9, 12_345.678_901_234]) {
       const { refill, unitsPerToken } = counted({ rate, per: "window", capacity: rate });
       expect(Number.isInteger(refill)).toBe(true);
@@ -51,9 +51,9 @@ describe("the units of a limit", () => {
     }
   });
 
-  it("are coarser, with less room for debts, where a window would bring too few of them", () => {
+  it("leave less room for debts if a window would otherwise add too few of them", () => {
     const half = parseLimit("send", { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 });
-    // Thousands of tokens are cut into so many units that debts of a thousand full buckets do not fit.
+    // The units per token are too many for debts of 1,000 full buckets.
     expect(half.kind.arrivals(half).refill).toBe(half.unitsPerToken / 2);
     expect(MAX_UNITS / half.unitsPerToken).toBeGreaterThanOrEqual(1e12);
     expect(MAX_UNITS / half.unitsPerToken).toBeLessThan(1000 * 1e12);
@@ -74,14 +74,14 @@ describe("the units of a limit", () => {
     [{ ...fine, maxReserved: 1e12 }, "maxReserved 1000000000000", 1e11],
     [{ kind: "fixed window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
     [{ kind: "sliding window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
-  ])("are refused where a window's rate would lose more, with what to change: %j", (config, field, most) => {
+  ])("are refused if a window's rate would lose more; the error says what to change: %j", (config, field, most) => {
     const [advised = ""] = field.split(" ");
     const advice = most === undefined ? "" : `, or ${advised} of at most ${most}`;
     expect(() => parseLimit("send", config)).toThrow(
       `Rate limit "send": rate ${config.rate} has too many decimals to be counted with ${field}: each window would bring too little. ` +
         `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${advice}.`,
     );
-    // What it advises is accepted.
+    // The advised value is accepted.
     if (most !== undefined) expect(parseLimit("send", { ...config, [advised]: most }).name).toBe("send");
   });
 

@@ -1,4 +1,4 @@
-/** The clocks of time zones. That they are right is for calendar.test.ts, which has cases of them and walks through years. */
+/** The clocks of time zones. calendar.test.ts checks that they are right, with cases and with walks through years. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { timeZoneOf } from "../../../src/engine/kinds/timeZone.js";
 
@@ -10,7 +10,7 @@ it.each([
   expect(dateLine).toEqual({ left: Date.parse(`${left}Z`), reached: Date.parse(`${reached}Z`) });
 });
 
-describe("where a test has faked the timers, and Intl with them,", () => {
+describe("if a test has faked the timers, and Intl with them,", () => {
   afterEach(() => {
     vi.useRealTimers();
   });

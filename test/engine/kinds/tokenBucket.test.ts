@@ -1,4 +1,4 @@
-/** When the tokens of a token bucket arrive, and that the wait is the inverse of the arrival. */
+/** The arrival of a token bucket's tokens, and the wait, which is its inverse. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -10,12 +10,12 @@ const roomy = { kind: "token bucket" as const, capacity: 1e6 };
 const whole = parseLimit("whole", { ...roomy, rate: 7, period: 1000 });
 const odd = parseLimit("odd", { ...roomy, rate: Math.PI, period: 1 / 3 });
 const slow = parseLimit("slow", { ...roomy, rate: 1 / 3, period: 1e6 * Math.E });
-/** Its waits are so long that the quotient of units and rate may be half a millisecond off. */
+/** A limit with very long waits: the quotient of units and rate may be off by half a millisecond. */
 const slowest = parseLimit("slowest", { ...roomy, rate: 1 / 3, period: 1e15, capacity: 2.5 });
 
 describe("a token bucket", () => {
   it.each([whole, odd, slow, slowest])(
-    "$name: the wait is the first millisecond by which the units are there",
+    "$name: the wait ends at the first millisecond at which the units are there",
     (limit) => {
       const units = fc.double({ min: 0, max: 1, noNaN: true }).map((part) => Math.ceil(part * limit.capacity));
       const debts = fc.oneof(
@@ -36,7 +36,7 @@ describe("a token bucket", () => {
     },
   );
 
-  it("needs no wait for what is there, and none that ends after time", () => {
+  it("needs no wait for available units, and no wait ends after the end of time", () => {
     expect(whole.kind.whenHolding(whole, { value: 5, ts: 100 }, 5)).toBe(100);
     const glacial = parseLimit("glacial", { kind: "token bucket", rate: 1, period: 1e15 });
     const owing = { value: -20 * glacial.capacity, ts: 0 };
@@ -44,7 +44,7 @@ describe("a token bucket", () => {
     expect(glacial.kind.whenHolding(glacial, { ...owing, ts: END_OF_TIME }, 0)).toBe(END_OF_TIME);
   });
 
-  it("fills the default of its capacity in, and shows its config as it is", () => {
+  it("fills in its default capacity, and shows the rest of its config unchanged", () => {
     const config: RateLimitConfig = { kind: "token bucket", rate: 7, period: 1000 };
     const limit = parseLimit("send", config);
     expect(limit.kind.shownConfig(limit)).toEqual({ ...config, capacity: 7 });

@@ -1,4 +1,4 @@
-/** Intervals of a split bucket, and how rows name them. */
+/** The intervals of a split bucket, and their names in rows. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -19,7 +19,7 @@ for (const interval of all) if (interval.length < MAX_LEVEL) all.push(...halves(
 const parts = all.slice(1);
 const points = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }).map(pointAt);
 
-/** Start and end as numbers, without any of the functions under test. */
+/** The start and end as numbers, computed without the functions under test. */
 function boundsOf(interval: Interval): [number, number] {
   const start = Array.from(interval).reduce((sum, digit, i) => sum + Number(digit) / 2 ** (i + 1), 0);
   return [start, start + 1 / 2 ** interval.length];
@@ -31,7 +31,7 @@ describe("an interval", () => {
     expect(parts.filter((part) => !isPart(part))).toEqual([]);
   });
 
-  it("is named by nothing else: no part is the whole, an override, or what is not binary", () => {
+  it("is not the whole, an override, or a name that is not binary", () => {
     const others = ["", OVERRIDE_SHARD, "2", "02", "0 ", " 0", "0\n", "-0", "1.0", "0".repeat(12), "000000000002"];
     expect(others.filter(isPart)).toEqual([]);
   });
@@ -41,7 +41,7 @@ describe("an interval", () => {
   });
 });
 
-it("a point is a part of the smallest size, the one that holds the random number", () => {
+it("a point is the smallest part that contains the random number", () => {
   expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
     ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
   );
@@ -63,14 +63,14 @@ describe("intervals that tile", () => {
         expect([...tiling].sort()).toEqual(tiling);
         const starts = tiling.map((part) => boundsOf(part)[0]);
         expect([...starts].sort((a, b) => a - b)).toEqual(starts);
-        // A row is found by its name: the last one up to a point is the only one that covers it.
+        // A row is found by its name: the last row whose name is not after the point is the only one that covers it.
         const last = tiling.filter((part) => part <= point).at(-1);
         expect(tiling.filter((part) => point.startsWith(part))).toEqual([last]);
       }),
     );
   });
 
-  it("are what a naive rule says: sorted ends that meet", () => {
+  it("agree with a naive rule: sorted intervals whose ends meet", () => {
     const some = fc.array(fc.constantFrom(...all.slice(0, 15)), { maxLength: 6 }).map((parts) => parts.sort());
     fc.assert(
       fc.property(fc.constantFrom(...all.slice(0, 7)), some, (whole, tiling) => {

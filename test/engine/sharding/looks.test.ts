@@ -1,4 +1,4 @@
-/** How many rows of a window a denial rests on. */
+/** The number of a window's rows that a call reads before it is denied. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/limit.js";
@@ -13,23 +13,20 @@ const fixed: RateLimitConfig = { kind: "fixed window", start: 0, ...terms };
 const sliding: RateLimitConfig = { kind: "sliding window", ...terms };
 
 it.each<[what: string, config: RateLimitConfig, asked: DemandArgs, expected: boolean]>([
-  ["of a fixed window", fixed, {}, true],
-  ["of a sliding window", sliding, {}, true],
-  ["of a window for a count that comes back within 50 ms", sliding, { count: 51 }, true],
-  ["of a window for a count that takes longer to come back", sliding, { count: 52 }, false],
-  ["of a window for a reservation", { ...fixed, maxReserved: 10 }, { reserve: true }, false],
-  ["of a window for as much as there is", fixed, { count: 9, atLeast: 1 }, false],
-  ["of a window that saves", { ...fixed, capacity: 1025 }, {}, false],
-  ["of a token bucket", bucket, {}, false],
-])(
-  "a call that finds its row short looks at more than two where they may deny, %s",
-  (_what, config, asked, expected) => {
-    const limit = parseLimit("some", config);
-    expect(looksFurther(limit, parseDemand(limit, asked))).toBe(expected);
-  },
-);
+  ["for a fixed window", fixed, {}, true],
+  ["for a sliding window", sliding, {}, true],
+  ["for a count that a window adds within 50 ms", sliding, { count: 51 }, true],
+  ["not for a count that takes a window longer", sliding, { count: 52 }, false],
+  ["not for a reservation", { ...fixed, maxReserved: 10 }, { reserve: true }, false],
+  ["not for a call with atLeast", fixed, { count: 9, atLeast: 1 }, false],
+  ["not for a window that saves tokens", { ...fixed, capacity: 1025 }, {}, false],
+  ["not for a token bucket", bucket, {}, false],
+])("a call may read more than two rows before it is denied, %s", (_what, config, asked, expected) => {
+  const limit = parseLimit("some", config);
+  expect(looksFurther(limit, parseDemand(limit, asked))).toBe(expected);
+});
 
-/** So many of the 2^level rows of a limit, which hold so many tokens each. */
+/** The first rows of a limit that is split into 2^level rows. `holding` has the tokens in each. */
 function rowsOf(config: RateLimitConfig, level: number, holding: readonly number[]): Shard[] {
   const limit = parseLimit("some", config);
   const rows = splitTo(limit, fullShard(limit), level, NOW).slice(0, holding.length);
@@ -40,7 +37,7 @@ function rowsOf(config: RateLimitConfig, level: number, holding: readonly number
 }
 const each = (rows: number, tokens: number) => Array<number>(rows).fill(tokens);
 
-// Of 2^9 rows each has two tokens of the 1024, of 2^8 four, of 2^4 sixty-four.
+// The limit has 1,024 tokens. A row has 2 of them at level 9, 4 at level 8, and 64 at level 4.
 it.each<[what: string, config: RateLimitConfig, level: number, holding: number[], count: number, expected: boolean]>([
   ["five with many tokens", fixed, 4, each(5, 0), 1, false],
   ["six with many tokens", fixed, 4, each(6, 0), 1, true],
@@ -55,19 +52,19 @@ it.each<[what: string, config: RateLimitConfig, level: number, holding: number[]
   ["two that hold a 24th of it each, on average", sliding, 4, [2, 0], 24, false],
   ["two that hold less than a 24th each", sliding, 4, [1, 0], 25, true],
   ["six that hold a 24th each", sliding, 4, each(6, 1), 24, true],
-  ["five that are full and of which nothing was ever taken", sliding, 8, each(5, 4), 24, false],
-  ["five of a token bucket, which does not say what came back last", bucket, 8, each(5, 1), 24, false],
-  ["two of a fixed window, which come back together", fixed, 4, each(2, 0), 10, false],
+  ["five that are full and were never taken from", sliding, 8, each(5, 4), 24, false],
+  ["five of a token bucket, which does not know what came back last", bucket, 8, each(5, 1), 24, false],
+  ["two of a fixed window, whose tokens come back together", fixed, 4, each(2, 0), 10, false],
 ])("rows that are short of a count are enough for its denial: %s", (_what, config, level, holding, count, expected) => {
   const rows = rowsOf(config, level, holding);
   const limit = parseLimit("some", config);
   expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
 });
 
-/** A row of four tokens that holds so many. The others were taken now, so long after those before them had come back. */
+/** A row for four tokens that holds `held` of them. The others were taken now, `waitMs` after the previous ones had come back. */
 function taken(waitMs: number, held: number): Shard {
   const [row] = rowsOf(sliding, 8, [held]) as [Shard];
-  // Of one that was never taken from, nothing had come back.
+  // In a row that was never taken from, nothing had come back.
   if (waitMs === Infinity) return row;
   const recent = [{ at: NOW - terms.period - waitMs, units: 3 }, ...(row.state.recent ?? [])];
   return { ...row, state: { ...row.state, recent } };
@@ -78,11 +75,11 @@ it.each<[what: string, waits: number[], held: number, count: number, expected: b
   ["20 ms late, two rows", [10, 10], 0, 1, false],
   ["59 ms late, three rows", [0, 9, 50], 0, 1, true],
   ["60 ms late, three rows", each(3, 20), 0, 1, false],
-  ["at once, but one row never", [...each(7, 0), Infinity], 0, 1, false],
-  ["89 ms late, three rows, for more than one, of which they hold some", [29, 30, 30], 3, 4, true],
-  ["90 ms late, three rows, for more than one, of which they hold some", each(3, 30), 3, 4, false],
+  ["at once, except one row that was never taken from", [...each(7, 0), Infinity], 0, 1, false],
+  ["89 ms late, three rows that hold some, for more than one", [29, 30, 30], 3, 4, true],
+  ["90 ms late, three rows that hold some, for more than one", each(3, 30), 3, 4, false],
 ])(
-  "rows of a sliding window are enough if others wait for them: taken in all %s",
+  "rows of a sliding window are enough if other calls wait for their tokens: taken, in total, %s",
   (_what, waits, held, count, expected) => {
     const limit = parseLimit("some", sliding);
     const rows = waits.map((wait) => taken(wait, held));
@@ -96,13 +93,13 @@ describe("a count larger than a row's share", () => {
     ["twenty with 2 tokens", 9, 20],
     ["twenty with 1 token", 10, 10],
     ["six with 16 tokens", 6, 48],
-  ])("fits a few rows up to half of what a call looks at, %s", (_what, level, most) => {
+  ])("fits a few rows if it is at most half of what a call reads, %s", (_what, level, most) => {
     const [row] = rowsOf(fixed, level, [0]) as [Shard];
     const { unitsPerToken } = row.limit;
     expect([most, most + 1].map((count) => fitsFew(row, count * unitsPerToken))).toEqual([true, false]);
   });
 
-  it("may be in other rows if those that do not hold it are full", () => {
+  it("may fit other rows if the rows that do not hold it are full", () => {
     const rows = [[4, 4, 4], [4, 3, 4], [0], [4]].map((holding) => rowsOf(fixed, 8, holding));
     expect(rows.map((each) => areFull(each, NOW))).toEqual([true, false, false, true]);
   });

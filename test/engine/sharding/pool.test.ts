@@ -1,4 +1,4 @@
-/** The decision on all shards of a bucket: what one bucket would answer, and what is written. */
+/** The decision on all shards of a bucket: it answers like one row, and the written rows are checked. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -23,13 +23,13 @@ import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
 const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
 
-/** A bucket that holds so many tokens, on so many rows. */
+/** A bucket that holds `held` tokens on 2^`level` rows. */
 function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: Limit; shards: Shard[] } {
   const limit = parseLimit("send", config);
   const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
   return { limit, shards: splitTo(limit, whole, level, NOW) };
 }
-/** The answer, the shards that change, and what takes their place. */
+/** The answer, the shards that change, and the shards that replace them. */
 const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) => {
   const { status, left } = decideOnAll(limit, shards, now, parseDemand(limit, asked));
   return { status, ...changeTo(shards, left) };
@@ -51,11 +51,11 @@ const bounded: RateLimitConfig = { ...slow, maxReserved: 1 };
 const ample: RateLimitConfig = { ...slow, capacity: 640 };
 const reserve = true;
 const ok = { ok: true };
-/** When a slow bucket has one token more. */
+/** The time at which a slow bucket has one more token. */
 const later = { retryAt: NOW + 938 };
 const denied = (ms: number) => ({ ok: false, retryAt: NOW + ms });
 
-/** `replaced` are the rows in whose place others are written: all of them, if it is left out. */
+/** `written` has the tokens on the written rows. `replaced` is how many rows they replace: all if it is left out. */
 type Row = [
   string,
   RateLimitConfig,
@@ -67,34 +67,34 @@ type Row = [
   replaced?: number,
 ];
 it.each<Row>([
-  ["one row is decided as it stands", slow, 3, 0, { count: 2 }, { ok: true, remaining: 1 }, [1]],
+  ["one row answers by itself", slow, 3, 0, { count: 2 }, { ok: true, remaining: 1 }, [1]],
   ["one row denies", slow, 3, 0, { count: 4 }, { ok: false }, []],
-  ["one row gives nothing", slow, 3, 0, { count: 0 }, ok, []],
-  ["several give nothing", slow, 20, 4, { count: 0 }, { ok: true, remaining: 20 }, []],
-  ["several give nothing if that suffices", bounded, 0.5, 4, { count: 3, atLeast: 0 }, { ok: true, taken: 0 }, []],
-  ["several serve what all hold together", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
-  ["all of it if less suffices", slow, 20, 4, { count: 25, atLeast: 5 }, { ok: true, taken: 20, remaining: 0 }, [0]],
-  ["several deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
-  ["a debt is owed as one row", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
-  ["a bound on debts denies", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
-  // A slow bucket is laid anew as it runs out, on rows that hold four such counts each.
-  ["eight rows are laid anew", slow, 33, 4, { count: 1 }, ok, each(8, 4)],
-  ["four rows are laid anew", slow, 32, 4, { count: 1 }, ok, [7, 8, 8, 8]],
-  ["two rows are laid anew", slow, 9, 4, { count: 1 }, ok, [4, 4]],
-  ["one row is laid anew", slow, 8, 4, { count: 1 }, ok, [7]],
+  ["one row gives 0 tokens", slow, 3, 0, { count: 0 }, ok, []],
+  ["several rows give 0 tokens", slow, 20, 4, { count: 0 }, { ok: true, remaining: 20 }, []],
+  ["several rows give 0 tokens if atLeast is 0", bounded, 0.5, 4, { count: 3, atLeast: 0 }, { ok: true, taken: 0 }, []],
+  ["several give the sum of what they hold", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
+  ["several give all they hold", slow, 20, 4, { count: 25, atLeast: 5 }, { ok: true, taken: 20, remaining: 0 }, [0]],
+  ["several rows deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
+  ["several become one row that owes", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
+  ["several deny too large a debt", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
+  // A slow bucket that runs out is written anew, on rows that each hold four such counts.
+  ["eight new rows", slow, 33, 4, { count: 1 }, ok, each(8, 4)],
+  ["four new rows", slow, 32, 4, { count: 1 }, ok, [7, 8, 8, 8]],
+  ["two new rows", slow, 9, 4, { count: 1 }, ok, [4, 4]],
+  ["one new row", slow, 8, 4, { count: 1 }, ok, [7]],
   ["rows that hold four counts stay", slow, 20, 2, { count: 1 }, ok, [4], 1],
-  ["rows that hold much stay", ample, 640, 2, { count: 1 }, ok, [159], 1],
-  // A fast one gives from as few of its rows as it can.
+  ["rows that hold many tokens stay", ample, 640, 2, { count: 1 }, ok, [159], 1],
+  // A fast bucket takes from as few rows as possible.
   ["fast rows stay", fast, 32, 4, { count: 3 }, ok, [0, 1], 2],
-  ["more than there may be are laid anew", { ...fast, shards: 4 }, 64, 4, { count: 1 }, ok, [15, 16, 16, 16]],
-  // When a denial ends: for a fast bucket as late as any row serves, since the next call may read two of them only.
-  ["several slow rows say when all hold it", slow, 3, 2, { count: 5 }, denied(1875), []],
-  ["several fast rows say when each holds it", fast, 0, 4, {}, denied(3), []],
-  ["and the very time if less suffices: all are read", fast, 0, 4, { count: 30, atLeast: 1 }, denied(1), []],
-  ["one fast row says the very time", fast, 0, 0, {}, denied(1), []],
-  ["and rows that will be one do", unsplit, 0, 1, { count: 5 }, denied(1), []],
+  ["too many rows are written anew", { ...fast, shards: 4 }, 64, 4, { count: 1 }, ok, [15, 16, 16, 16]],
+  // The retryAt of a denial. For a fast bucket it is the time at which any row serves, since the next call may read only two rows.
+  ["several slow rows deny until they hold the count together", slow, 3, 2, { count: 5 }, denied(1875), []],
+  ["several fast rows deny until each holds it", fast, 0, 4, {}, denied(3), []],
+  ["fast rows deny exactly with atLeast: all are read", fast, 0, 4, { count: 30, atLeast: 1 }, denied(1), []],
+  ["one fast row has an exact retryAt", fast, 0, 0, {}, denied(1), []],
+  ["rows that will become one have an exact retryAt", unsplit, 0, 1, { count: 5 }, denied(1), []],
 ])(
-  "what a bucket answers, and the tokens on the rows that it writes: %s",
+  "a bucket answers, and writes rows with the right tokens: %s",
   (_what, config, held, level, asked, status, written, replaced) => {
     const rows = rowsOf(config, held, level);
     const { before, after, ...answered } = ask(rows, asked);
@@ -105,7 +105,7 @@ it.each<Row>([
 );
 
 describe("a bucket of several rows", () => {
-  it("gives what is asked for and no more where a row owes, as only damage can make it", () => {
+  it("gives exactly the count if a row owes, which only damage can cause", () => {
     const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 100, shards: 4 });
     const shards = [12, 12, 18, 16].map((count, i) => {
       const recent = [{ at: NOW, units: count * limit.unitsPerToken }];
@@ -115,14 +115,14 @@ describe("a bucket of several rows", () => {
     expect(tokensIn(ask({ limit, shards }, { count: 5 }).after)).toEqual([0, 3]);
   });
 
-  it("is charged as by a call where its rows hold the charge", () => {
+  it("is charged like a call if its rows hold the charge", () => {
     for (const rows of [rowsOf(slow, 20, 4), rowsOf(ample, 640, 2), rowsOf(fast, 32, 4)]) {
       const charged = adjustOnAll(rows.limit, rows.shards, NOW, { units: 3 * rows.limit.unitsPerToken });
       expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
     }
   });
 
-  it("dates what it gives by the clock, as one row by its last write; rows that give remember it", () => {
+  it("dates a take by the clock, but one row by its last write; the rows remember the take", () => {
     const answers = [0, 2].map((level) => {
       const { limit, shards } = rowsOf(ample, 640, level);
       const ahead = shards.map((shard) => ({ ...shard, state: { ...shard.state, ts: NOW + 5 } }));
@@ -132,7 +132,7 @@ describe("a bucket of several rows", () => {
     expect(answers.map(({ after }) => after[0]?.state.headroom?.length)).toEqual([1, 1]);
   });
 
-  it("gives a cancelled job back from older takes where its own is not found", () => {
+  it("refunds a cancelled job from older takes if its own is not found", () => {
     const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 1000, shards: 4 });
     const tokens = (count: number) => count * limit.unitsPerToken;
     const state = { value: tokens(56), ts: NOW, recent: [{ at: NOW - 100, units: tokens(8) }] };
@@ -141,7 +141,7 @@ describe("a bucket of several rows", () => {
     expect(heldByAll(adjustOnAll(limit, shards, NOW, back), NOW)).toBe(tokens(59));
   });
 
-  it("is not written by a pause that says nothing new", () => {
+  it("is not written by a pause that changes nothing", () => {
     const { limit, shards } = rowsOf(slow, 20, 0);
     const paused = pauseAll(limit, shards, NOW, NOW + 1000);
     expect(paused).not.toBe(shards);
@@ -155,14 +155,14 @@ describe("a bucket of several rows", () => {
     }
   });
 
-  it("waits for a debt on one of its rows where nothing is taken, and writes nothing", () => {
+  it("lets a count of 0 wait for a debt on one row, and writes nothing", () => {
     const asked = ask(withFirst(rowsOf(slow, 0, 1), -1), { count: 0, reserve });
     expect(asked).toMatchObject({ status: { ok: true, retryAt: NOW + 938 }, before: [], after: [] });
   });
 
-  it("says of its remaining tokens and its reset what one row would say", () => {
+  it("has the same remaining and resetAt as one row", () => {
     const { limit, shards } = withFirst(rowsOf(slow, 20, 2), 0);
-    // 49 of 64 are missing, and 64 come in a minute.
+    // 49 of 64 tokens are missing, and 64 arrive in a minute.
     expect(describeWhole(limit, shards, NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
     expect(describeWhole(limit, shards, NOW + 1e6)).toEqual({ ok: true, remaining: 64, resetAt: NOW + 1e6 });
   });
@@ -170,14 +170,14 @@ describe("a bucket of several rows", () => {
 
 const short = (config: RateLimitConfig, level = 4) => withFirst(rowsOf(config, 64, level), 0);
 it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number]>([
-  ["when all hold it, while all rows are short", rowsOf(slow, 3, 2), { count: 5 }, 1875],
-  ["at once, while every row has it", rowsOf(fast, 16, 4), {}, 0],
-  ["at once, while every row has all of it that it can hold", rowsOf(fast, 64, 4), { count: 5 }, 0],
-  ["when any row serves, if one is short: the next call may read two of them only", short(fast), {}, 3],
-  ["at once, for a reservation, which reads all", short(fast), { reserve }, 0],
-  ["at once, for as much as there is", short(fast), { atLeast: 1 }, 0],
-  ["at once, of a slow bucket", short(slow), {}, 0],
-  ["at once, of rows that will be one", short(unsplit, 1), {}, 0],
+  ["when the rows hold the count together, if all rows are short", rowsOf(slow, 3, 2), { count: 5 }, 1875],
+  ["at once, if every row holds the count", rowsOf(fast, 16, 4), {}, 0],
+  ["at once, if every row is full", rowsOf(fast, 64, 4), { count: 5 }, 0],
+  ["when any row serves, if one is short: the next call may read only two rows", short(fast), {}, 3],
+  ["at once, for a reservation, which reads all rows", short(fast), { reserve }, 0],
+  ["at once, with atLeast, which reads all rows", short(fast), { atLeast: 1 }, 0],
+  ["at once, by a slow bucket", short(slow), {}, 0],
+  ["at once, by rows that will become one", short(unsplit, 1), {}, 0],
 ])("a call is served %s", (_what, { limit, shards }, asked, ms) => {
   expect(servedFrom(limit, shards, NOW, parseDemand(limit, asked)) - NOW).toBe(ms);
 });
@@ -187,8 +187,8 @@ it("a call is served at once by rows that have long been full", () => {
   expect(servedFrom(limit, shards, NOW + 5, parseDemand(limit, { count: 5 }))).toBe(NOW + 5);
 });
 
-describe("the moment at which any row serves", () => {
-  it("is that of an empty row of the smallest size, or of one that was read and is in a worse state", () => {
+describe("the time at which any row serves", () => {
+  it("is that of an empty row of the smallest size, or of a row that was read and serves later", () => {
     const { limit, shards } = rowsOf(fast, 64, 4);
     const one = limit.unitsPerToken;
     expect(whenAnyServes(limit, shards, NOW, one)).toBe(NOW + 3);
@@ -196,9 +196,9 @@ describe("the moment at which any row serves", () => {
     expect(whenAnyServes(limit, owing, NOW, one)).toBe(NOW + 5);
   });
 
-  it("is that of the span of rows that holds two such counts, where a row does not", () => {
+  it("is that of the span of rows that holds two such counts, if one row does not", () => {
     const { limit } = rowsOf(fast, 64, 4);
-    // Rows of 4 tokens hold two counts of 2; those of 8, two of 3; only the whole, one of 64.
+    // Two counts of 2 fit a row of 4 tokens, and two of 3 a row of 8. A count of 64 fits only the whole.
     const at = (count: number) => whenAnyServes(limit, [], NOW, count * limit.unitsPerToken);
     expect([2, 3, 16, 64].map(at)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10]);
   });
@@ -207,7 +207,7 @@ describe("the moment at which any row serves", () => {
 describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows", (rows) => {
   const limit = parseLimit("send", { kind: "sliding window", rate: 65 * rows, period: 60_000, shards: rows });
   const work = { steps: 0 };
-  /** A number that counts whenever something is done with it. */
+  /** A number that counts each operation on it. */
   const time = (at: number) => ({ valueOf: () => (work.steps++, at) }) as unknown as number;
   const shards = splitTo(limit, fullShard(limit), Math.log2(rows), NOW).map((shard, row) => {
     const recent = Array.from({ length: 64 }, (_, i) => {
@@ -228,10 +228,10 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
       5,
     ],
     ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
-    ["how it stands", () => describeWhole(limit, shards, NOW), { ok: true }],
+    ["a status", () => describeWhole(limit, shards, NOW), { ok: true }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
-    ["what is stored", () => toStored(limit, fold(limit, WHOLE, shards, NOW).state), { value: rows }],
-  ])("needs the work of a few sorts for %s", (_title, run, expected, sorts = 2) => {
+    ["the stored state", () => toStored(limit, fold(limit, WHOLE, shards, NOW).state), { value: rows }],
+  ])("needs the work of at most five sorts for %s", (_title, run, expected, sorts = 2) => {
     work.steps = 0;
     expect(run()).toMatchObject(expected);
     const entries = 64 * rows;
@@ -240,7 +240,7 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
   });
 });
 
-it("for every kind several rows answer as one, and what is written holds the same units on rows that tile the whole", () => {
+it("several rows of every kind answer like one row, and the written rows tile the whole and hold the same units", () => {
   const asked = fc.record({
     part: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
     reserve: fc.boolean(),

@@ -1,4 +1,4 @@
-/** Shards: their shares add up, they are split and folded without making a unit, and later they hold no more. */
+/** Shards: their shares add up, splits and folds create no unit, and later the shards hold no more than the whole. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
@@ -19,7 +19,7 @@ import { histories, limits, stateAfter } from "../arbitraries.js";
 
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
-/** What arrives per ms or per window; a sliding window has none. */
+/** The units that arrive per ms or per window. A sliding window has no refill. */
 const refillOf = (limit: Limit) => (limit as Limit & { refill: number }).refill;
 
 describe("the share of an interval", () => {
@@ -38,7 +38,7 @@ describe("the share of an interval", () => {
           expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
         }
         if (limit.kind.name !== "token bucket") return;
-        // A power of two of equal parts: to the last bit.
+        // The number of equal parts is a power of two, so the product is exact to the last bit.
         for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
       }),
       { numRuns: 60 },
@@ -47,22 +47,22 @@ describe("the share of an interval", () => {
 });
 
 describe("a shard", () => {
-  it("is split and folded into the same, for every kind, down to every level", () => {
+  it("does not change if it is split to any level and folded, for every kind", () => {
     fc.assert(
       fc.property(limits, histories, levels, fc.nat(3000), (limit, history, level, laterMs) => {
         const { state, now } = stateAfter(limit, history);
-        const moment = now + laterMs;
+        const later = now + laterMs;
         const whole = shardAt(limit, WHOLE, state);
-        const shards = splitTo(limit, whole, level, moment);
+        const shards = splitTo(limit, whole, level, later);
         expect(shards.map(({ interval }) => interval.length)).toEqual(Array(2 ** level).fill(level));
-        expect(heldByAll(shards, moment)).toBe(heldBy(whole, moment));
-        expect(fold(limit, WHOLE, shards, moment)).toEqual(advance(whole, moment));
+        expect(heldByAll(shards, later)).toBe(heldBy(whole, later));
+        expect(fold(limit, WHOLE, shards, later)).toEqual(advance(whole, later));
       }),
       { numRuns: 60 },
     );
   });
 
-  it("is within its share when it is split, and later the halves hold no more than it would", () => {
+  it("splits into halves within their shares, which later hold no more than the whole would", () => {
     fc.assert(
       fc.property(limits, histories, fc.nat(5000), (limit, history, laterMs) => {
         const { state, now } = stateAfter(limit, history);
