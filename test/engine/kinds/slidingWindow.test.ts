@@ -33,6 +33,7 @@ const returned = (count: number, startMs?: number) => (state: State) =>
     tokens(count),
     startMs === undefined ? undefined : { takenAt: NOW, startsAt: NOW + startMs },
   );
+const paused = (ms: number) => (state: State) => kind.pause(limit, state, NOW + ms);
 const ofKind = (held: number): State => ({ value: tokens(held), ts: NOW });
 const two: Entries = [
   [-500, 4],
@@ -70,6 +71,19 @@ describe("a sliding window", () => {
     ["counts another kind's missing tokens as taken", ofKind(7), advanced(10), stateOf(10, [0, 3])],
     ["counts another kind's debt as promised", ofKind(-14), advanced(0), stateOf(0, [0, 10], [1000, 10], [2000, 4])],
     ["counts nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
+    ["is paused as if all that it held were taken at the end", stateOf(0), paused(500), stateOf(500, [500, 10])],
+    ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
+    ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
+    ["is paused without a debt of a period ago", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 10])],
+    ["is paused, and later promises stay", stateOf(0, ...promised), paused(500), stateOf(500, [500, 5], [900, 5])],
+    ["is paused, and has promised more than it holds", stateOf(0, [900, 12]), paused(500), stateOf(500, [900, 12])],
+    ["is paused by a clock behind", stateOf(500, [400, 4]), paused(300), stateOf(500, [500, 10])],
+    [
+      "is paused where it is empty, but not paused",
+      stateOf(500, [400, 5], [500, 5]),
+      paused(500),
+      stateOf(500, [500, 10]),
+    ],
   ])("%s", (_what, before, change, after) => {
     expect(change(before)).toEqual(after);
   });
@@ -92,6 +106,11 @@ describe("a sliding window", () => {
     expect(kind.whenHolding(limit, last, 1)).toBe(END_OF_TIME);
     const owing = kind.advance(limit, { value: -tokens(5), ts: END_OF_TIME - 7 }, NOW);
     expect(owing.recent?.map(({ at }) => at)).toEqual([END_OF_TIME - 7, END_OF_TIME]);
+  });
+
+  it("stays the same state if a pause says nothing new", () => {
+    const states = [stateOf(500, [500, 10]), stateOf(500, [500, 12]), stateOf(500, [900, 10])];
+    for (const state of states) for (const ms of [400, 500]) expect(paused(ms)(state)).toBe(state);
   });
 
   it("reserves in order, never before an earlier reservation", () => {
