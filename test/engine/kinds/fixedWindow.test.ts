@@ -48,6 +48,35 @@ describe("a fixed window", () => {
     expect([0, 249, 250].map((now) => resetAt(later, 0, now))).toEqual([250, 250, 1250]);
   });
 
+  it("brings part of the next window's tokens, or none, if a window with another start began during the current one", () => {
+    const { kind } = window;
+    const since = (ms: number) => ({ value: 0, ts: ms, window: { since: ms, used: window.capacity } });
+    const tokens = (count: number) => count * window.unitsPerToken;
+    // Of 5 tokens, 3 in 749 ms, and none in 199 ms.
+    expect([250, 501, 1051].map((ms) => kind.advance(window, since(ms), 1250).value / window.unitsPerToken)).toEqual([
+      5, 3, 0,
+    ]);
+    const run = { start: 250, period: 1000, count: 1 };
+    expect([250, 501, 1051].map((ms) => kind.arrivals(window).shortStep?.(since(ms)))).toEqual([
+      undefined,
+      { ...run, units: tokens(2) },
+      { ...run, units: tokens(5) },
+    ]);
+    expect([1100, 1250, 2250].map((now) => kind.whenReset(window, since(1051), now))).toEqual([2250, 2250, 3250]);
+    expect(kind.whenReset(window, since(501), 1100)).toBe(1250);
+  });
+
+  it("forgets in each window as much of the use under a larger capacity as the window brings", () => {
+    const small = parseLimit("small", { ...config, capacity: 5 });
+    const tokens = (count: number) => count * small.unitsPerToken;
+    const state = { value: 0, ts: 300, window: { since: 250, used: tokens(5), excess: tokens(12) } };
+    const excess = [300, 1250, 2250, 3250].map((now) => small.kind.advance(small, state, now).window?.excess);
+    expect(excess).toEqual([tokens(12), tokens(12), tokens(7), tokens(2)]);
+    // A debt is no sign that the capacity was lowered.
+    const owing = { value: tokens(-2), ts: 300, window: { since: 250, used: tokens(7) } };
+    expect(small.kind.advance(small, owing, 400)).toEqual({ ...owing, ts: 400 });
+  });
+
   it("starts at the hash of its key, unless the config has a start", () => {
     const hashed = parseLimit("send", { kind: "fixed window", rate: 1, period: HOUR });
     const startOf = (key: string | undefined) => {

@@ -78,6 +78,7 @@ describe("a sliding window", () => {
     ["is paused, and later promises stay", stateOf(0, ...promised), paused(500), stateOf(500, [500, 5], [900, 5])],
     ["is paused, and has promised more than it holds", stateOf(0, [900, 12]), paused(500), stateOf(500, [900, 12])],
     ["is paused by a clock behind", stateOf(500, [400, 4]), paused(300), stateOf(500, [500, 10])],
+    ["is paused in the ms of its last take", stateOf(500, [500, 3]), paused(500), stateOf(500, [500, 10])],
     [
       "is paused where it is empty, but not paused",
       stateOf(500, [400, 5], [500, 5]),
