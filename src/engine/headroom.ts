@@ -133,7 +133,6 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
 
 /** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
 function compact(pairs: readonly Entry[]): readonly Entry[] {
-  if (pairs.length <= MAX_PAIRS) return pairs;
   const merged = [...pairs];
   while (merged.length > MAX_PAIRS) {
     let best = 0;

@@ -53,6 +53,7 @@ const until = (...date: [number, number, ...number[]]) => Date.UTC(...date) - NO
 const reserve = true;
 const within = (ms: number) => ({ reserve: { within: ms } });
 const inMonth = { ms: until(2026, 2, 5), count: 15, ...within(29 * DAY) };
+const nothing = { count: 0, refundable: true };
 const dated = { ...ok(2, 1300), takenAt: NOW + 500 };
 const returnable = { ...held(2, 500), headroom: [{ at: NOW + 500, count: 0 }] };
 const part = { count: 6, atLeast: 2.5 };
@@ -64,7 +65,7 @@ type Row = [
   limit: Limit,
   state: StoredState | null,
   asked: DemandArgs & { ms?: number },
-  status: { ok: boolean; retryAt?: number },
+  status: { ok: boolean; retryAt?: number; takenAt?: number },
   next?: StoredState,
 ];
 
@@ -76,6 +77,8 @@ const rows: Row[] = [
   ["a denial does not change the row's time", bucket, held(0, -150), { count: 2 }, denied(50, 1, 850)],
   ["a clock that stepped back neither adds nor removes tokens", bucket, held(3, 500), {}, ok(2, 1300), held(2, 500)],
   ["a take is dated by the last write if that is later", bucket, held(3, 500), { refundable: true }, dated, returnable],
+  ["a take of nothing is dated by now", bucket, held(3, -100), nothing, { ...ok(4, 600), takenAt: NOW }],
+  ["or by the last write if that is later", bucket, held(3, 500), nothing, { ...ok(3, 1200), takenAt: NOW + 500 }],
   ["a full bucket needs no reset", bucket, null, { count: 0 }, ok(10, 0)],
   ["a count of 0 changes nothing", bucket, held(3), { count: 0 }, ok(3, 700)],
   ["a count of 0 is denied while tokens are owed", bucket, held(-1), { count: 0 }, denied(100, 0, 1100)],

@@ -13,6 +13,7 @@ import {
   remembering,
   returned,
   UNKNOWN,
+  withoutWindow,
 } from "../../src/engine/headroom.js";
 import type { Entry, State } from "../../src/engine/kinds/kind.js";
 
@@ -183,4 +184,40 @@ describe("the pairs of parts", () => {
       }),
     );
   });
+});
+
+/** Pairs, each as its time and its units. */
+const pairsOf = (...list: [at: number, units: number][]): Entry[] => list.map(([at, units]) => ({ at, units }));
+const rising = pairsOf([50, 2], [100, 5], [150, 9]);
+
+it.each<[what: string, takenAt: number, back: number, left: Entry[]]>([
+  ["all later pairs are lower", 60, 2, pairsOf([50, 2], [100, 3], [150, 7])],
+  ["an earlier pair says nothing more where a later one is as low", 60, 3, pairsOf([100, 2], [150, 6])],
+  ["or lower", 60, 4, pairsOf([100, 1], [150, 5])],
+  ["the pair of the take's own time stays", 100, 1, pairsOf([50, 2], [100, 5], [150, 8])],
+])("once units have come back, %s", (_what, takenAt, back, left) => {
+  expect(returned(rising, takenAt, back)).toEqual(left);
+});
+
+it.each<[what: string, window: State["window"], left: Entry[]]>([
+  ["no window", undefined, rising],
+  ["a window that was never lowered", { since: 100, used: 3 }, rising],
+  ["an excess from before the window", { since: 100, used: 3, excess: 1 }, pairsOf([100, 0], [150, 9])],
+  ["a window that was lowered", { since: 50, used: 3, loweredAt: 99 }, pairsOf([100, 0], [150, 9])],
+  ["a window that was lowered at 0", { since: 50, used: 3, loweredAt: 0 }, [...pairsOf([1, 0]), ...rising]],
+  ["both", { since: 100, used: 3, excess: 1, loweredAt: 60 }, pairsOf([100, 0], [150, 9])],
+])("a bucket that was a window gives back nothing from before it was lowered: %s", (_what, window, left) => {
+  expect(withoutWindow(rising, window)).toEqual(left);
+});
+
+it("pairs say each thing once, and at most eight", () => {
+  // Between two takes of one ms no units come.
+  expect(noted(rising, 150, 150, 20)).toBe(rising);
+  expect(afterGift(rising, 170, 9)).toEqual(pairsOf([50, 2], [100, 5], [171, 9]));
+  const eight = pairsOf([1, 1], [2, 2], [3, 3], [4, 4], [5, 5], [6, 6], [7, 7], [8, 8]);
+  expect(afterGift(eight, 8, 9)).toEqual([...pairsOf([2, 1]), ...eight.slice(2), ...pairsOf([9, 9])]);
+});
+
+it("halves of a bucket share its headroom", () => {
+  expect(halved(rising, 0.3)).toEqual([pairsOf([50, 0], [100, 1], [150, 2]), pairsOf([50, 2], [100, 4], [150, 7])]);
 });
