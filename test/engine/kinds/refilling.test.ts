@@ -50,6 +50,8 @@ describe.each(limits)("a $name", (limit) => {
     ];
     expect(kind.join(limit, states)).toEqual({ value: -1, ts: NOW + 5 });
     expect(states.map((state) => kind.owed(state))).toEqual([0, 2]);
+    const dated = { value: 1, ts: NOW, headroom: [{ at: NOW, units: 3 }] };
+    expect(kind.join(limit, [dated, dated])).toEqual({ value: 2, ts: NOW, headroom: [{ at: NOW, units: 6 }] });
   });
 });
 
@@ -69,6 +71,37 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     const window = { since: NOW, used: tokens(used), ...(excess > 0 && { excess: tokens(excess) }) };
     expect(after).toEqual({ value: 0, ts: NOW, window });
   });
+
+  it.each<[what: string, held: number, used: object, takenMs: number, heldAfter: number, usedAfter: object]>([
+    ["in this window", 4, { used: 6, excess: 3 }, 0, 6, { used: 4, excess: 3 }],
+    ["before it", 4, { used: 6, excess: 3 }, -10, 4, { used: 6, excess: 1 }],
+    [
+      "before it, and after it was lowered",
+      0,
+      { used: 14, excess: 3, loweredAt: -50 },
+      -10,
+      0,
+      { used: 14, excess: 1, loweredAt: -50 },
+    ],
+    ["all that was used beyond the capacity", 0, { used: 12, loweredAt: 2 }, 1, 0, { used: 10 }],
+  ])(
+    "counts two tokens that come back against the use that they were: %s",
+    (_what, held, used, takenMs, heldAfter, usedAfter) => {
+      const windowOf = (fields: { used?: number; excess?: number; loweredAt?: number }) => ({
+        since: NOW,
+        ...Object.fromEntries(
+          Object.entries(fields).map(([field, value]) => [field, field === "loweredAt" ? NOW + value : tokens(value)]),
+        ),
+      });
+      const before = { value: tokens(held), ts: NOW + 5, headroom: [{ at: NOW + 5, units: tokens(17) }] };
+      const taking = { takenAt: NOW + takenMs, startsAt: NOW + takenMs };
+      const after = limit.kind.giveBack(limit, { ...before, window: windowOf(used) }, tokens(2), taking);
+      expect({ value: after.value, window: after.window }).toEqual({
+        value: tokens(heldAfter),
+        window: windowOf(usedAfter),
+      });
+    },
+  );
 
   it("can be refunded by date what only this window used", () => {
     const only = { since: NOW, used: tokens(14) };
