@@ -55,6 +55,13 @@ describe.each(limits)("a $name", (limit) => {
   });
 });
 
+/** What a window remembers, in tokens and in ms after NOW. */
+interface Used {
+  used: number;
+  excess?: number;
+  loweredAt?: number;
+}
+
 describe("a fixed window whose capacity was lowered after it was used", () => {
   const [, limit] = limits;
   if (!limit) throw new Error("There is no fixed window.");
@@ -72,7 +79,7 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     expect(after).toEqual({ value: 0, ts: NOW, window });
   });
 
-  it.each<[what: string, held: number, used: object, takenMs: number, heldAfter: number, usedAfter: object]>([
+  it.each<[what: string, held: number, used: Used, takenMs: number, heldAfter: number, usedAfter: Used]>([
     ["in this window", 4, { used: 6, excess: 3 }, 0, 6, { used: 4, excess: 3 }],
     ["before it", 4, { used: 6, excess: 3 }, -10, 4, { used: 6, excess: 1 }],
     [
@@ -87,11 +94,11 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   ])(
     "counts two tokens that come back against the use that they were: %s",
     (_what, held, used, takenMs, heldAfter, usedAfter) => {
-      const windowOf = (fields: { used?: number; excess?: number; loweredAt?: number }) => ({
+      const windowOf = ({ used, excess, loweredAt }: Used) => ({
         since: NOW,
-        ...Object.fromEntries(
-          Object.entries(fields).map(([field, value]) => [field, field === "loweredAt" ? NOW + value : tokens(value)]),
-        ),
+        used: tokens(used),
+        ...(excess !== undefined && { excess: tokens(excess) }),
+        ...(loweredAt !== undefined && { loweredAt: NOW + loweredAt }),
       });
       const before = { value: tokens(held), ts: NOW + 5, headroom: [{ at: NOW + 5, units: tokens(17) }] };
       const taking = { takenAt: NOW + takenMs, startsAt: NOW + takenMs };
