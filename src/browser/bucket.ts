@@ -69,7 +69,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
         : !reserve || (units && debt + units > maxReserved)
           ? Infinity
           : Math.max(
-              // Who takes nothing writes nothing: no part of a unit is lost now.
+              // A demand for nothing writes nothing: no part of a unit is lost now.
               firstTime(ts, (time) => (units ? held : stored)(time) >= units),
               units && lastStart,
             );

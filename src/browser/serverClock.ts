@@ -45,7 +45,9 @@ function createServerClock(client: ClockClient): ServerClock {
 
   const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
-  const measureBy = createMeasurement(client, (to = offsetMs) => {
+  const measureBy = createMeasurement(client, (to = offsetMs, rest?: number) => {
+    // The first answer is better than none, but not than an older measurement.
+    if (offsetMs && rest) return;
     offsetMs = to;
     isKnown = true;
     for (const run of runs) run();
@@ -87,8 +89,8 @@ function createServerClock(client: ClockClient): ServerClock {
   };
 }
 
-/** Measures the server's clock where that is needed. `correct` gets the new offset, none if the server fails. */
-function createMeasurement(client: ClockClient, correct: (offsetMs?: number) => void) {
+/** Measures the server's clock where that is needed. `correct` gets the offset after each answer, and how many are still to come; no offset if the server fails. */
+function createMeasurement(client: ClockClient, correct: (offsetMs?: number, rest?: number) => void) {
   /** Enough that one slow answer does not decide. */
   const SAMPLES = 3;
   /** If the browser's two clocks have moved apart by this much, the machine has slept or its clock was set. */
@@ -100,7 +102,6 @@ function createMeasurement(client: ClockClient, correct: (offsetMs?: number) => 
   let measuredAt = 0;
   let connection = 0;
   let apartMs = 0;
-  let isFirst = true;
 
   return async (getServerTime: ServerTimeMutation) => {
     try {
@@ -120,9 +121,7 @@ function createMeasurement(client: ClockClient, correct: (offsetMs?: number) => 
         // The server read its clock before the answer arrived, so its time is at least the answer. The largest such bound is late by the
         // quickest way back, and never early.
         least = Math.max(least, answer - performance.now());
-        // The first answer is better than none, but not than an older measurement.
-        if (isFirst || !rest) correct(least);
-        isFirst = false;
+        correct(least, rest);
       }
     } catch (error) {
       console.error(error);

@@ -8,7 +8,7 @@ import { denialError } from "./errors.js";
 import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
 
-/** What the limits of a call have decided. */
+/** The decision of all the limits of a call. */
 type Decided = Pick<RateLimitAllStatus, "ok" | "retryAt" | "statuses">;
 
 /** The decision of one limit goes the way of those of several. */

@@ -15,9 +15,9 @@ const MOST_ROWS = 20;
 const LIKELY_ROWS = 24;
 /**
  * Tokens of a sliding window that others take soon are contended: a call that finds one conflicts in one of three attempts, so it stops
- * looking. At 90 % demand tokens wait 110 ms on average, at three times the rate 15. How long they waited in each row that was read
- * decides between the two by Wald's sequential test: the waits of n rows add up to less than (n - DOUBTED_ROWS) × this. A count above
- * one is taken from what several takes brought back, so what came back last has waited less than the others.
+ * looking. At 90 % demand tokens wait 110 ms on average, at three times the rate 15. Wald's sequential test tells the two apart: the
+ * waits of the n rows that were read add up to less than (n - DOUBTED_ROWS) × this. A count above one is taken from what several takes
+ * brought back, so what came back last has waited less than the others.
  */
 const CONTENDED_MS = { one: 40, more: 60 } as const;
 const DOUBTED_ROWS = 1.5;

@@ -39,8 +39,8 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
       left: takeFromAll(limit, shards, { ...whole, state: taken }, now),
     };
   if (status.ok || whole === only) return { status, left: shards };
-  const asOne = { now, retryAt: status.retryAt };
-  return { status: { ...status, retryAt: whenServed(limit, shards, demand, asOne) }, left: shards };
+  const { retryAt } = status;
+  return { status: { ...status, retryAt: whenServed(limit, shards, demand, { now, retryAt }) }, left: shards };
 }
 
 /** The shards after a charge, even below zero, or after a refund, to as few of them as have room. */
