@@ -10,6 +10,8 @@ export interface Equivalent {
   readonly reason: string;
 }
 
+type Fault = Pick<Survivor, "file" | "before" | "after">;
+
 export function listedAs(survivor: Survivor, list: readonly Equivalent[]): Equivalent | undefined {
   return list.find((entry) => isSame(entry, survivor) && entry.reason.trim() !== "");
 }
@@ -23,6 +25,6 @@ export function staleAmong(
   return list.filter((entry) => tested.includes(entry.file) && !survivors.some((survivor) => isSame(entry, survivor)));
 }
 
-function isSame(entry: Equivalent, { file, before, after }: Survivor): boolean {
-  return entry.file === file && entry.before === before && entry.after === after;
+export function isSame(one: Fault, other: Fault): boolean {
+  return one.file === other.file && one.before === other.before && one.after === other.after;
 }

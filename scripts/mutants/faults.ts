@@ -7,8 +7,8 @@ import { Stryker } from "@stryker-mutator/core";
 interface Run {
   /** Files, or lines of files: `src/engine/units.ts`, `src/engine/units.ts:10-12`. */
   readonly mutate: readonly string[];
-  /** A glob of test files; without it, vitest.config.ts of this folder chooses them. */
-  readonly tests: string | undefined;
+  /** `near` or `far`, the two groups of vitest.config.ts, or a glob of test files. */
+  readonly tests: string;
   /** Whether the slow files also run. */
   readonly slow: boolean;
   readonly concurrency: number;
@@ -19,7 +19,7 @@ export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Ru
   for (const name of Object.keys(process.env)) {
     if (/^(VITEST|COVERAGE)/.test(name)) Reflect.deleteProperty(process.env, name);
   }
-  if (tests !== undefined) process.env["MUTANTS_TESTS"] = tests;
+  process.env["MUTANTS_TESTS"] = tests;
   if (slow) process.env["MUTANTS_SLOW"] = "1";
   return new Stryker({
     configFile: "scripts/mutants/stryker.json",
@@ -32,6 +32,8 @@ export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Ru
 export interface Survivor {
   readonly file: string;
   readonly line: number;
+  /** As StrykerJS takes it: `src/engine/units.ts:10:4-10:20`. */
+  readonly place: string;
   /** The whole lines without the fault (`after`: with it). Each run of white space is one space. */
   readonly before: string;
   readonly after: string;
@@ -47,7 +49,13 @@ export function survivorsOf(root: string, results: readonly MutantResult[]): Sur
     const whole = lines.slice(start.line - 1, end.line);
     const head = (whole[0] ?? "").slice(0, start.column - 1);
     const tail = (whole.at(-1) ?? "").slice(end.column - 1);
-    return { file, line: start.line, before: oneLine(whole.join("\n")), after: oneLine(head + replacement + tail) };
+    return {
+      file,
+      line: start.line,
+      place: `${file}:${start.line}:${start.column - 1}-${end.line}:${end.column - 1}`,
+      before: oneLine(whole.join("\n")),
+      after: oneLine(head + replacement + tail),
+    };
   });
 }
 

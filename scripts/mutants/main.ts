@@ -1,12 +1,13 @@
 /**
- * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault.
+ * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault: first those nearest to
+ * the engine, then, on what survived, the others.
  *
  *     npm run mutants                                         src/engine, src/storage and src/operations
  *     npm run mutants -- src/engine/kinds src/index.ts        these folders and files
  *     npm run mutants -- --sample 40 --seed 7                 only the faults on 40 lines of code, chosen by the seed
  *     npm run mutants -- --concurrency 2                      two faults at a time; default 1
  *     npm run mutants -- --tests test/engine/units.test.ts    only the tests of this glob
- *     npm run mutants -- --slow                               also the tests that take long (vitest.config.ts)
+ *     npm run mutants -- --slow                               then also the tests that take long (vitest.config.ts)
  *
  * Fails if a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason. Also fails if it lists a
  * fault that does not survive, or if no fault could be planted.
@@ -14,7 +15,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { listedAs, staleAmong, type Equivalent } from "./equivalent.js";
+import { isSame, listedAs, staleAmong, type Equivalent } from "./equivalent.js";
 import { filesOf, sampleLines } from "./files.js";
 import { printed, survivorsOf, withPlantedFaults } from "./faults.js";
 
@@ -34,15 +35,18 @@ const { values: options, positionals } = parseArgs({
 const files = filesOf(root, positionals.length > 0 ? positionals : ["src/engine", "src/storage", "src/operations"]);
 const sampled = options.sample !== undefined;
 const mutate = sampled ? sampleLines(root, files, Number(options.sample), Number(options.seed)) : files;
-const results = await withPlantedFaults({
-  mutate,
-  tests: options.tests,
-  slow: options.slow,
-  concurrency: Number(options.concurrency),
-});
+const { slow, tests = "near" } = options;
+const concurrency = Number(options.concurrency);
+const results = await withPlantedFaults({ mutate, tests, slow, concurrency });
 
-const survivors = survivorsOf(root, results);
+let survivors = survivorsOf(root, results);
 const equivalent = JSON.parse(readFileSync(path.join(root, options.equivalent), "utf8")) as Equivalent[];
+const unknown = survivors.filter((survivor) => !listedAs(survivor, equivalent));
+if (tests === "near" && unknown.length > 0) {
+  const places = unknown.map(({ place }) => place);
+  const again = survivorsOf(root, await withPlantedFaults({ mutate: places, tests: "far", slow, concurrency }));
+  survivors = survivors.filter((one) => !unknown.includes(one) || again.some((other) => isSame(one, other)));
+}
 const unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
 // A sample does not test all lines, so it cannot show that an entry is stale.
 const stale = sampled ? [] : staleAmong(equivalent, files, survivors);

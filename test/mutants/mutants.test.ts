@@ -47,7 +47,7 @@ function runMutants(): void {
 }
 
 describe("the list of equivalent faults", () => {
-  const survivor = { file: "a.ts", line: 3, before: "a < b", after: "a <= b" };
+  const survivor = { file: "a.ts", line: 3, place: "a.ts:3:1-3:6", before: "a < b", after: "a <= b" };
   const entry = { file: "a.ts", before: "a < b", after: "a <= b", reason: "They are never equal." };
 
   it("matches an entry by its text, on any line, and only with a reason", () => {
