@@ -21,14 +21,6 @@ function openApp() {
 }
 type App = ReturnType<typeof openApp>;
 
-const uploadThere = (t: App, count: number) =>
-  t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "ada", count, reserve: true }));
-const uploadHere = async (t: App) =>
-  await t.mutation(api.messages.upload, { user: "ada" }).then(
-    () => "uploaded",
-    (error: unknown) => (error as { data: { retryAt: number } }).data.retryAt - Date.now(),
-  );
-
 describe("side by side", () => {
   it("a denial by one limiter refunds the tokens of the other", async () => {
     const t = openApp();
@@ -48,56 +40,29 @@ describe("side by side", () => {
 });
 
 describe("carrying over", () => {
-  it("continues where the old limiter stopped", async () => {
-    const t = openApp();
-    await uploadThere(t, 4);
-    expect([await uploadHere(t), await uploadHere(t), await uploadHere(t)]).toEqual([
-      "uploaded",
-      "uploaded",
-      10 * SECOND,
-    ]);
-  });
+  const there = (count: number, key = "ada") => {
+    return (t: App) => t.mutation((ctx) => both.official.limit(ctx, "upload", { key, count, reserve: true }));
+  };
+  /** Uploads here as often as possible. The last call is denied, until `waitMs` from then. */
+  const here = (uploads: number, waitMs = 10 * SECOND) => {
+    return async (t: App) => {
+      const upload = () => t.mutation(api.messages.upload, { user: "ada" });
+      for (let i = 0; i < uploads; i++) await upload();
+      await expect(upload()).rejects.toMatchObject({ data: { retryAt: Date.now() + waitMs } });
+    };
+  };
+  const reset = (t: App) => t.mutation((ctx) => both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
+  const resetBoth = (t: App) => t.mutation((ctx) => both.reset(ctx, "upload", "ada"));
+  const pass = (seconds: number) => () => Promise.resolve(vi.setSystemTime(Date.now() + seconds * SECOND));
 
-  it("counts the tokens that have arrived since, and the tokens that were reserved", async () => {
+  it.each<[string, ...((t: App) => Promise<unknown>)[]]>([
+    ["continues where the old limiter stopped", there(4), here(2)],
+    ["counts the tokens that were reserved and that have arrived", there(9), here(0, 40 * SECOND), pass(50), here(2)],
+    ["charges once, and not again after a reset here", there(5), here(1), reset, here(6)],
+    ["has nothing to carry over after a reset in both, before any call", there(5), resetBoth, here(6)],
+    ["starts full for a key that the old limiter never saw", there(6, "bob"), here(6)],
+  ])("%s", async (_what, ...steps) => {
     const t = openApp();
-    await uploadThere(t, 9);
-    expect(await uploadHere(t)).toBe(40 * SECOND);
-    vi.setSystemTime(NOW + 50 * SECOND);
-    expect([await uploadHere(t), await uploadHere(t)]).toEqual(["uploaded", "uploaded"]);
-    expect(await uploadHere(t)).toBe(10 * SECOND);
-  });
-
-  it("charges once, and never again after the row is gone and the bucket is full", async () => {
-    const t = openApp();
-    await uploadThere(t, 6);
-    expect(await uploadHere(t)).toBe(10 * SECOND);
-    vi.setSystemTime(NOW + 60 * SECOND);
-    await t.mutation(async (ctx) => await both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
-    for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
-    expect(await uploadHere(t)).toBe(10 * SECOND);
-  });
-
-  it.each(["here, after a call", "in both, before any call"])(
-    "a reset %s leaves nothing to carry over",
-    async (when) => {
-      const t = openApp();
-      await uploadThere(t, 5);
-      if (when.startsWith("here")) {
-        expect(await uploadHere(t)).toBe("uploaded");
-        await t.mutation(async (ctx) => await both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
-      } else
-        await t.mutation(async (ctx) => {
-          await both.reset(ctx, "upload", "ada");
-        });
-      for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
-      expect(await uploadHere(t)).toBe(10 * SECOND);
-    },
-  );
-
-  it("starts full for a key that the old limiter never saw, and ignores other keys", async () => {
-    const t = openApp();
-    await t.mutation(async (ctx) => await both.official.limit(ctx, "upload", { key: "bob", count: 6 }));
-    for (let i = 0; i < 6; i++) expect(await uploadHere(t)).toBe("uploaded");
-    expect(await uploadHere(t)).toBe(10 * SECOND);
+    for (const step of steps) await step(t);
   });
 });

@@ -14,12 +14,10 @@ import { component, openBackend } from "../support/places.js";
 const NOW = 1_800_000_000_000;
 const limiter = new RateLimiter(component, {
   send: { kind: "token bucket", rate: 2, period: 1000 },
-  report: { kind: "fixed window", rate: 3, period: 60_000, start: 20_000 },
 });
 
 const apis = {
   own: limiter.hookAPI("send", { key: (_ctx, asked) => (asked === "nobody" ? "" : "ada") }),
-  fixed: limiter.hookAPI("report", { key: "everybody" }),
   open: limiter.hookAPI("send"),
   inline: limiter.hookAPI("other", { config: { kind: "token bucket", rate: 5, period: 1000 } }),
 };
@@ -49,16 +47,6 @@ describe("the query", () => {
     expect(await t.query(query("own"), { key: "bob", name: "send", sampleShards: 3 })).toMatchObject(ada);
     expect(await t.query(query("open"), {})).toMatchObject({ ...ada, value: 2, ts: 0 });
     expect(await t.query(query("inline"), {})).toMatchObject({ name: "other", value: 4, config: { rate: 5 } });
-  });
-
-  it("says when a fixed window started, as the hooks expect", async () => {
-    const t = openApp();
-    await t.mutation(async (ctx) => await limiter.limit(ctx, "report", { key: "everybody" }));
-    const { ts, config } = await t.query(query("fixed"), {});
-    expect(config).toEqual({ kind: "fixed window", rate: 3, period: 60_000, capacity: 3, shards: 1, start: 20_000 });
-    expect((ts - 20_000) % 60_000).toBe(0);
-    expect(NOW - ts).toBeGreaterThanOrEqual(0);
-    expect(NOW - ts).toBeLessThan(60_000);
   });
 
   it("lets a client choose no other limit and no config, and a key only through a key function", async () => {

@@ -56,7 +56,8 @@ export class FakeClient {
   }
 
   reconnect(): void {
-    this.connect({ isWebSocketConnected: true, connectionCount: this.connection.connectionCount + 1 });
+    this.connection = { isWebSocketConnected: true, connectionCount: this.connection.connectionCount + 1 };
+    for (const listener of this.connectionListeners) listener();
   }
 
   get watchers(): number {
@@ -116,10 +117,5 @@ export class FakeClient {
   private result(id: string): unknown {
     if (this.failure) throw this.failure;
     return this.results.get(id);
-  }
-
-  private connect(connection: FakeClient["connection"]): void {
-    this.connection = connection;
-    for (const listener of this.connectionListeners) listener();
   }
 }
