@@ -114,15 +114,6 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(await see("inline")).toMatchObject({ name: "inline", value: 600 });
   });
 
-  it("a sharded limit is shown as one bucket, and a query changes nothing", async () => {
-    const { see, take } = openApp(place);
-    for (let call = 0; call < 20; call++) await take({ name: "hot", count: 10 });
-    const snapshot = await see("hot");
-    expect(projectRateLimit(snapshot, { now: NOW, count: 0 }).remaining).toBe(800);
-    expect(projectRateLimit(snapshot, { now: NOW, count: 800 }).ok).toBe(true);
-    expect(await see("hot")).toEqual(snapshot);
-  });
-
   it("options that do not fit the limit fail when the module loads", () => {
     const { exposeRateLimit: expose } = openApp(place);
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);

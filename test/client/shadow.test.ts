@@ -28,6 +28,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await take({ count: 8 })).toEqual(through);
   });
 
+  it("a call with atLeast gets all that it asked for, and the true answer has what was taken", async () => {
+    const batch = { count: 7, atLeast: 1 };
+    await take({ count: 7 });
+    expect(await take(batch)).toMatchObject({ ok: true, taken: 7, shadow: { ok: true, taken: 3 } });
+    const denied = await take(batch);
+    expect(denied).toMatchObject({ ok: true, taken: 7, shadow: { ok: false } });
+    expect(denied.ok && denied.shadow).not.toHaveProperty("taken");
+    expect(await value("tried")).toBe(0);
+  });
+
   it("a denial's takenAt is before every take, so nothing is refunded by it", async () => {
     expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: NOW });
     expect(await take({ count: 8, refundable: true })).toMatchObject({ takenAt: 0 });

@@ -14,6 +14,7 @@ import {
   type MutationCtx,
   openBackend,
   type PlaceName,
+  type QueryCtx,
   withAll,
 } from "./places.js";
 
@@ -30,11 +31,15 @@ export const run = makeFunctionReference<"mutation", JobArgs>("jobs:run");
 export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 
-/** @param exported - the part of its worker that the app exports, in your tables. */
+/**
+ * @param exported - the part of its worker that the app exports, in your tables.
+ * @param exposed - finds the job that a client may see, for the app's public query.
+ */
 export function openQueues(
   place: PlaceName,
   limits: RateLimitDefinitions,
   exported: (worker: RegisteredQueue) => object = (worker) => worker,
+  exposed: (ctx: QueryCtx, requested: string) => unknown = () => null,
 ) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
@@ -66,6 +71,7 @@ export function openQueues(
       "./limits.ts": () =>
         Promise.resolve({ ...exported(functions.exposeQueueWorker()), askLimits: httpMutation(functions as never) }),
     }),
+    "./exposed.ts": () => Promise.resolve(functions.exposeQueue({ job: exposed as never })),
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
   });
   return { t, starts, deploy, ...functions };
@@ -76,8 +82,13 @@ export function openQueues(
  * the limit "llm" unless their arguments name another.
  * @param joining - arguments that every job is enqueued with.
  */
-export function useQueues(place: PlaceName, limits: RateLimitDefinitions, joining: object = {}) {
-  const { t, starts, deploy, ...first } = openQueues(place, limits);
+export function useQueues(
+  place: PlaceName,
+  limits: RateLimitDefinitions,
+  joining: object = {},
+  exposed?: Parameters<typeof openQueues>[3],
+) {
+  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed);
   let functions: AnyRateLimits = first;
   const llm = { name: "llm" };
   const enqueue = async (
