@@ -9,7 +9,6 @@ import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
 const NOW = Date.UTC(2026, 5, 1, 9, 30);
-const DAY = 86_400_000;
 
 useClock(NOW, "Date");
 
@@ -25,32 +24,22 @@ describe.each(placeNames)("in the %s", (place) => {
   } as const;
   const limits = define(definitions);
 
-  it.each(Object.keys(definitions))(
-    "get of a %s never reads the clock and always returns the same, and check reads the clock once",
-    async (name) => {
-      await limits.rateLimit({ name, key: "used", count: 9 });
-      await limits.rateLimit({ name, key: "owing", count: 9 });
-      await limits.rateLimit({ name, key: "owing", count: 3, reserve: true });
-      const clock = vi.spyOn(Date, "now");
-      const clockReads = async (call: () => Promise<unknown>) => {
-        const before = clock.mock.calls.length;
-        await call();
-        return clock.mock.calls.length - before;
-      };
-      const keys = [undefined, "used", "owing"];
-      await query(async (ctx) => {
-        const { getRateLimit, checkRateLimit } = limits.within(ctx);
-        for (const key of keys) {
-          expect(await clockReads(() => getRateLimit({ name, key }))).toBe(0);
-          expect(await clockReads(() => checkRateLimit({ name, key }))).toBe(1);
-        }
-      });
-      const snapshots = () => Promise.all(keys.map((key) => limits.getRateLimit({ name, key })));
-      const before = await snapshots();
-      for (const offset of [-DAY, 101, 400 * DAY]) {
-        vi.setSystemTime(NOW + offset);
-        expect(await snapshots()).toEqual(before);
+  it.each(Object.keys(definitions))("get of a %s never reads the clock, and check reads it once", async (name) => {
+    await limits.rateLimit({ name, key: "used", count: 9 });
+    await limits.rateLimit({ name, key: "owing", count: 9 });
+    await limits.rateLimit({ name, key: "owing", count: 3, reserve: true });
+    const clock = vi.spyOn(Date, "now");
+    const clockReads = async (call: () => Promise<unknown>) => {
+      const before = clock.mock.calls.length;
+      await call();
+      return clock.mock.calls.length - before;
+    };
+    await query(async (ctx) => {
+      const { getRateLimit, checkRateLimit } = limits.within(ctx);
+      for (const key of [undefined, "used", "owing"]) {
+        expect(await clockReads(() => getRateLimit({ name, key }))).toBe(0);
+        expect(await clockReads(() => checkRateLimit({ name, key }))).toBe(1);
       }
-    },
-  );
+    });
+  });
 });

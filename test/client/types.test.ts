@@ -161,35 +161,21 @@ describe("the types know the place", () => {
   });
 });
 
+/** compilerMessages.test.ts has calls whose optional arguments may be undefined. */
 describe("the compiler accepts", () => {
-  it("calls of a limit: with a key if it may have one, and with a config also without a definition", () => {
+  it("calls with and without a key, of jobs and sweeps, and with a config also without a definition", () => {
     compiled(() => [
-      inTables.rateLimit(mutation, { name: "send", key: "a", config }),
       inTables.rateLimit(mutation, { name: "either", key: maybe }),
       inTables.rateLimit(mutation, { name: anyName, key: "a", config }),
-      inTables.resetRateLimit(mutation, { name: "inline", key: "a", config }),
       inComponent.checkRateLimit(query, { name: "inline", config }),
-      inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "send", key: "a", reserve: true }], {
-        throws: true,
-      }),
+      inTables.rateLimitAll(mutation, [{ name: "either" }, { name: "send", key: "a", reserve: true }]),
       inTables.rateLimitAll(mutation, [] as { name: "send"; key: string }[]),
       defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
-    ]);
-  });
-
-  it("the functions for later work: with a spread, a page's cursor and the function that continues a sweep", () => {
-    compiled(() => [
       inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
       inTables.cancelRateLimited(mutation, job),
-      admin.listRateLimits(query, { name: "send", cursor: "", limit: 5, onlyLimited: true }),
       admin.sweepRateLimits(mutation, { next, cursor: "" }),
       adminOfComponent.sweepRateLimits(bareMutation, {}),
-    ]);
-  });
-
-  it("calls without definitions: each with a config", () => {
-    compiled(() => [
       freeInTables.checkRateLimitAll(query, [{ name: "a", key: "k", count: 2, config }]),
       freeInTables.scheduleRateLimited(mutation, { name: "a", config }, send, { to: "b" }),
       freeInTables.cancelRateLimited(mutation, job),
