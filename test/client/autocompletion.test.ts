@@ -32,16 +32,12 @@ export {};
 `);
 
 describe("an editor offers", () => {
-  it("the names of the defined limits", () => {
-    expect(offered("name")).toEqual(["monthly", "send", "signUp", "window"]);
-  });
-
-  it("the arguments of a call", () => {
-    expect(offered("args")).toEqual(["atLeast", "config", "count", "key", "mode", "refundable", "reserve", "throws"]);
-  });
-
-  it("the kinds", () => {
-    expect(offered("kind")).toEqual(["fixed window", "sliding window", "token bucket"]);
+  it.each([
+    ["the names of the defined limits", "name", ["monthly", "send", "signUp", "window"]],
+    ["the arguments", "args", ["atLeast", "config", "count", "key", "mode", "refundable", "reserve", "throws"]],
+    ["the kinds", "kind", ["fixed window", "sliding window", "token bucket"]],
+  ])("%s", (_what, mark, names) => {
+    expect(offered(mark)).toEqual(names);
   });
 
   it("the fields of each kind, with a start only for fixed windows", () => {

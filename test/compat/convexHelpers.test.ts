@@ -32,8 +32,8 @@ it.each(Object.entries(limits))(
   async (_, config) => {
     for (const key of [undefined, "ada"]) {
       const t = openApp();
-      const bucket = { name: "send", ...(key !== undefined && { key }), config };
       const who = { ...(key !== undefined && { key }), config };
+      const bucket = { name: "send", ...who };
       expect(await there(t, { ...who, count: 17 })).toMatchObject({ ok: true });
       const [row] = await t.query((ctx) => ctx.db.query("rateLimits").collect());
       expect(row).not.toHaveProperty("shard");
