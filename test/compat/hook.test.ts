@@ -79,16 +79,23 @@ describe("the hooks", () => {
       renderHook(() => useOurs(reference, { getServerTime }), { wrapper: client.wrapper }),
   };
 
-  it.each(Object.keys(render) as (keyof typeof render)[])("%s shows a denial, and its end", async (name) => {
+  /** Renders a hook for an empty bucket. The server's clock is ahead of the browser's. */
+  async function show(name: keyof typeof render, aheadMs = 0) {
     const t = openApp();
     await t.mutation(async (ctx) => await limiter.limit(ctx, "send", { key: "ada", count: 2 }));
     const client = new FakeClient();
     const { result } = render[name](client);
+    expect(result.current.check()).toBeUndefined();
     await act(async () => {
       client.show(await t.query(query("own"), {}));
-      client.answer(NOW);
+      client.answer(NOW + aheadMs);
       await Promise.resolve();
     });
+    return result;
+  }
+
+  it.each(Object.keys(render) as (keyof typeof render)[])("%s shows a denial, and its end", async (name) => {
+    const result = await show(name);
     expect(result.current.status).toMatchObject({ ok: false, retryAt: NOW + 500 });
     act(() => {
       vi.advanceTimersByTime(500);
@@ -97,23 +104,10 @@ describe("the hooks", () => {
   });
 
   it("check gives the same bucket with the hook of either package, at any time of the browser's clock", async () => {
-    const t = openApp();
-    await t.mutation(async (ctx) => await limiter.limit(ctx, "send", { key: "ada", count: 2 }));
-    const value = await t.query(query("own"), {});
     const shown = [];
     for (const name of ["the official one", "convex-rate-limits/compat/react"] as const) {
-      const client = new FakeClient();
-      const { result } = render[name](client);
-      expect(result.current.check()).toBeUndefined();
-      await act(async () => {
-        client.show(value);
-        // The server's clock is 250 ms ahead of the browser's.
-        client.answer(NOW + 250);
-        await Promise.resolve();
-      });
-      const check = result.current.check as ReturnType<typeof useCompat>["check"];
+      const { check } = (await show(name, 250)).current as ReturnType<typeof useCompat>;
       shown.push([check(NOW, 0), check(NOW, 1), check(NOW + 1000, 3), check()?.value]);
-      cleanup();
     }
     const [theirs, compat] = shown;
     expect(compat).toEqual(theirs);

@@ -31,6 +31,7 @@ const pass = (ms: number) => {
 };
 
 it("useCountdown counts whole seconds down to 0, rounded up, so that 0 means over, and renders once for each", () => {
+  const timers = vi.spyOn(globalThis, "setTimeout");
   const { result, seen } = render(NOW + 1001);
   const shown = [0, 1, 999, 1].map((ms) => {
     pass(ms);
@@ -38,6 +39,7 @@ it("useCountdown counts whole seconds down to 0, rounded up, so that 0 means ove
   });
   expect(shown).toEqual([2, 1, 1, 0]);
   expect(seen).toEqual([2, 1, 0]);
+  expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([1, 1000]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
