@@ -7,7 +7,7 @@ import { anyApi, makeFunctionReference } from "convex/server";
 import { createElement } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
-import { empty, NOW } from "../browser/changes.js";
+import { empty, NOW, window } from "../browser/changes.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy } from "../support/snapshots.js";
 
@@ -93,7 +93,7 @@ describe("status", () => {
     show(client, { ...free, plan: "pro" });
     expect(hook.renders).toBe(1);
     expect(hook.result.limit).toEqual({ plan: "pro", tokens: 10, config: free.config });
-    const other = snapshotBy({ ...empty, config: { ...empty.config, rate: 20 } });
+    const other = snapshotBy(window);
     show(client, { ...free, override: { ...other, until: NOW + 50 } });
     expect(hook.result.limit).toEqual({ plan: undefined, tokens: 10, config: other.config });
     pass(50);
