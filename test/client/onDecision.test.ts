@@ -40,8 +40,9 @@ describe.each(placeNames)("in the %s", (place) => {
     const denied = await limits.rateLimit({ name: "mine", key: "a", throws: false });
     expect(denied).toMatchObject({ ok: false });
     expect(decisions[1]).toEqual({ ...decision, count: 1, reserve: false, status: denied });
-    await limits.rateLimit({ name: "send", count: 9, atLeast: 1 });
-    expect(decisions[2]).toMatchObject({ count: 9, atLeast: 1, status: { ok: true, taken: 2 } });
+    // A third is rounded up to whole units. The caller is told a third.
+    await limits.rateLimit({ name: "send", count: 1 / 3, atLeast: 0.1 });
+    expect(decisions[2]).toMatchObject({ count: 1 / 3, atLeast: 0.1, status: { ok: true, taken: 1 / 3 } });
   });
 
   it("onDecision is called before a denial is thrown, and gets the true answer in shadow", async () => {
