@@ -40,6 +40,8 @@ const daily: LimitedBy = { name: "daily", status: allowed(900, HOUR), config: pe
 const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
 const roomy: LimitedBy = { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute };
 const tight: LimitedBy = { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) };
+const both = [roomy, tight];
+const large: LimitedBy = { ...roomy, count: 50 };
 const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
 const twoPolicies = "100;w=60, 10;w=5";
 const x = (limit: number, remaining: number, resetIn: number) => ({
@@ -59,73 +61,49 @@ const eleven = (policies: string, states?: string, wait?: number) => ({
   ...(wait !== undefined && { "Retry-After": String(wait) }),
 });
 const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), config: perMinute };
+const perMinuteOnly = { "RateLimit-Policy": "100;w=60" };
 const pk = "pk=:QXBwLTk5OQ==:";
 const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
 const deniedFor = (name: string, ms: number): LimitedBy => ({ name, status: denied(ms), config: perMinute });
 const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute };
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
 
-it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: object, later?: number]>([
-  ["a request without limits", [], ["draft-11"], {}],
-  ["the draft's own example", example, ["draft-11"], eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  [
-    "a limit with a partition key",
-    partitioned,
-    ["draft-11"],
-    eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`),
-  ],
+type Row = [what: string, LimitedBy | LimitedBy[], fields: object, formats?: RateLimitFormat[], later?: number];
+it.each<Row>([
+  ["a request without limits", [], {}],
+  ["the draft's own example", example, eleven('"default";q=100;w=60', '"default";r=50;t=30')],
+  ["a limit with a partition key", partitioned, eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
   [
     // 900 tokens are left of the day, but 1,000 a day are 42 an hour.
     "several limits: the policies in the given order, the states with the tightest first",
     [daily, burst],
-    ["draft-11"],
     eleven('"daily";q=1000;w=86400, "burst";q=100;w=60', '"burst";r=5;t=3, "daily";r=42;t=3600'),
   ],
   [
     "a denial: only the states of the limits that denied, so that no window outlasts Retry-After",
     [daily, deniedFor("short", 1500), deniedFor("long", 7001)],
-    ["draft-11"],
     eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=0;t=8, "short";r=0;t=2', 8),
   ],
   [
     "a status that does not say what is left: the policy alone",
     [hot, { ...daily, status: allowed(900, DAY) }],
-    ["draft-11"],
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
-  ["one limit whose status does not say what is left", hot, ["draft-11"], eleven('"hot";q=100;w=60')],
-  [
-    "a status that does not say what is left, in draft 6 and x: the limit alone",
-    hot,
-    ["draft-6", "x"],
-    { "RateLimit-Policy": "100;w=60", "RateLimit-Limit": "100", "X-RateLimit-Limit": "100" },
-  ],
-  ["a denial that does not say what is left", untold, ["draft-7"], eleven("100;w=60", undefined, 2)],
-  [
-    "the tightest limit in draft 6, with a reset in seconds from now",
-    [roomy, tight],
-    ["draft-6"],
-    six(twoPolicies, 10, 6, 3),
-  ],
-  ["the tightest limit in draft 7", [roomy, tight], ["draft-7"], eleven(twoPolicies, "limit=10, remaining=6, reset=3")],
-  ["the tightest limit in x, with a reset since the epoch", [roomy, tight], ["x"], x(10, 6, 3)],
-  ["a reset since the epoch, rounded up", [roomy, tight], ["x"], x(10, 6, 4), 1],
-  [
-    "the limit that is tightest for its count",
-    [{ ...roomy, count: 50 }, tight],
-    ["draft-6"],
-    six(twoPolicies, 100, 90, 30),
-  ],
-  [
-    "a fixed window: what is left at the policy's rate in draft 11, and all that is left in x",
-    hourly,
-    ["draft-11", "x"],
-    { ...eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10'), ...x(3600, 3600, 10) },
-  ],
-  ["drafts 6 and x side by side", tight, ["draft-6", "x"], { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }],
-  ["no format", [roomy, tight], [], {}],
-  ["no format, and a denial", deniedFor("api", 1), [], { "Retry-After": "1" }],
-])("the fields of %s", (_, limits, formats, fields, later = 0) => {
+  ["one limit whose status does not say what is left", hot, eleven('"hot";q=100;w=60')],
+  ["the same in draft 6: the limit alone", hot, { ...perMinuteOnly, "RateLimit-Limit": "100" }, ["draft-6"]],
+  ["the same in x: the limit alone", hot, { "X-RateLimit-Limit": "100" }, ["x"]],
+  ["a denial that does not say what is left", untold, eleven("100;w=60", undefined, 2), ["draft-7"]],
+  ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 3), ["draft-6"]],
+  ["the tightest limit in draft 7", both, eleven(twoPolicies, "limit=10, remaining=6, reset=3"), ["draft-7"]],
+  ["the tightest limit in x, with a reset since the epoch", both, x(10, 6, 3), ["x"]],
+  ["a reset since the epoch, rounded up", both, x(10, 6, 4), ["x"], 1],
+  ["the limit that is tightest for its count", [large, tight], six(twoPolicies, 100, 90, 30), ["draft-6"]],
+  ["a fixed window: what is left at the policy's rate", hourly, eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10')],
+  ["a fixed window in x: all that is left", hourly, x(3600, 3600, 10), ["x"]],
+  ["drafts 6 and x side by side", tight, { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }, ["draft-6", "x"]],
+  ["no format", both, {}, []],
+  ["no format, and a denial", deniedFor("api", 1), { "Retry-After": "1" }, []],
+])("the fields of %s", (_, limits, fields, formats, later = 0) => {
   expect(rateLimitHeaders(limits, { now: NOW + later, formats })).toEqual(fields);
 });
 
@@ -229,6 +207,38 @@ describe("waits", () => {
     const status = allowed(remaining, fullIn * SECOND);
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
     expect([headers["RateLimit"], headers["Retry-After"]]).toEqual([`"api";${sent}`, undefined]);
+  });
+});
+
+describe("jitter", () => {
+  const secondsOf = (waitMs: number, jitter: number) => {
+    return Number(headersOf({ status: denied(waitMs), config: perMinute }, jitter)["Retry-After"]);
+  };
+  const anyJitter = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1, noNaN: true }));
+
+  it("makes Retry-After later by at most its fraction of the wait, in whole seconds, and never earlier", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e12 }), anyJitter, (waitMs, jitter) => {
+        const truth = Math.ceil(waitMs / 1000);
+        const seconds = secondsOf(waitMs, jitter);
+        expect(seconds).toBeGreaterThanOrEqual(truth);
+        expect(seconds).toBeLessThanOrEqual(truth + Math.ceil((waitMs * jitter) / 1000));
+      }),
+    );
+  });
+
+  it.each([
+    // [wait in s, jitter, mean lateness in s]: the mean is half of the jitter's fraction of the wait.
+    [1, 0.5, 0.25],
+    [1, 1, 0.5],
+    [2, 0.5, 0.5],
+    [3, 0.1, 0.15],
+  ])("with a wait of %i s and a jitter of %f, callers are %f s late on average", (seconds, jitter, lateness) => {
+    const late = Array.from({ length: 10_000 }, () => secondsOf(seconds * 1000, jitter) - seconds);
+    const mean = late.reduce((sum, each) => sum + each, 0) / late.length;
+    // One caller's lateness deviates by at most 1 s here, so the mean of 10,000 deviates by 0.01 s. The bound is four such deviations.
+    expect(Math.abs(mean - lateness)).toBeLessThan(0.04);
+    expect([late.includes(0), late.includes(1)]).toEqual([true, true]);
   });
 });
 
