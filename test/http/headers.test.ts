@@ -181,6 +181,7 @@ describe("waits", () => {
   const tenSeconds = windows(10, 10 * SECOND, 10, SECOND);
   const tenASecond = tokens(10, SECOND, 100);
   const slow = tokens(1, 3 * SECOND);
+  const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
   it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
     ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
     ["the windows that the next request of this size needs", fourAMinute, 1, 20, 10, "r=1;t=140"],
@@ -203,6 +204,7 @@ describe("waits", () => {
     ],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
     ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
+    ["the period of a sliding window if the status does not say when tokens come back", sliding, 3, 20, 1, "r=3;t=20"],
   ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
     const status = allowed(remaining, fullIn * SECOND);
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
@@ -240,6 +242,17 @@ describe("jitter", () => {
     expect(Math.abs(mean - lateness)).toBeLessThan(0.04);
     expect([late.includes(0), late.includes(1)]).toEqual([true, true]);
   });
+});
+
+it.each([
+  [0, "r=3;t=13"],
+  [5, "r=3;t=12"],
+  [23, "r=3;t=12"],
+])("%i s after the answer of a sliding window, three tokens that take 12 s to come back are %s", (later, sent) => {
+  const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
+  const status = { ...allowed(3, 20 * SECOND), renewsAt: NOW + 13 * SECOND };
+  const headers = rateLimitHeaders(named({ status, config }), { now: NOW + later * SECOND });
+  expect(headers["RateLimit"]).toBe(`"api";${sent}`);
 });
 
 it("t follows the windows of the key if the config does not say when they start", () => {

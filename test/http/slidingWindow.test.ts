@@ -1,10 +1,8 @@
 // @vitest-environment edge-runtime
 /** The status of a sliding window says when tokens come back, since the call has read the row. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
-import { expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { forAll, pass, serve, START, tokens, useClock } from "./backend.js";
+import { forAll, tokens, useClock } from "./backend.js";
 import { type Step, tell, times } from "./stories.js";
 
 useClock();
@@ -47,10 +45,6 @@ tell(
       steps: [...times(9, "200"), left("r=0;t=0"), left("r=0;t=20")],
     },
     "after a request that takes nothing, t is the period, after which spent tokens come back": {
-      limits: { ...sliding, cost: 0 },
-      steps: [left("r=5;t=20")],
-    },
-    "after a request that takes nothing, t is the period also if the rate has a fraction": {
       limits: { ...fraction, cost: 0 },
       steps: [left("r=5;t=20")],
     },
@@ -75,21 +69,3 @@ tell(
   },
   placeNames,
 );
-
-it("without renewsAt, t is the period; rateLimitHeaders counts from the time of the answer", async () => {
-  let limited: readonly LimitedBy[] = [];
-  const send = serve({ limits: sliding }, (_ctx, _request, limits) => {
-    limited = limits;
-    return Promise.resolve(new Response(null));
-  });
-  await send();
-  pass(12 * SECOND);
-  await send();
-  const sentAt = (now: number) => rateLimitHeaders(limited, { now })["RateLimit"];
-  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=12');
-  // The first token is back after 20 s. Three tokens take 12 s to come back, whenever they are spent.
-  expect(sentAt(START + 7 * SECOND)).toBe('"sliding";r=3;t=13');
-  expect(sentAt(START + 30 * SECOND)).toBe('"sliding";r=3;t=12');
-  for (const { status } of limited) delete status.renewsAt;
-  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=20');
-});
