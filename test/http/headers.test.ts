@@ -181,6 +181,7 @@ describe("waits", () => {
   const tenSeconds = windows(10, 10 * SECOND, 10, SECOND);
   const tenASecond = tokens(10, SECOND, 100);
   const slow = tokens(1, 3 * SECOND);
+  const thousands = windows(10_000, 1000 * SECOND);
   const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
   it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
     ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
@@ -194,14 +195,7 @@ describe("waits", () => {
     // One request of 60 tokens can be made, and the next when these 60 are back: 20 are left over.
     ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=80;t=6"],
     ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
-    [
-      "never seconds for thousands of tokens (the draft's warning)",
-      windows(10_000, 1000 * SECOND),
-      9999,
-      10,
-      1,
-      "r=110;t=10",
-    ],
+    ["never seconds for thousands of tokens (the draft's warning)", thousands, 9999, 10, 1, "r=110;t=10"],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
     ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
     ["the period of a sliding window if the status does not say when tokens come back", sliding, 3, 20, 1, "r=3;t=20"],

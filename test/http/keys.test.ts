@@ -105,11 +105,7 @@ it.each<Refused>([
     return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
   }),
   ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
-    return [
-      `the prefix ${name} of a built-in source`,
-      () => custom(name, () => "a"),
-      "apiKey, bearer, identity, address",
-    ];
+    return [`the built-in prefix ${name}`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
   }),
 ])("%s is refused", (_, make, message) => {
   expect(make).toThrow(message);

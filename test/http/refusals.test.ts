@@ -37,45 +37,35 @@ const costs = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n].map(
   (cost, i) =>
     [`a cost is not a number of at least 0 (${i}): ${show(cost)}`, refused({ cost: () => cost }, noCost)] as const,
 );
-const noCors: Record<string, [cors: () => unknown, report: string]> = {
-  throws: [broken, "bug"],
-  "returns undefined": [() => undefined, "what cors returned must be"],
-  "returns an invalid header": [() => ({ "a b": "1" }), "what cors returned must be"],
+/** A story whose answer is sent without the fields of a `cors` that fails. */
+const badCors = (cors: () => unknown, report: string) => {
+  return refused({ cost: () => NaN }, noCost, { cors: cors as never, reports: [report] });
 };
-const corses = Object.entries(noCors).map(([what, [cors, report]]) => {
-  const way = { cors: cors as never, reports: [report] };
-  return [
-    `a cors that ${what} is reported, and the answer lacks its fields`,
-    refused({ cost: () => NaN }, noCost, way),
-  ] as const;
-});
-const answers: Record<string, unknown> = {
-  nothing: undefined,
-  null: null,
-  "no list": {},
-  "too few statuses": [],
-  "too many statuses": [{ ok: true }, { ok: true }],
-  "an undefined status": [undefined],
-  "a status without an answer": [{ remaining: 5 }],
-  "a status of another form": [{ ok: "yes" }],
-  "a denial without its time": [{ ok: false, retryAt: NaN }],
-};
-const vias = Object.entries(answers).map(([what, answer]) => {
+/** A story in which `via` gives an answer that is not that of the limits. */
+const answeredBy = (answer: unknown) => {
   const reports = ["The limits must answer with a list of 1 statuses, got"];
-  const way = { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports } as const;
-  return [`a via that answers ${what} lets no request through`, refused({}, 503, way)] as const;
-});
+  return refused({}, 503, { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports });
+};
 
 tell({
-  ...Object.fromEntries([...costs, ...corses, ...vias]),
+  ...Object.fromEntries(costs),
+  "a cors that throws is reported": badCors(broken, "bug"),
+  "a cors that returns undefined is reported": badCors(() => undefined, "what cors returned must be"),
+  "a cors that returns an invalid header is reported": badCors(() => ({ "a b": "1" }), "what cors returned must be"),
+  "via answers nothing": answeredBy(undefined),
+  "via answers null": answeredBy(null),
+  "via answers no list": answeredBy({}),
+  "via answers too few statuses": answeredBy([]),
+  "via answers too many statuses": answeredBy([{ ok: true }, { ok: true }]),
+  "via answers an undefined status": answeredBy([undefined]),
+  "via answers a status without an answer": answeredBy([{ remaining: 5 }]),
+  "via answers a status of another form": answeredBy([{ ok: "yes" }]),
+  "via answers a denial without its time": answeredBy([{ ok: false, retryAt: NaN }]),
   "a key is not well-formed text": refused(own("a\ud800"), 400),
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
   "config throws": failed({ config: broken }),
-  "config returns an invalid config": failed(
-    { config: () => ({ kind: "token bucket", rate: -1, period: 1 }) },
-    "rate must be",
-  ),
+  "config returns an invalid config": failed({ config: () => ({ ...tokens(-1), capacity: 1 }) }, "rate must be"),
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "partitionKey throws": failed({ partitionKey: broken }),
