@@ -172,12 +172,7 @@ tell({
 describe("if the limits cannot be asked", () => {
   it.each<[string, number, object, string]>([
     ["the error is logged if there is no report", 503, {}, "The rate limits of a request could not be checked."],
-    [
-      "a report that fails does not change the answer",
-      200,
-      { onError: "open", report: down },
-      "The report of a failed rate",
-    ],
+    ["a report that fails changes no answer", 200, { onError: "open", report: down }, "The report of a failed rate"],
   ])("%s", async (_, status, way, logged) => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     expect((await serve({ limits: perUser, runMutation: down, ...way })("/", asAda)).status).toBe(status);

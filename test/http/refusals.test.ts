@@ -3,9 +3,8 @@
 import { SECOND } from "convex-rate-limits";
 import { custom, fromQuery } from "convex-rate-limits/http";
 import { show } from "../../src/engine/misuse.js";
-import { placeNames } from "../support/places.js";
 import { forAll, tokens, useClock } from "./backend.js";
-import { type Answer, type Story, tell, times } from "./stories.js";
+import { type Answer, type Story, tell } from "./stories.js";
 
 useClock();
 
@@ -104,24 +103,3 @@ tell({
     ]),
   ),
 });
-
-const cost = (request: Request) => Number(new URL(request.url).searchParams.get("size") ?? 1);
-const by = custom("text", (_ctx, request) => JSON.parse(request.headers.get("X-User") ?? '"ada"') as string);
-const sizes = ["NaN", "-1", "x", "Infinity", "-Infinity", "1e400"];
-tell(
-  {
-    "no request gets past a bucket of five by its cost or key": {
-      limits: { ...five, cost, by, without: "deny" },
-      onError: "open",
-      steps: [
-        ...sizes.flatMap((size) => times(10, [`/?size=${size}`, 400])),
-        "{ 500",
-        ['"\\ud800"', 400],
-        ...times(5, "200"),
-        "429",
-      ],
-      reports: ["SyntaxError"],
-    },
-  },
-  placeNames,
-);
