@@ -2,7 +2,7 @@
  * The answers that a client shows as time passes, for a snapshot and a demand, each with its time in ms since NOW. The client shows nothing
  * else in between or later. The store and the hook show the same.
  */
-import { DAY, MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
 import type { Demand, ProjectedStatus } from "convex-rate-limits/client";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
@@ -47,12 +47,6 @@ const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: strin
     "1000: allowed, 9 left of 10, reset at 1100",
   ],
   ["once that a bucket is full", [{ ...bucket(10), ts: 0 }], "0: allowed, 9 left of 10, reset at 100"],
-  [
-    "the end of a wait of a day",
-    [bucket(0, { rate: 1, period: DAY, capacity: 1 })],
-    "0: denied until 86400000, 0 left of 0, reset at 86400000",
-    "86400000: allowed, 0 left of 1, reset at 172800000",
-  ],
   [
     "the start of each window until the bucket is full",
     [windows(0, { rate: 5, period: MINUTE, capacity: 15, start: NOW - 20 * SECOND })],

@@ -2,6 +2,7 @@
 import { projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { project } from "../../src/browser/project.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
@@ -14,8 +15,6 @@ import { lastStartIn, snapshotBy } from "../support/snapshots.js";
 import { runs } from "../support/random.js";
 import { anyConfigs } from "../laws/arbitraries.js";
 
-/** For a debt beyond the windows that a snapshot lists, the projection only reports that its end is unknown. */
-const END_OF_TIME = 8.64e15;
 const NOW = 1_800_000_000_000;
 
 const shards = fc.constantFrom<RateLimitConfig["shards"]>(1, 2, 16, 1024, "auto");
@@ -135,6 +134,7 @@ describe("projectRateLimit", () => {
         const { value } = project(snapshot, { now, count, reserve });
         const decided = decideOnAll(limit, shards, now, demand).status;
         const isListed = (decided.retryAt ?? 0) <= lastStartIn(snapshot);
+        // For a debt beyond the windows that a snapshot lists, the projection only reports that its end is unknown.
         expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
         expect(value).toBeLessThanOrEqual(limit.capacity / limit.unitsPerToken);
       }),

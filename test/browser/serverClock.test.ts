@@ -195,12 +195,4 @@ describe("the clock", () => {
     await pass(39 * MINUTE);
     expect(network.asked).toBeLessThanOrEqual(15);
   });
-
-  it("is the browser's own clock without a measurement", () => {
-    const { client } = new Network([], serverTime);
-    const clock = serverClockOf(client);
-    expect([clock.isKnown(), clock.now()]).toEqual([false, NOW]);
-    setClock(HOUR);
-    expect(clock.now()).toBe(NOW + HOUR);
-  });
 });

@@ -10,14 +10,18 @@ import { changes, describe as describeStatus, empty, NOW, tenASecond as config }
 
 useClock(NOW);
 
-/** Watches a limit on a client that shows this snapshot. */
+/** Watches a limit on a client that shows this snapshot. `reported` has each status, and `history` also its time, as text. */
 function watch(shown?: Parameters<FakeClient["show"]>[0], options?: WatchRateLimitOptions) {
   const client = new FakeClient();
   if (shown) client.show(shown);
   const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit, options);
   const reported: (ProjectedStatus | undefined)[] = [];
-  const stop = limit.subscribe((status) => reported.push(status));
-  return { client, ...limit, reported, stop };
+  const history: string[] = [];
+  const stop = limit.subscribe((status) => {
+    reported.push(status);
+    history.push(describeStatus(status));
+  });
+  return { client, ...limit, reported, history, stop };
 }
 
 describe("a watch", () => {
@@ -30,14 +34,9 @@ describe("a watch", () => {
   });
 
   it.each(changes)("reports %s", (_when, shown, demand, ...answers) => {
-    const client = new FakeClient();
-    client.show(shown);
-    const reported: string[] = [];
-    watchRateLimit(client as unknown as ConvexClient, getRateLimit, demand).subscribe((status) => {
-      reported.push(describeStatus(status));
-    });
+    const { history } = watch(shown, demand);
     vi.advanceTimersByTime(2 * DAY);
-    expect(reported).toEqual(answers);
+    expect(history).toEqual(answers);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -75,16 +74,15 @@ describe("a watch", () => {
   });
 
   it("can be stopped by its own subscriber", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
-    const reported: unknown[] = [];
-    const stop = limit.subscribe((status) => {
-      reported.push(status);
+    const { client, subscribe, stop: stopFirst } = watch(empty);
+    let reports = 0;
+    const stop = subscribe((status) => {
+      reports++;
       if (status?.ok) stop();
     });
+    stopFirst();
     vi.advanceTimersByTime(100);
-    expect(reported).toHaveLength(2);
+    expect(reports).toBe(2);
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -200,6 +200,7 @@ describe("waits", () => {
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
     ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
     ["the period of a sliding window if the status does not say when tokens come back", sliding, 3, 20, 1, "r=3;t=20"],
+    ["the same after a request that takes nothing", sliding, 5, 0, 0, "r=5;t=20"],
   ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
     const status = allowed(remaining, fullIn * SECOND);
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });

@@ -1,6 +1,5 @@
 // @vitest-environment edge-runtime
 import type { UserIdentity } from "convex/server";
-import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";
 import { address, apiKey, bearer, custom, httpKey, identity } from "convex-rate-limits/http";
 import type { HttpCtx, KeySource } from "convex-rate-limits/http";
@@ -37,6 +36,8 @@ const hops = (value: string) => ({ "X-Forwarded-For": value });
 const cf = (value: string) => ({ "cf-connecting-ip": value });
 const tenant = (value: string) => ({ "X-Tenant": value });
 const bearing = (value: string) => ({ Authorization: value });
+/** What a client may send itself: proxies add their entries at the right. */
+const SPOOFED = "192.0.2.9,, unknown, [::1]:80";
 const LONG_IPV6 = "2001:db8:1:2:3:4:5:6";
 
 type Row = [what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx];
@@ -62,8 +63,13 @@ it.each<Row>([
     (value): Row => ["no token", bearer(), bearing(value), undefined],
   ),
   ["an address", one, hops("198.51.100.1"), "address:198.51.100.1"],
-  ["one place from the right: one proxy", one, hops("203.0.113.7, 198.51.100.1"), "address:198.51.100.1"],
-  ["two places from the right: two proxies", two, hops("203.0.113.7, 198.51.100.1"), "address:203.0.113.7"],
+  [
+    "one place from the right, whatever is further left: one proxy",
+    one,
+    hops(`${SPOOFED}, 198.51.100.1`),
+    "address:198.51.100.1",
+  ],
+  ["two places from the right: two proxies", two, hops(`${SPOOFED}, 203.0.113.7, 198.51.100.1`), "address:203.0.113.7"],
   ["no hops", one, {}, undefined],
   ["fewer hops than proxies", two, hops("198.51.100.1"), undefined],
   ["a hop that is no address", one, hops("203.0.113.7, unknown"), undefined],
@@ -114,15 +120,6 @@ it.each<Refused>([
 it("a value cannot pass for the hash of another value", async () => {
   const long = "a".repeat(65);
   expect(await read(byTenant, tenant(`#${await hashKey(long)}`))).not.toBe(await read(byTenant, tenant(long)));
-});
-
-it("a caller cannot change its address with hops further left", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.string({ unit: "grapheme-ascii", maxLength: 200 }), async (spoofed) => {
-      expect(await read(one, hops(`${spoofed}, 198.51.100.1`))).toBe("address:198.51.100.1");
-      expect(await read(two, hops(`${spoofed}, 203.0.113.7, 198.51.100.1`))).toBe("address:203.0.113.7");
-    }),
-  );
 });
 
 it("httpKey returns the key under which a source counts a caller", async () => {

@@ -45,6 +45,12 @@ const answeredBy = (answer: unknown) => {
   const reports = ["The limits must answer with a list of 1 statuses, got"];
   return refused({}, 503, { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports });
 };
+/** A story whose handler returns no response. The error says so. */
+const returning = (answer: unknown): Story => ({
+  limits: five,
+  handler: () => Promise.resolve(answer as Response),
+  steps: [["", `The handler of limitHttp must return a Response, got ${show(answer)}.`]],
+});
 
 tell({
   ...Object.fromEntries(costs),
@@ -92,14 +98,7 @@ tell({
     // The second cost is below the capacity in tokens, but not in units: counts are rounded up, capacities down.
     steps: ["/?size=0.33333 200", "/?size=0.3333333332031 403", "/?size=0.3333333333333333 429", "/?size=0.33331 429"],
   },
-  ...Object.fromEntries(
-    [undefined, null, "text"].map((answer): [string, Story] => [
-      `a handler that returns ${String(answer)} fails with an error that says so`,
-      {
-        limits: five,
-        handler: () => Promise.resolve(answer as unknown as Response),
-        steps: [["", `The handler of limitHttp must return a Response, got ${show(answer)}.`]],
-      },
-    ]),
-  ),
+  "a handler that returns undefined fails": returning(undefined),
+  "a handler that returns null fails": returning(null),
+  "a handler that returns text fails": returning("text"),
 });

@@ -58,8 +58,6 @@ function openRaw({ config, count, offsetMs, home }: Scene): () => Promise<Respon
 }
 
 /** Sends the requests of a client that obeys the fields, and returns the fields. */
-const open = (scene: Scene) => obeying(openRaw(scene));
-
 function obeying(request: () => Promise<Response>): () => Promise<Answer> {
   return async () => {
     const response = await request();
@@ -161,7 +159,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
   it("is never denied, and loses no more, if a sliding window has more times than its log holds", async () => {
     const config = { kind: "sliding window" as const, rate: 80, period: 60_000 };
     const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
-    const send = open(scene);
+    const send = obeying(openRaw(scene));
     const { answer } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
     const { served, seconds } = await obey(send, answer, scene, manner, 4, 3 * config.period);
     expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
