@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { getServerTime } from "../react/fakeClient.js";
-import { serverClockOf } from "../../src/browser/serverClock.js";
-import { Network, wakeAt } from "./network.js";
+import { type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
+import { type Delays, Network } from "./network.js";
 
 const NOW = 1_800_000_000_000;
 /** How far the server's clock is ahead of this machine's, in ms. */
@@ -21,11 +21,37 @@ beforeEach(() => {
   sleptMs = 0;
 });
 
-/** A clock that was measured over a network with a delay of 20 ms. */
-async function measuredClock() {
-  const network = new Network([{ there: 20, back: 0 }], serverTime);
+/** How far the clock is ahead of `performance.now`, which is a whole number in these tests. */
+const aheadOf = (clock: ServerClock) => clock.now() - performance.now();
+
+/** A clock that asks for the server's time over a network with these delays. `corrections` counts how often the clock jumps. */
+function open(...delays: Delays[]) {
+  const network = new Network(delays, serverTime);
+  const clock = serverClockOf(network.client);
   const corrections = vi.fn();
-  return { network, corrections, clock: await network.measured(corrections) };
+  let ahead = aheadOf(clock);
+  clock.schedule(() => {
+    if (aheadOf(clock) !== ahead) corrections();
+    ahead = aheadOf(clock);
+    return END_OF_TIME;
+  }, getServerTime);
+  return { network, clock, corrections };
+}
+
+/** The same, with a delay of 20 ms, after the measurement. */
+async function openMeasured() {
+  const opened = open({ there: 20, back: 0 });
+  await pass(1000);
+  return opened;
+}
+
+/** Calls `wake` once the clock reaches a time, as a store does. */
+function wakeAt(clock: ServerClock, time: number, wake: () => void = () => undefined): void {
+  clock.schedule(() => {
+    if (clock.now() < time) return time;
+    wake();
+    return END_OF_TIME;
+  });
 }
 
 /** Sets this machine's clock. No time passes. */
@@ -47,9 +73,8 @@ describe("a measurement", () => {
   it("takes three samples, is never early, and is late by the quickest way back, for any delays", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(delays, { minLength: 3, maxLength: 3 }), async (samples) => {
-        const network = new Network(samples, serverTime);
-        const corrections = vi.fn();
-        const clock = await network.measured(corrections);
+        const { network, clock, corrections } = open(...samples);
+        await pass(6000);
         const [first = NaN, ...others] = samples.map(({ back }) => back);
         const best = Math.min(first, ...others);
         expect(serverTime() - clock.now()).toBe(best);
@@ -61,21 +86,16 @@ describe("a measurement", () => {
   });
 
   it("is not early while only the first answer has arrived, even if its request took long", async () => {
-    const network = new Network([{ there: 90, back: 4 }], serverTime);
-    const clock = serverClockOf(network.client);
-    clock.schedule(() => END_OF_TIME, getServerTime);
+    const { network, clock } = open({ there: 90, back: 4 });
     await pass(94);
     expect(network.asked).toBe(2);
     expect(serverTime() - clock.now()).toBe(4);
   });
 
   it("is repeated after a reconnect, and replaced only when all samples have arrived", async () => {
-    const { network, corrections, clock } = await measuredClock();
-    network.reconnect([
-      { there: 100, back: 900 },
-      { there: 10, back: 190 },
-      { there: 100, back: 900 },
-    ]);
+    const { network, corrections, clock } = await openMeasured();
+    const slow = { there: 100, back: 900 };
+    network.reconnect(slow, { there: 10, back: 190 }, slow);
     await pass(2199);
     expect(clock.now()).toBe(serverTime());
     await pass(1);
@@ -86,9 +106,8 @@ describe("a measurement", () => {
 
   it("is kept if a later measurement fails", async () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
-    const { network, clock } = await measuredClock();
-    network.failsFrom = network.asked + 1;
-    network.reconnect([{ there: 10, back: 190 }]);
+    const { network, clock } = await openMeasured();
+    network.reconnect({ there: 10, back: 190 }, { there: 10, back: 190, fails: true });
     await pass(1000);
     expect(network.asked).toBe(5);
     expect(errors).toHaveBeenCalledOnce();
@@ -97,13 +116,9 @@ describe("a measurement", () => {
 
   it("that a reconnect has ended changes nothing, also if it fails later", async () => {
     vi.spyOn(console, "error").mockReturnValue();
-    const network = new Network([{ there: 10, back: 5000 }], serverTime);
-    network.failsFrom = 0;
-    const clock = serverClockOf(network.client);
-    clock.schedule(() => END_OF_TIME, getServerTime);
+    const { network, clock } = open({ there: 10, back: 5000, fails: true });
     await pass(100);
-    network.failsFrom = Infinity;
-    network.reconnect([{ there: 20, back: 0 }]);
+    network.reconnect({ there: 20, back: 0 });
     await pass(60);
     expect(clock.now()).toBe(serverTime());
     await pass(5000);
@@ -120,14 +135,6 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
     expect(update).toHaveBeenCalledOnce();
   });
-
-  it("is not made if no listener is left", async () => {
-    const network = new Network([{ there: 1, back: 1 }], serverTime);
-    const clock = await network.measured();
-    const stop = clock.schedule(() => END_OF_TIME);
-    stop();
-    expect(network.watchers).toBe(1);
-  });
 });
 
 describe("the clock", () => {
@@ -135,7 +142,7 @@ describe("the clock", () => {
     ["back", -HOUR],
     ["forward", HOUR],
   ])("does not change if the computer's clock is set %s", async (_where, ms) => {
-    const { corrections, clock } = await measuredClock();
+    const { corrections, clock } = await openMeasured();
     setClock(ms);
     expect(clock.now()).toBe(serverTime());
     const wake = vi.fn();
@@ -149,8 +156,8 @@ describe("the clock", () => {
   });
 
   it("is measured again within ten seconds after the machine has slept during a wait", async () => {
-    const { network, clock } = await measuredClock();
-    wakeAt(clock, clock.now() + HOUR, () => undefined);
+    const { network, clock } = await openMeasured();
+    wakeAt(clock, clock.now() + HOUR);
     await pass(5 * SECOND);
     sleep(30 * MINUTE);
     expect(serverTime() - clock.now()).toBe(30 * MINUTE);
@@ -160,43 +167,32 @@ describe("the clock", () => {
   });
 
   it("is measured again after a short sleep at the beginning of a wait", async () => {
-    const { clock } = await measuredClock();
+    const { clock } = await openMeasured();
     sleep(2 * SECOND);
-    wakeAt(clock, clock.now() + SECOND, () => undefined);
+    wakeAt(clock, clock.now() + SECOND);
     await pass(60);
     expect(clock.now()).toBe(serverTime());
   });
 
   it("ignores an answer from before a sleep", async () => {
     const slow = { there: 2000, back: 0 };
-    const network = new Network([{ there: 50, back: 950 }, slow, slow, slow, slow, slow], serverTime);
-    const clock = serverClockOf(network.client);
-    clock.schedule(() => END_OF_TIME, getServerTime);
+    const { network, clock } = open({ there: 50, back: 950 }, slow, slow, slow, slow, slow);
     await pass(100);
     sleep(MINUTE);
-    wakeAt(clock, clock.now() + HOUR, () => undefined);
+    wakeAt(clock, clock.now() + HOUR);
     await pass(9000);
     expect(network.asked).toBe(4);
     expect(clock.now()).toBe(serverTime());
   });
 
   it("is measured every ten minutes of a wait, because clocks drift", async () => {
-    const { network, clock } = await measuredClock();
-    wakeAt(clock, clock.now() + HOUR, () => undefined);
+    const { network, clock } = await openMeasured();
+    wakeAt(clock, clock.now() + HOUR);
     await pass(9 * MINUTE);
     expect(network.asked).toBe(3);
     await pass(2 * MINUTE);
     expect(network.asked).toBe(6);
     await pass(39 * MINUTE);
     expect(network.asked).toBeLessThanOrEqual(15);
-  });
-
-  it("is the browser's own clock without a measurement", () => {
-    const { client } = new Network([], serverTime);
-
-    const clock = serverClockOf(client);
-    expect([clock.isKnown(), clock.now()]).toEqual([false, NOW]);
-    setClock(HOUR);
-    expect(clock.now()).toBe(NOW + HOUR);
   });
 });

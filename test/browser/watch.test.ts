@@ -10,17 +10,23 @@ import { changes, describe as describeStatus, empty, NOW, tenASecond as config }
 
 useClock(NOW);
 
-function watch(fake: FakeClient, options?: WatchRateLimitOptions) {
-  const limit = watchRateLimit(fake as unknown as ConvexClient, getRateLimit, options);
+/** Watches a limit on a client that shows this snapshot. `reported` has each status, and `history` also its time, as text. */
+function watch(shown?: Parameters<FakeClient["show"]>[0], options?: WatchRateLimitOptions) {
+  const client = new FakeClient();
+  if (shown) client.show(shown);
+  const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit, options);
   const reported: (ProjectedStatus | undefined)[] = [];
-  const stop = limit.subscribe((status) => reported.push(status));
-  return { ...limit, reported, stop };
+  const history: string[] = [];
+  const stop = limit.subscribe((status) => {
+    reported.push(status);
+    history.push(describeStatus(status));
+  });
+  return { client, ...limit, reported, history, stop };
 }
 
 describe("a watch", () => {
   it("has no status while it is loading, and reports the status as soon as it is known", () => {
-    const client = new FakeClient();
-    const { reported, status } = watch(client);
+    const { client, reported, status } = watch();
     expect(reported).toEqual([undefined]);
     client.show(empty);
     expect(reported.slice(1)).toMatchObject([{ ok: false, retryAt: NOW + 100, value: 0 }]);
@@ -28,20 +34,14 @@ describe("a watch", () => {
   });
 
   it.each(changes)("reports %s", (_when, shown, demand, ...answers) => {
-    const client = new FakeClient();
-    client.show(shown);
-    const reported: string[] = [];
-    watchRateLimit(client as unknown as ConvexClient, getRateLimit, demand).subscribe((status) => {
-      reported.push(describeStatus(status));
-    });
+    const { history } = watch(shown, demand);
     vi.advanceTimersByTime(2 * DAY);
-    expect(reported).toEqual(answers);
+    expect(history).toEqual(answers);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it("reports the plan of the status, also if only the plan changes", () => {
-    const client = new FakeClient();
-    const { reported, limit } = watch(client);
+    const { client, reported, limit } = watch();
     expect(limit()).toBeUndefined();
     client.show({ ...snapshotBy(empty), plan: "free" });
     client.show({ ...snapshotBy(empty), plan: "pro" });
@@ -50,10 +50,8 @@ describe("a watch", () => {
   });
 
   it("reports that a demand that was denied until a time is reserved for that same time", () => {
-    const client = new FakeClient();
     const debt = { ...empty, value: -4.5, config: { ...config, maxReserved: 5 } };
-    client.show(debt);
-    const { reported } = watch(client, { count: 5, reserve: true });
+    const { client, reported } = watch(debt, { count: 5, reserve: true });
     client.show({ ...debt, value: 0.5 });
     const wait = { retryAt: NOW + 450, remaining: 0 };
     expect(reported).toMatchObject([
@@ -63,14 +61,12 @@ describe("a watch", () => {
   });
 
   it("serves several subscribers from one subscription, which ends when the last subscriber leaves", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const limit = watch(client, { getServerTime });
+    const { client, stop, subscribe } = watch(empty, { getServerTime });
     const { watchers } = client;
-    const stopOther = limit.subscribe(() => undefined);
+    const stopOther = subscribe(() => undefined);
     expect(client.watchers).toBe(watchers);
-    limit.stop();
-    limit.stop();
+    stop();
+    stop();
     expect(client.watchers).toBe(watchers);
     stopOther();
     expect(client.watchers).toBe(0);
@@ -78,30 +74,26 @@ describe("a watch", () => {
   });
 
   it("can be stopped by its own subscriber", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const limit = watchRateLimit(client as unknown as ConvexClient, getRateLimit);
-    const reported: unknown[] = [];
-    const stop = limit.subscribe((status) => {
-      reported.push(status);
+    const { client, subscribe, stop: stopFirst } = watch(empty);
+    let reports = 0;
+    const stop = subscribe((status) => {
+      reports++;
       if (status?.ok) stop();
     });
+    stopFirst();
     vi.advanceTimersByTime(100);
-    expect(reported).toHaveLength(2);
+    expect(reports).toBe(2);
     expect(client.watchers).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it("misses no change that becomes due while it is busy", () => {
-    const client = new FakeClient();
-    client.show(empty);
     // Each read of the clock takes 1 ms.
     const base = Date.now.bind(Date);
     let looks = 0;
     vi.spyOn(Date, "now").mockImplementation(() => base() + looks++);
     for (let before = 1; before <= 10; before++) {
-      client.show({ ...empty, ts: Date.now() + before - 100 });
-      const { reported, stop } = watch(client);
+      const { reported, stop } = watch({ ...empty, ts: Date.now() + before - 100 });
       vi.advanceTimersByTime(20);
       expect(reported.at(-1)).toMatchObject({ ok: true });
       stop();
@@ -109,20 +101,16 @@ describe("a watch", () => {
   });
 
   it("can be subscribed to again", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const limit = watch(client);
-    limit.stop();
+    const { stop, subscribe } = watch(empty);
+    stop();
     vi.advanceTimersByTime(500);
     const reported: unknown[] = [];
-    limit.subscribe((status) => reported.push(status));
+    subscribe((status) => reported.push(status));
     expect(reported).toMatchObject([{ ok: true, value: 5 }]);
   });
 
   it("gives a gauge the tokens that are held now, with fractions, and debts", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const { check } = watch(client);
+    const { client, check } = watch(empty);
     vi.advanceTimersByTime(123);
     expect(check()).toMatchObject({ ok: true, value: 1.23, remaining: 0 });
     client.show({ ...empty, value: -0.5, ts: NOW + 123 });
@@ -130,19 +118,15 @@ describe("a watch", () => {
   });
 
   it("reports nothing if the server sends the same snapshot again, and waits once", () => {
-    const client = new FakeClient();
-    client.show(empty);
-    const { reported } = watch(client);
+    const { client, reported } = watch(empty);
     client.show({ ...empty });
     expect(reported).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(1);
   });
 
   it("reports an error of the query, has no status then, and recovers", () => {
-    const client = new FakeClient();
-    client.show(empty);
     const onError = vi.fn();
-    const { reported, status } = watch(client, { onError });
+    const { client, reported, status } = watch(empty, { onError });
     const failure = new Error("not signed in");
     client.fail(failure);
     expect(onError).toHaveBeenCalledExactlyOnceWith(failure);
@@ -153,10 +137,8 @@ describe("a watch", () => {
   });
 
   it("reports an error once, even if the clock is corrected meanwhile, and again if it returns", async () => {
-    const client = new FakeClient();
-    client.show(empty);
     const onError = vi.fn();
-    watch(client, { onError, getServerTime });
+    const { client } = watch(empty, { onError, getServerTime });
     client.answer(NOW);
     await vi.advanceTimersByTimeAsync(1);
     client.fail(new Error("not signed in"));
@@ -172,16 +154,12 @@ describe("a watch", () => {
 
   it("logs an error that has no handler, such as a count below 0", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
-    const client = new FakeClient();
-    client.show(empty);
-    watch(client, { count: -1 });
+    watch(empty, { count: -1 });
     expect(errors).toHaveBeenCalledExactlyOnceWith(new Error('Rate limit "send": count must be from 0 to 10, got -1.'));
   });
 
   it("check also denies a count above the capacity as too large, unless it is reserved", () => {
-    const client = new FakeClient();
-    client.show({ ...empty, value: 10 });
-    const { reported, check } = watch(client, { count: 11 });
+    const { reported, check } = watch({ ...empty, value: 10 }, { count: 11 });
     expect(check({ count: 1e6, reserve: true })).toMatchObject({ ok: true });
     expect(check({ count: 1e300, reserve: true })).toEqual(reported.at(-1));
     expect(check({ count: 10 })).toMatchObject({ ok: true });

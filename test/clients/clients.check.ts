@@ -21,8 +21,6 @@ const START = Date.UTC(2026, 0, 1);
 
 let server: Server;
 let url: string;
-/** The times at which the answers were sent, in ms of `performance.now`. */
-let times: number[];
 
 beforeEach(async () => {
   const modules = {
@@ -32,18 +30,11 @@ beforeEach(async () => {
   };
   const t = convexTest({ schema, modules });
   register(t);
-  times = [];
   // The limits' clock stands still until the first 429, so that a client may take any time to start. Then the clock follows real time.
   vi.useFakeTimers({ toFake: ["Date"], now: START });
-  let deniedAt: number | undefined;
-  server = await listen(t, {
-    onRequest: () => {
-      if (deniedAt !== undefined) vi.setSystemTime(START + Math.floor(performance.now() - deniedAt));
-    },
-    onAnswer: (status) => {
-      times.push(performance.now());
-      if (status === 429) deniedAt ??= performance.now();
-    },
+  server = await listen(t, () => {
+    const denied = server.answers.find(({ status }) => status === 429);
+    if (denied) vi.setSystemTime(START + Math.floor(performance.now() - denied.at));
   });
   url = `${server.url}/api/hello`;
 });
@@ -59,15 +50,14 @@ const KEY = { "X-Api-Key": "demo-pro" };
 async function exhaust(): Promise<void> {
   const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url, { headers: KEY })));
   await Promise.all(answers.map((answer) => answer.arrayBuffer()));
-  expect(server.answers).toEqual(new Array(40).fill(200));
+  expect(server.answers.map(({ status }) => status)).toEqual(new Array(40).fill(200));
   server.answers.length = 0;
-  times.length = 0;
 }
 
 /** Expects one denial, its wait, and the answer: the client retried neither early nor minutes late. */
 function expectObedience(): void {
-  expect(server.answers).toEqual([429, 200]);
-  const [denied = 0, served = 0] = times;
+  expect(server.answers.map(({ status }) => status)).toEqual([429, 200]);
+  const [denied = 0, served = 0] = server.answers.map(({ at }) => at);
   // Tokens come every 500 ms; Retry-After says 1 s, and the gateway's jitter of 0.5 at most 2 s. A client may add a little.
   expect(served - denied).toBeGreaterThan(500);
   expect(served - denied).toBeLessThan(8000);
@@ -138,10 +128,4 @@ describe.each(clients)("%s", (_, send) => {
     expect(await send()).toBe(200);
     expectObedience();
   });
-});
-
-it("at least the five clients from npm ran, and the log names all clients", () => {
-  const names = clients.map(([name]) => name);
-  console.log(`clients: ${names.join(", ")}`);
-  expect(names.length).toBeGreaterThanOrEqual(5);
 });

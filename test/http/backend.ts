@@ -73,8 +73,6 @@ export type HttpBackend = ReturnType<typeof openHttpBackend>;
 export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
   return { kind: "token bucket" as const, rate, period, capacity };
 };
-/** 10 tokens at once, and 5 more per second: the example that the project started from. */
-export const TEN_THEN_FIVE = tokens(5, 1000, 10);
 /** A limit that all callers share. */
 export const forAll = (limit: string, config: RateLimitConfig, rest: object = {}): HttpLimit => {
   return { limit, by: "everyone", config, ...rest };

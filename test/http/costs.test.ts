@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { type CostBounds, fromHeader, fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
-import { forAll } from "./backend.js";
+import { forAll, tokens } from "./backend.js";
 import { tell } from "./stories.js";
 
 /** The cost that these values give under the bounds. By default, the limit's capacity is larger than any bound in this file. */
@@ -62,11 +62,9 @@ it.each([...refused, ...[-1, NaN, Infinity].map((wrong) => ({ default: wrong }))
 
 tell({
   "a cost can be read from the body, and the handler can still read the body": {
-    limits: forAll(
-      "items",
-      { kind: "fixed window", rate: 5, period: 1000 },
-      { cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length },
-    ),
+    limits: forAll("items", tokens(5), {
+      cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length,
+    }),
     handler: async (_ctx, request) => new Response(await request.text()),
     calls: 1,
     steps: [

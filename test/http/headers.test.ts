@@ -40,6 +40,8 @@ const daily: LimitedBy = { name: "daily", status: allowed(900, HOUR), config: pe
 const hot: LimitedBy = { name: "hot", status: { ok: true }, config: perMinute };
 const roomy: LimitedBy = { name: "roomy", status: allowed(90, 6 * SECOND), config: perMinute };
 const tight: LimitedBy = { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) };
+const both = [roomy, tight];
+const large: LimitedBy = { ...roomy, count: 50 };
 const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
 const twoPolicies = "100;w=60, 10;w=5";
 const x = (limit: number, remaining: number, resetIn: number) => ({
@@ -59,73 +61,49 @@ const eleven = (policies: string, states?: string, wait?: number) => ({
   ...(wait !== undefined && { "Retry-After": String(wait) }),
 });
 const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), config: perMinute };
+const perMinuteOnly = { "RateLimit-Policy": "100;w=60" };
 const pk = "pk=:QXBwLTk5OQ==:";
 const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
 const deniedFor = (name: string, ms: number): LimitedBy => ({ name, status: denied(ms), config: perMinute });
 const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute };
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
 
-it.each<[what: string, LimitedBy | LimitedBy[], RateLimitFormat[], fields: object, later?: number]>([
-  ["a request without limits", [], ["draft-11"], {}],
-  ["the draft's own example", example, ["draft-11"], eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  [
-    "a limit with a partition key",
-    partitioned,
-    ["draft-11"],
-    eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`),
-  ],
+type Row = [what: string, LimitedBy | LimitedBy[], fields: object, formats?: RateLimitFormat[], later?: number];
+it.each<Row>([
+  ["a request without limits", [], {}],
+  ["the draft's own example", example, eleven('"default";q=100;w=60', '"default";r=50;t=30')],
+  ["a limit with a partition key", partitioned, eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
   [
     // 900 tokens are left of the day, but 1,000 a day are 42 an hour.
     "several limits: the policies in the given order, the states with the tightest first",
     [daily, burst],
-    ["draft-11"],
     eleven('"daily";q=1000;w=86400, "burst";q=100;w=60', '"burst";r=5;t=3, "daily";r=42;t=3600'),
   ],
   [
     "a denial: only the states of the limits that denied, so that no window outlasts Retry-After",
     [daily, deniedFor("short", 1500), deniedFor("long", 7001)],
-    ["draft-11"],
     eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=0;t=8, "short";r=0;t=2', 8),
   ],
   [
     "a status that does not say what is left: the policy alone",
     [hot, { ...daily, status: allowed(900, DAY) }],
-    ["draft-11"],
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
-  ["one limit whose status does not say what is left", hot, ["draft-11"], eleven('"hot";q=100;w=60')],
-  [
-    "a status that does not say what is left, in draft 6 and x: the limit alone",
-    hot,
-    ["draft-6", "x"],
-    { "RateLimit-Policy": "100;w=60", "RateLimit-Limit": "100", "X-RateLimit-Limit": "100" },
-  ],
-  ["a denial that does not say what is left", untold, ["draft-7"], eleven("100;w=60", undefined, 2)],
-  [
-    "the tightest limit in draft 6, with a reset in seconds from now",
-    [roomy, tight],
-    ["draft-6"],
-    six(twoPolicies, 10, 6, 3),
-  ],
-  ["the tightest limit in draft 7", [roomy, tight], ["draft-7"], eleven(twoPolicies, "limit=10, remaining=6, reset=3")],
-  ["the tightest limit in x, with a reset since the epoch", [roomy, tight], ["x"], x(10, 6, 3)],
-  ["a reset since the epoch, rounded up", [roomy, tight], ["x"], x(10, 6, 4), 1],
-  [
-    "the limit that is tightest for its count",
-    [{ ...roomy, count: 50 }, tight],
-    ["draft-6"],
-    six(twoPolicies, 100, 90, 30),
-  ],
-  [
-    "a fixed window: what is left at the policy's rate in draft 11, and all that is left in x",
-    hourly,
-    ["draft-11", "x"],
-    { ...eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10'), ...x(3600, 3600, 10) },
-  ],
-  ["drafts 6 and x side by side", tight, ["draft-6", "x"], { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }],
-  ["no format", [roomy, tight], [], {}],
-  ["no format, and a denial", deniedFor("api", 1), [], { "Retry-After": "1" }],
-])("the fields of %s", (_, limits, formats, fields, later = 0) => {
+  ["one limit whose status does not say what is left", hot, eleven('"hot";q=100;w=60')],
+  ["the same in draft 6: the limit alone", hot, { ...perMinuteOnly, "RateLimit-Limit": "100" }, ["draft-6"]],
+  ["the same in x: the limit alone", hot, { "X-RateLimit-Limit": "100" }, ["x"]],
+  ["a denial that does not say what is left", untold, eleven("100;w=60", undefined, 2), ["draft-7"]],
+  ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 3), ["draft-6"]],
+  ["the tightest limit in draft 7", both, eleven(twoPolicies, "limit=10, remaining=6, reset=3"), ["draft-7"]],
+  ["the tightest limit in x, with a reset since the epoch", both, x(10, 6, 3), ["x"]],
+  ["a reset since the epoch, rounded up", both, x(10, 6, 4), ["x"], 1],
+  ["the limit that is tightest for its count", [large, tight], six(twoPolicies, 100, 90, 30), ["draft-6"]],
+  ["a fixed window: what is left at the policy's rate", hourly, eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10')],
+  ["a fixed window in x: all that is left", hourly, x(3600, 3600, 10), ["x"]],
+  ["drafts 6 and x side by side", tight, { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }, ["draft-6", "x"]],
+  ["no format", both, {}, []],
+  ["no format, and a denial", deniedFor("api", 1), { "Retry-After": "1" }, []],
+])("the fields of %s", (_, limits, fields, formats, later = 0) => {
   expect(rateLimitHeaders(limits, { now: NOW + later, formats })).toEqual(fields);
 });
 
@@ -203,6 +181,8 @@ describe("waits", () => {
   const tenSeconds = windows(10, 10 * SECOND, 10, SECOND);
   const tenASecond = tokens(10, SECOND, 100);
   const slow = tokens(1, 3 * SECOND);
+  const thousands = windows(10_000, 1000 * SECOND);
+  const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
   it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
     ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
     ["the windows that the next request of this size needs", fourAMinute, 1, 20, 10, "r=1;t=140"],
@@ -215,21 +195,60 @@ describe("waits", () => {
     // One request of 60 tokens can be made, and the next when these 60 are back: 20 are left over.
     ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=80;t=6"],
     ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
-    [
-      "never seconds for thousands of tokens (the draft's warning)",
-      windows(10_000, 1000 * SECOND),
-      9999,
-      10,
-      1,
-      "r=110;t=10",
-    ],
+    ["more than 1.5 times the rate, from shorter windows", windows(4, 4 * SECOND), 4, 1, 1, "r=2;t=1"],
+    ["never seconds for thousands of tokens (the draft's warning)", thousands, 9999, 10, 1, "r=110;t=10"],
     ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
     ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
+    ["the period of a sliding window if the status does not say when tokens come back", sliding, 3, 20, 1, "r=3;t=20"],
+    ["the same after a request that takes nothing", sliding, 5, 0, 0, "r=5;t=20"],
   ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
     const status = allowed(remaining, fullIn * SECOND);
     const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
     expect([headers["RateLimit"], headers["Retry-After"]]).toEqual([`"api";${sent}`, undefined]);
   });
+});
+
+describe("jitter", () => {
+  const secondsOf = (waitMs: number, jitter: number) => {
+    return Number(headersOf({ status: denied(waitMs), config: perMinute }, jitter)["Retry-After"]);
+  };
+  const anyJitter = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1, noNaN: true }));
+
+  it("makes Retry-After later by at most its fraction of the wait, in whole seconds, and never earlier", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e12 }), anyJitter, (waitMs, jitter) => {
+        const truth = Math.ceil(waitMs / 1000);
+        const seconds = secondsOf(waitMs, jitter);
+        expect(seconds).toBeGreaterThanOrEqual(truth);
+        expect(seconds).toBeLessThanOrEqual(truth + Math.ceil((waitMs * jitter) / 1000));
+      }),
+    );
+  });
+
+  it.each([
+    // [wait in s, jitter, mean lateness in s]: the mean is half of the jitter's fraction of the wait.
+    [1, 0.5, 0.25],
+    [1, 1, 0.5],
+    [2, 0.5, 0.5],
+    [3, 0.1, 0.15],
+  ])("with a wait of %i s and a jitter of %f, callers are %f s late on average", (seconds, jitter, lateness) => {
+    const late = Array.from({ length: 10_000 }, () => secondsOf(seconds * 1000, jitter) - seconds);
+    const mean = late.reduce((sum, each) => sum + each, 0) / late.length;
+    // One caller's lateness deviates by at most 1 s here, so the mean of 10,000 deviates by 0.01 s. The bound is four such deviations.
+    expect(Math.abs(mean - lateness)).toBeLessThan(0.04);
+    expect([late.includes(0), late.includes(1)]).toEqual([true, true]);
+  });
+});
+
+it.each([
+  [0, "r=3;t=13"],
+  [5, "r=3;t=12"],
+  [23, "r=3;t=12"],
+])("%i s after the answer of a sliding window, three tokens that take 12 s to come back are %s", (later, sent) => {
+  const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
+  const status = { ...allowed(3, 20 * SECOND), renewsAt: NOW + 13 * SECOND };
+  const headers = rateLimitHeaders(named({ status, config }), { now: NOW + later * SECOND });
+  expect(headers["RateLimit"]).toBe(`"api";${sent}`);
 });
 
 it("t follows the windows of the key if the config does not say when they start", () => {
@@ -244,22 +263,19 @@ it("t follows the windows of the key if the config does not say when they start"
 it.each([
   [1000, "Try again in 1 second."],
   [1001, "Try again in 2 seconds."],
-])(
-  "a 429 with a wait of %i ms names the violated policies as the header does, and says: %s",
-  async (waitMs, detail) => {
-    const limits = [deniedFor("täglich", waitMs), { ...roomy, name: "other" }];
-    const response = tooManyRequests(limits, { now: NOW });
-    expect([response.status, response.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
-    expect(await response.json()).toEqual({
-      type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
-      title: "Too many requests",
-      status: 429,
-      detail,
-      "violated-policies": ["t%C3%A4glich"],
-    });
-    expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
-  },
-);
+])("a 429 names the violated policies as the header does; a wait of %i ms is: %s", async (waitMs, detail) => {
+  const limits = [deniedFor("täglich", waitMs), { ...roomy, name: "other" }];
+  const response = tooManyRequests(limits, { now: NOW });
+  expect([response.status, response.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
+  expect(await response.json()).toEqual({
+    type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    title: "Too many requests",
+    status: 429,
+    detail,
+    "violated-policies": ["t%C3%A4glich"],
+  });
+  expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
+});
 
 /** Any status that a limit can answer, with times almost up to the last one that a Date holds. */
 const anyStatus = fc

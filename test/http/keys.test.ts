@@ -1,6 +1,5 @@
 // @vitest-environment edge-runtime
 import type { UserIdentity } from "convex/server";
-import fc from "fast-check";
 import { hashKey } from "convex-rate-limits";
 import { address, apiKey, bearer, custom, httpKey, identity } from "convex-rate-limits/http";
 import type { HttpCtx, KeySource } from "convex-rate-limits/http";
@@ -37,6 +36,8 @@ const hops = (value: string) => ({ "X-Forwarded-For": value });
 const cf = (value: string) => ({ "cf-connecting-ip": value });
 const tenant = (value: string) => ({ "X-Tenant": value });
 const bearing = (value: string) => ({ Authorization: value });
+/** What a client may send itself: proxies add their entries at the right. */
+const SPOOFED = "192.0.2.9,, unknown, [::1]:80";
 const LONG_IPV6 = "2001:db8:1:2:3:4:5:6";
 
 type Row = [what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx];
@@ -46,7 +47,6 @@ it.each<Row>([
   ["an empty value", byTenant, tenant(" "), undefined],
   ["64 characters", byTenant, tenant("a".repeat(64)), `own.tenant:${"a".repeat(64)}`],
   ["65 characters: a hash, so that keys stay short", byTenant, tenant("a".repeat(65)), /^own\.tenant:#[0-9a-f]{64}$/],
-  ["60,000 characters", byTenant, tenant("a".repeat(60_000)), /^own\.tenant:#[0-9a-f]{64}$/],
   ["text that is not ASCII: a hash, so that keys stay plain", byTenant, tenant("größe"), /^own\.tenant:#[0-9a-f]{64}$/],
   ["a control character", byTenant, tenant("a\tb"), /^own\.tenant:#[0-9a-f]{64}$/],
   ["a value from the request", byRoute, {}, "own.route:/"],
@@ -62,16 +62,19 @@ it.each<Row>([
     (value): Row => ["no token", bearer(), bearing(value), undefined],
   ),
   ["an address", one, hops("198.51.100.1"), "address:198.51.100.1"],
-  ["one place from the right: one proxy", one, hops("203.0.113.7, 198.51.100.1"), "address:198.51.100.1"],
-  ["two places from the right: two proxies", two, hops("203.0.113.7, 198.51.100.1"), "address:203.0.113.7"],
+  [
+    "one place from the right, whatever is further left: one proxy",
+    one,
+    hops(`${SPOOFED}, 198.51.100.1`),
+    "address:198.51.100.1",
+  ],
+  ["two places from the right: two proxies", two, hops(`${SPOOFED}, 203.0.113.7, 198.51.100.1`), "address:203.0.113.7"],
   ["no hops", one, {}, undefined],
   ["fewer hops than proxies", two, hops("198.51.100.1"), undefined],
   ["a hop that is no address", one, hops("203.0.113.7, unknown"), undefined],
   ["an empty hop", one, hops("203.0.113.7,"), undefined],
   ["a /56 of IPv6", one, hops("[2001:db8::1]:443"), "address:2001:db8::/56"],
-  ["IPv4 in IPv6", one, hops("::ffff:198.51.100.1"), "address:198.51.100.1"],
   ["a /64", prefix(64), hops(LONG_IPV6), "address:2001:db8:1:2::/64"],
-  ["a /48", prefix(48), hops(LONG_IPV6), "address:2001:db8:1::/48"],
   ["a whole IPv6 address", prefix(false), hops(LONG_IPV6), `address:${LONG_IPV6}`],
   ["a header of the proxy, read like any other address", byProxy, cf("::ffff:198.51.100.1"), "address:198.51.100.1"],
   ["a header of the proxy with IPv6", byProxy, cf("2001:db8::1"), "address:2001:db8::/56"],
@@ -107,11 +110,7 @@ it.each<Refused>([
     return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
   }),
   ...["apiKey", "bearer", "identity", "address"].map((name): Refused => {
-    return [
-      `the prefix ${name} of a built-in source`,
-      () => custom(name, () => "a"),
-      "apiKey, bearer, identity, address",
-    ];
+    return [`the built-in prefix ${name}`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
   }),
 ])("%s is refused", (_, make, message) => {
   expect(make).toThrow(message);
@@ -120,42 +119,6 @@ it.each<Refused>([
 it("a value cannot pass for the hash of another value", async () => {
   const long = "a".repeat(65);
   expect(await read(byTenant, tenant(`#${await hashKey(long)}`))).not.toBe(await read(byTenant, tenant(long)));
-});
-
-it("a caller cannot change its address with hops further left", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.string({ unit: "grapheme-ascii", maxLength: 200 }), async (spoofed) => {
-      expect(await read(one, hops(`${spoofed}, 198.51.100.1`))).toBe("address:198.51.100.1");
-      expect(await read(two, hops(`${spoofed}, 203.0.113.7, 198.51.100.1`))).toBe("address:203.0.113.7");
-    }),
-  );
-});
-
-it("no value can name a bucket of another source", async () => {
-  const sources: [string, KeySource][] = [
-    ["X-Tenant", byTenant],
-    ["X-Other", custom("other", (_ctx, request) => request.headers.get("X-Other"))],
-    ["X-Api-Key", apiKey()],
-    ["X-Own", custom("own", (_ctx, request) => request.headers.get("X-Own") ?? undefined)],
-    ["X-Forwarded-For", one],
-  ];
-  const value = fc.oneof(
-    fc.string({ unit: "grapheme-ascii", minLength: 1 }),
-    fc.ipV4(),
-    fc.constantFrom("own.tenant:a", "shared:anonymous", `apikey:${ABC}`, "address:203.0.113.7", `#${ABC}`),
-  );
-  const anySource = fc.constantFrom(...sources);
-  await fc.assert(
-    fc.asyncProperty(anySource, anySource, value, value, async ([name, source], [name2, source2], sent, sent2) => {
-      fc.pre(name !== name2);
-      const key = await read(source, { [name]: sent });
-      const key2 = await read(source2, { [name2]: sent2 });
-      if (key !== undefined && key2 !== undefined) expect(key).not.toBe(key2);
-      expect(key ?? "").not.toMatch(/^shared:/);
-      // The longest prefix here is "own.tenant:", and the longest value is a digest with its "#".
-      expect((key ?? "").length).toBeLessThanOrEqual(16 + 65);
-    }),
-  );
 });
 
 it("httpKey returns the key under which a source counts a caller", async () => {

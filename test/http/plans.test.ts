@@ -99,9 +99,10 @@ tell({
     definitions: { calls: tokens(2) },
     limits: {
       limit: "calls",
-      identify: (_ctx: unknown, { method }: Request) => {
-        return { key: "a", ...(method === "POST" && { config: tokens(77) }) };
-      },
+      identify: (_ctx: unknown, { method }: Request) => ({
+        key: "a",
+        ...(method === "POST" && { config: tokens(77) }),
+      }),
     },
     steps: [
       ["", policy(2)],

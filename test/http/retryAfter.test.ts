@@ -36,11 +36,7 @@ describe("retryAfterOf", () => {
     ["OpenAI and Azure: milliseconds outweigh seconds", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
     ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
     ["OpenAI, requests spent", { ...openAi("requests", "1.5s", "0"), ...openAi("tokens", "6m0s", "90") }, 1500],
-    [
-      "OpenAI, without remaining: the latest reset",
-      { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") },
-      3_723_000,
-    ],
+    ["OpenAI: the latest reset", { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") }, 3_723_000],
     ["Anthropic, by RFC 3339: the input tokens are spent", threeOfAnthropic, 42_000],
     ["Anthropic with Retry-After", { "retry-after": "7", ...anthropic("tokens", "05:00", "0") }, 7000],
     ["GitHub: seconds since the epoch", spent(NOW / 1000 + 60), 60_000],
@@ -53,11 +49,7 @@ describe("retryAfterOf", () => {
     ["no number and no date", { "retry-after": "soon", "x-ratelimit-reset": "later" }, undefined],
     ["a negative number", { "retry-after": "-5" }, undefined],
     ["a policy without t", { RateLimit: '"day";r=0' }, undefined],
-    [
-      "a wait of a century, which is skipped as a mistake",
-      { "retry-after": "99999999999d", "x-ratelimit-reset": "5" },
-      5000,
-    ],
+    ["a century, which is a mistake", { "retry-after": "99999999999d", "x-ratelimit-reset": "5" }, 5000],
   ])("%s", (_what, headers, expected) => {
     expect(at(headers)).toBe(expected);
   });

@@ -5,26 +5,17 @@ import type { HttpBackend } from "./backend.js";
 
 export interface Server {
   readonly url: string;
-  /** The status of every answer, in order. */
-  readonly answers: number[];
+  /** The status and the time of every answer, in order, in ms of `performance.now`. */
+  readonly answers: { status: number; at: number }[];
   readonly close: () => Promise<void>;
 }
 
-export interface Observer {
-  /** Runs when a request arrives, before the backend gets it. */
-  readonly onRequest?: () => void;
-  readonly onAnswer?: (status: number) => void;
-}
-
-export async function listen(t: HttpBackend, { onRequest, onAnswer }: Observer = {}): Promise<Server> {
-  const answers: number[] = [];
+/** @param onRequest - runs when a request arrives, before the backend gets it. */
+export async function listen(t: HttpBackend, onRequest: () => void): Promise<Server> {
+  const answers: Server["answers"] = [];
   const server = createServer((incoming, outgoing) => {
-    onRequest?.();
-    const onStatus = (status: number) => {
-      answers.push(status);
-      onAnswer?.(status);
-    };
-    answer(t, incoming, outgoing, onStatus).catch((error: unknown) => outgoing.destroy(error as Error));
+    onRequest();
+    answer(t, incoming, outgoing, answers).catch((error: unknown) => outgoing.destroy(error as Error));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -38,18 +29,13 @@ export async function listen(t: HttpBackend, { onRequest, onAnswer }: Observer =
   };
 }
 
-async function answer(
-  t: HttpBackend,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  onStatus: (status: number) => void,
-) {
+async function answer(t: HttpBackend, incoming: IncomingMessage, outgoing: ServerResponse, answers: Server["answers"]) {
   const headers = new Headers();
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value);
   }
   const response = await t.fetch(incoming.url ?? "/", { method: incoming.method ?? "GET", headers });
-  onStatus(response.status);
+  answers.push({ status: response.status, at: performance.now() });
   outgoing.writeHead(response.status, [...response.headers].flat());
   outgoing.end(Buffer.from(await response.arrayBuffer()));
 }

@@ -1,17 +1,14 @@
 // @vitest-environment edge-runtime
 /** The status of a sliding window says when tokens come back, since the call has read the row. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
-import { rateLimitHeaders, type LimitedBy } from "convex-rate-limits/http";
-import { expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { forAll, pass, serve, START, tokens, useClock } from "./backend.js";
+import { forAll, tokens, useClock } from "./backend.js";
 import { type Step, tell, times } from "./stories.js";
 
 useClock();
 
 const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
 const sliding = forAll("sliding", config);
-const fraction = { ...sliding, config: { ...config, rate: 5.5 } };
 const bucket = forAll("bucket", tokens(9, 9 * SECOND));
 const other = forAll("other", { ...config, rate: 3 });
 const sizeOf = ({ url }: Request) => Number(new URL(url).searchParams.get("size") ?? 1);
@@ -32,27 +29,6 @@ tell(
         left("r=0;t=3"),
         ...times(2, 3 * SECOND, left("r=0;t=3")),
       ],
-    },
-    // The first token is back in 5 s, but the two that are left take 8 s to come back.
-    "t is the time in which r comes back if the next token comes sooner": {
-      limits: sliding,
-      steps: ["200", 15 * SECOND, "200", left("r=2;t=8"), 6 * SECOND, left("r=2;t=14")],
-    },
-    "t of a request of several tokens is the time until that many are there": {
-      limits: { ...fraction, cost: 2 },
-      steps: [left("r=3;t=20"), 5 * SECOND, left("r=1;t=15")],
-    },
-    "t is 0 if a fraction of a token is left that suffices for the next request": {
-      limits: { ...fraction, cost: 0.5 },
-      steps: [...times(9, "200"), left("r=0;t=0"), left("r=0;t=20")],
-    },
-    "after a request that takes nothing, t is the period, after which spent tokens come back": {
-      limits: { ...sliding, cost: 0 },
-      steps: [left("r=5;t=20")],
-    },
-    "after a request that takes nothing, t is the period also if the rate has a fraction": {
-      limits: { ...fraction, cost: 0 },
-      steps: [left("r=5;t=20")],
     },
     "each of several limits sends its own t, and a denial sends the exact wait": {
       limits: [bucket, sliding, other],
@@ -75,21 +51,3 @@ tell(
   },
   placeNames,
 );
-
-it("without renewsAt, t is the period; rateLimitHeaders counts from the time of the answer", async () => {
-  let limited: readonly LimitedBy[] = [];
-  const send = serve({ limits: sliding }, (_ctx, _request, limits) => {
-    limited = limits;
-    return Promise.resolve(new Response(null));
-  });
-  await send();
-  pass(12 * SECOND);
-  await send();
-  const sentAt = (now: number) => rateLimitHeaders(limited, { now })["RateLimit"];
-  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=12');
-  // The first token is back after 20 s. Three tokens take 12 s to come back, whenever they are spent.
-  expect(sentAt(START + 7 * SECOND)).toBe('"sliding";r=3;t=13');
-  expect(sentAt(START + 30 * SECOND)).toBe('"sliding";r=3;t=12');
-  for (const { status } of limited) delete status.renewsAt;
-  expect(sentAt(START + 12 * SECOND)).toBe('"sliding";r=3;t=20');
-});

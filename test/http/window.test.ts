@@ -10,7 +10,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import type { PlaceName } from "../support/places.js";
 import { runs } from "../support/random.js";
-import { forAll, pass, serve, tokens, useClock } from "./backend.js";
+import { forAll, pass, serve, useClock } from "./backend.js";
 
 useClock();
 
@@ -43,8 +43,6 @@ const anyScene: fc.Arbitrary<Scene> = fc
     return { config: configOf({ ...fields, capacity: requests * count + spare }), count, offsetMs, home };
   });
 
-const anySlidingScene = anyScene.filter(({ config }) => config.kind === "sliding window");
-
 /** The pauses before each of up to 20 requests, in periods. Most are short enough for bursts. */
 const anyHistory = fc.array(
   fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.02, noNaN: true }), fc.double({ min: 0, max: 0.6, noNaN: true })),
@@ -60,8 +58,6 @@ function openRaw({ config, count, offsetMs, home }: Scene): () => Promise<Respon
 }
 
 /** Sends the requests of a client that obeys the fields, and returns the fields. */
-const open = (scene: Scene) => obeying(openRaw(scene));
-
 function obeying(request: () => Promise<Response>): () => Promise<Answer> {
   return async () => {
     const response = await request();
@@ -73,13 +69,6 @@ function obeying(request: () => Promise<Response>): () => Promise<Answer> {
 function read({ headers }: Response): Answer {
   const parameters = (field: string) => Object.fromEntries(parseList(headers.get(field) ?? "")[0]?.[1] ?? []);
   return { ...parameters("RateLimit-Policy"), ...parameters("RateLimit") } as unknown as Answer;
-}
-
-/** Spends all tokens, so that a full bucket at the start cannot make up for later losses. */
-async function drain(send: () => Promise<Answer>, count: number): Promise<Answer> {
-  let answer = await send();
-  while (answer.r >= count) answer = await send();
-  return answer;
 }
 
 /** The manners in which a client spends r over t: the pauses before each of its requests. The last request is made at t. */
@@ -137,25 +126,10 @@ async function obey(
 const CYCLES = 12;
 
 describe.each(MANNERS)("a client that spends r $name", (manner) => {
-  it("is never denied, and loses less than 5 % of what the policy promises", async () => {
-    await fc.assert(
-      fc.asyncProperty(anyScene, async (scene) => {
-        const send = open(scene);
-        const { t } = await drain(send, scene.count);
-        // A window below a second overflows while the client waits its first whole second. That happens only once.
-        pass(t * 1000);
-        const { answer, served, seconds } = await obey(send, await send(), scene, manner, CYCLES);
-        // The run may end just before the next request, hence one more.
-        expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
-      }),
-      { numRuns: runs(60) },
-    );
-  });
-
-  it("is never denied, and loses no more, after any earlier requests to a sliding window", async () => {
+  it("is never denied, and loses less than 5 % of what the policy promises, after any earlier requests", async () => {
     let busy = 0;
     await fc.assert(
-      fc.asyncProperty(anySlidingScene, anyHistory, async (scene, history) => {
+      fc.asyncProperty(anyScene, anyHistory, async (scene, history) => {
         const request = openRaw(scene);
         for (const part of history) {
           pass(Math.floor(part * scene.config.period));
@@ -170,12 +144,14 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
         const send = obeying(request);
         let answer = read(response);
         const { period } = scene.config;
-        // A client that spends evenly spreads the tokens that were taken in bursts over t, once.
+        // A bucket that is full at the start must not make up for later losses. A client that spends evenly spreads the tokens that were
+        // taken in bursts over t, once.
         ({ answer } = await obey(send, answer, scene, manner, 1, 2 * period));
         const { served, seconds } = await obey(send, answer, scene, manner, CYCLES, 6 * period);
+        // The run may end just before the next request, hence one more.
         expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(100) },
     );
     expect(busy).toBeGreaterThan(0);
   });
@@ -183,7 +159,7 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
   it("is never denied, and loses no more, if a sliding window has more times than its log holds", async () => {
     const config = { kind: "sliding window" as const, rate: 80, period: 60_000 };
     const scene: Scene = { config, count: 1, offsetMs: 0, home: "tables" };
-    const send = open(scene);
+    const send = obeying(openRaw(scene));
     const { answer } = await obey(send, await send(), scene, manner, 1, 2 * config.period);
     const { served, seconds } = await obey(send, answer, scene, manner, 4, 3 * config.period);
     expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
@@ -214,74 +190,4 @@ it("r / t is the sustained rate, rounded to whole seconds and requests, and at m
     }),
   );
   expect(long).toBeGreaterThan(0);
-});
-
-it("a client that divides t by r after each answer, instead of spending r over t, gets at least half of a small limit", async () => {
-  for (const config of [tokens(3, 1000), tokens(4, 1000), tokens(10, 10_000), tokens(60, 60_000)]) {
-    const send = open({ config, count: 1, offsetMs: 0, home: "tables" });
-    let answer = await send();
-    const start = Date.now();
-    let served = 0;
-    for (; served < 200; served++) {
-      pass(Math.ceil((answer.t * 1000) / Math.max(1, answer.r)));
-      answer = await send();
-    }
-    const share = served / ((config.rate * (Date.now() - start)) / config.period);
-    expect(share).toBeGreaterThanOrEqual(0.5);
-    expect(share).toBeLessThanOrEqual(1);
-  }
-});
-
-/** A limit that holds at least one request of size `count`, and the client's pauses between its requests in ms, besides its waits. */
-const anyPatience = fc
-  .record({
-    kind: anyKind,
-    rate: fc.constantFrom(0.1, 0.5, 1, 3, 7, 1000),
-    period: fc.constantFrom(1, 130, 999, 1000, 1001, 60_000, 86_400_000),
-    spare: fc.nat({ max: 3 }),
-    count: fc.constantFrom(0.5, 1, 2, 5),
-    jitter: fc.constantFrom(0, 0.5, 1),
-    pauses: fc.array(fc.constantFrom(0, 1, 137, 1000, 59_000), { minLength: 6, maxLength: 12 }),
-  })
-  .map(({ spare, count, jitter, pauses, ...fields }) => {
-    const config = configOf({ ...fields, capacity: count + spare });
-    return { way: { limits: forAll("api", config, { cost: count }), jitter }, count, pauses };
-  });
-
-it("a client that waits for Retry-After is never denied twice", async () => {
-  let denials = 0;
-  await fc.assert(
-    fc.asyncProperty(anyPatience, async ({ way, pauses }) => {
-      const send = serve(way);
-      for (const pause of pauses) {
-        const response = await send();
-        if (response.status === 429) {
-          denials++;
-          pass(Number(response.headers.get("Retry-After")) * 1000);
-          expect((await send()).status).toBe(200);
-        }
-        pass(pause);
-      }
-    }),
-    { numRuns: runs(400) },
-  );
-  // The scenes are tight enough if there is more than one denial per run.
-  expect(denials).toBeGreaterThan(runs(400));
-});
-
-it("a client that waits for t when r does not suffice is never denied", async () => {
-  let waits = 0;
-  await fc.assert(
-    fc.asyncProperty(anyPatience, async ({ way, count, pauses }) => {
-      const send = obeying(serve(way));
-      for (const pause of pauses) {
-        const { r, t } = await send();
-        const isShort = r < count;
-        if (isShort) waits++;
-        pass(isShort ? t * 1000 : pause);
-      }
-    }),
-    { numRuns: runs(400) },
-  );
-  expect(waits).toBeGreaterThan(runs(400));
 });

@@ -4,11 +4,7 @@ import { type Deployment, openDeployment } from "../../scripts/codegen/deploymen
 import { type ComponentRequest, type Module, type PushRequest } from "../../scripts/codegen/wire.js";
 import { read } from "../tidy/files.js";
 
-const moduleOf = (path: string, source: string, environment: Module["environment"] = "isolate"): Module => ({
-  path,
-  source,
-  environment,
-});
+const moduleOf = (path: string, source: string): Module => ({ path, source, environment: "isolate" });
 
 const FUNCTION = `Object.assign(() => {}, { isQuery: true, isPublic: true, exportArgs: () => '{"type":"any"}', exportReturns: () => "null" })`;
 const withArgs = (args: string) => FUNCTION.replace('{"type":"any"}', args);
@@ -65,63 +61,57 @@ async function push(request: PushRequest): Promise<{ status: number; text: strin
 
 const NONE = ["require", "module", "exports", "Buffer", "global", "setImmediate", "queueMicrotask", "process.versions"];
 
-const AT_IMPORT: [string, string][] = [
-  ["crypto.randomUUID();", "cryptographic randomness unsupported at import time"],
-  ["crypto.getRandomValues(new Uint8Array(1));", "cryptographic randomness unsupported at import time"],
-  ['fetch("https://example.com");', "fetch unsupported at import time"],
-  ["setTimeout(() => {}, 1);", "timers unsupported at import time"],
-  ['Convex.syscall("get", {});', "a call of Convex unsupported at import time"],
-  ["Buffer.from([]);", "Buffer is not defined"],
-  ['import "node:fs";', "Couldn't find the module node:fs"],
-  ["await 1;", "op-level await"],
-  ["process.cwd();", "process.cwd is not a function"],
-];
-
-const IN_SCHEMA: [string, string][] = [
-  ["if (process.env.A) throw 1;", "environment variables unsupported when evaluating schema"],
-  ["crypto.randomUUID();", "cryptographic randomness unsupported when evaluating schema"],
-  ['import "./_deps/a.js";', "Couldn't find the module ./_deps/a.js"],
-];
-
-const INDEXES: [string, string][] = [
-  [table([index("by_id", "a")]), "the name is reserved"],
-  [table([index("_by_a", "a")]), "the name is reserved"],
-  [table([index("by-a", "a")]), "letters, digits and underscores"],
-  [table([index("i".repeat(65), "a")]), "more than 64 characters"],
-  [table([index("by_a")]), "must have at least one field"],
-  [table([index("by_a", "a", "a")]), "duplicate field a"],
-  [table([index("by_a", "_creationTime")]), "_creationTime is not allowed in indexes"],
-  [table([index("by_c", "a.c")]), "the field a.c does not exist"],
-  [table([index("by_a", "a"), index("by_a", "a.b")]), 'two or more definitions of index "by_a"'],
-  [table([index("by_a", "a"), index("by_also", "a")]), "two indexes have the same fields"],
-  [table([index("by_many", ...fields(17))]), "indexes may have up to 16 fields"],
-  [table(many(65)), "cannot have more than 64 indexes"],
-  [table([], "_notes"), "the name is reserved"],
-  [table([], "my notes"), "letters, digits and underscores"],
-  ["export default {};", "no default export that defineSchema made"],
-];
-
 type Files = Record<string, string>;
 /** The fault, the files that contain it, and the reason for the refusal; `component` is set if the fault is in the component. */
-const REFUSED: [what: string, files: Files, why: string, component?: Partial<ComponentRequest>][] = [
-  ...AT_IMPORT.map(([source, why]): [string, Files, string] => [source, { "a.js": source }, why]),
-  ...IN_SCHEMA.map(([source, why]): [string, Files, string] => [
-    `a schema with ${source}`,
-    { "schema.js": `${source} ${table([])}` },
-    why,
-  ]),
-  ...INDEXES.map(([schema, why]): [string, Files, string] => [why, { "schema.js": schema }, why]),
+type Refused = [what: string, files: Files, why: string, component?: Partial<ComponentRequest>];
+const atImport = (source: string, why: string): Refused => [source, { "a.js": source }, why];
+const inSchema = (source: string, why: string): Refused => {
+  return [`a schema with ${source}`, { "schema.js": `${source} ${table([])}` }, why];
+};
+const asSchema = (schema: string, why: string): Refused => [why, { "schema.js": schema }, why];
+const withField = (field: string): Refused => {
+  const args = withArgs(`{"type":"array","value":${fieldOf(field)}}`);
+  return [`the field ${field}`, { "a.js": `export const f = ${args};` }, `the name ${field}`];
+};
+
+const noVariables = "environment variables unsupported when evaluating";
+const variable = moduleOf("convex.config.js", `process.env.A; ${uses()}`);
+const nodeModule: Module = { ...moduleOf("a.js", ""), environment: "node" };
+const REFUSED: Refused[] = [
+  atImport("crypto.randomUUID();", "cryptographic randomness unsupported at import time"),
+  atImport("crypto.getRandomValues(new Uint8Array(1));", "cryptographic randomness unsupported at import time"),
+  atImport('fetch("https://example.com");', "fetch unsupported at import time"),
+  atImport("setTimeout(() => {}, 1);", "timers unsupported at import time"),
+  atImport('Convex.syscall("get", {});', "a call of Convex unsupported at import time"),
+  atImport("Buffer.from([]);", "Buffer is not defined"),
+  atImport('import "node:fs";', "Couldn't find the module node:fs"),
+  atImport("await 1;", "op-level await"),
+  atImport("process.cwd();", "process.cwd is not a function"),
+  inSchema("if (process.env.A) throw 1;", `${noVariables} schema`),
+  inSchema("crypto.randomUUID();", "cryptographic randomness unsupported when evaluating schema"),
+  inSchema('import "./_deps/a.js";', "Couldn't find the module ./_deps/a.js"),
+  asSchema(table([index("by_id", "a")]), "the name is reserved"),
+  asSchema(table([index("_by_a", "a")]), "the name is reserved"),
+  asSchema(table([index("by-a", "a")]), "letters, digits and underscores"),
+  asSchema(table([index("i".repeat(65), "a")]), "more than 64 characters"),
+  asSchema(table([index("by_a")]), "must have at least one field"),
+  asSchema(table([index("by_a", "a", "a")]), "duplicate field a"),
+  asSchema(table([index("by_a", "_creationTime")]), "_creationTime is not allowed in indexes"),
+  asSchema(table([index("by_c", "a.c")]), "the field a.c does not exist"),
+  asSchema(table([index("by_a", "a"), index("by_a", "a.b")]), 'two or more definitions of index "by_a"'),
+  asSchema(table([index("by_a", "a"), index("by_also", "a")]), "two indexes have the same fields"),
+  asSchema(table([index("by_many", ...fields(17))]), "indexes may have up to 16 fields"),
+  asSchema(table(many(65)), "cannot have more than 64 indexes"),
+  asSchema(table([], "_notes"), "the name is reserved"),
+  asSchema(table([], "my notes"), "letters, digits and underscores"),
+  asSchema("export default {};", "no default export that defineSchema made"),
   ["a fault in a chunk", { "a.js": 'import "./_deps/c.js";', "_deps/c.js": "Buffer;" }, "Buffer is not defined"],
   ["a path with a hyphen", { "my-notes.js": "" }, "my-notes.js"],
   ["a path with a part of underscores only", { "a/__/b.js": "" }, "a part that is not"],
   ["a long path", { [`${"a".repeat(62)}.js`]: "" }, "up to 64"],
   ["a file that is not .js", { "a.ts": "" }, "does not end in .js"],
   ["a wrong name of a function", { "a.js": `export const ünder = ${FUNCTION};` }, "letters, digits and underscores"],
-  ...["x-limit", "$a", "a".repeat(65)].map((field): [string, Files, string] => [
-    `the field ${field}`,
-    { "a.js": `export const f = ${withArgs(`{"type":"array","value":${fieldOf(field)}}`)};` },
-    `the name ${field}`,
-  ]),
+  ...["x-limit", "$a", "a".repeat(65)].map(withField),
   ["a wrong field of a table", { "schema.js": table([]).replace(" a: {", ' "a b": {') }, "the name a b is not"],
   ["http.js without a router", { "http.js": "export default {};" }, "isRouter"],
   ["crons.js without crons", { "crons.js": "" }, "isCrons"],
@@ -130,13 +120,8 @@ const REFUSED: [what: string, files: Files, why: string, component?: Partial<Com
   ["a second export", { "convex.config.js": `${uses()} export const a = 1;` }, "must have one export"],
   ["a definition with Math.random", { "convex.config.js": `Math.random(); ${uses()}` }, "Math.random unsupported"],
   ["a definition with a date", { "convex.config.js": `new Date(); ${uses()}` }, "Date unsupported"],
-  [
-    "a component's definition with an environment variable",
-    {},
-    "environment variables unsupported when evaluating component definition",
-    { definition: moduleOf("convex.config.js", `process.env.A; ${uses()}`) },
-  ],
-  ["a component for Node.js", {}, '"use node" is not supported', { functions: [moduleOf("a.js", "", "node")] }],
+  ["a component's variable", {}, `${noVariables} component definition`, { definition: variable }],
+  ["a component for Node.js", {}, '"use node" is not supported', { functions: [nodeModule] }],
   ["a component's wrong schema", {}, "at least one field", { schema: moduleOf("schema.js", table([index("by_a")])) }],
   ["a component's wrong module", {}, "timers unsupported", { functions: [moduleOf("a.js", "setTimeout();")] }],
   ["a component with an absolute path", {}, "is not relative", { definitionPath: "/one" }],
