@@ -5,22 +5,20 @@
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
-import { heldByAll, type Shard } from "./shard.js";
+import { heldBy, heldByAll, type Shard } from "./shard.js";
 
 /** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
 const TOKENS = 40;
 const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
-/** For a sliding window, a call stops looking when this many rows like those it saw would not hold its count. */
-const LIKELY_ROWS = 24;
 /**
- * Tokens of a sliding window that others take soon are contended: a call that finds one conflicts in one of three attempts, so it stops
- * looking. At 90 % demand tokens wait 110 ms on average, at three times the rate 15. Wald's sequential test tells the two apart: the
- * waits of the n rows that were read add up to less than (n - DOUBTED_ROWS) × this. A count above one is taken from what several takes
- * brought back, so what came back last has waited less than the others.
+ * Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
+ * stops looking. How long a row's tokens wait is estimated twice: by the wait of those that were taken last, and, by Little's law,
+ * by the time in which as many come back as wait now. Wald's sequential test tells contended rows from others: n rows are contended
+ * if the first estimate and two times the second add up to less than (n - 1) × this. A row that is short of one token holds less
+ * than one, so there the second says little. The constants are from simulations of demand at 90 % and at three times the rate.
  */
-const CONTENDED_MS = { one: 40, more: 60 } as const;
-const DOUBTED_ROWS = 1.5;
+const CONTENDED_MS = { one: 30, more: 240 } as const;
 
 export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
@@ -42,19 +40,14 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   if (areAll(rows)) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
   if (limit.kind.lapses?.(limit) === "together") return false;
-  // Rows that are short of one token hold nothing: they say little of others. Those that are short of ten may hold nine.
-  const isOne = units <= unitsPerToken;
-  if (!isOne && heldByAll(rows, now) * LIKELY_ROWS < units * rows.length) return true;
-  return totalWait(rows) < (rows.length - DOUBTED_ROWS) * (isOne ? CONTENDED_MS.one : CONTENDED_MS.more);
+  const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
+  const waiting = sumOf(rows, (row) => heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit));
+  return waits + 2 * waiting < (rows.length - 1) * (units <= unitsPerToken ? CONTENDED_MS.one : CONTENDED_MS.more);
 }
 
 /** Whether there are no other rows: those of a bucket tile [0, 1). */
 function areAll(rows: readonly Shard[]): boolean {
-  return rows.reduce((width, { interval }) => width + 2 ** -interval.length, 0) === 1;
-}
-
-function totalWait(rows: readonly Shard[]): number {
-  return rows.reduce((sum, { limit, state }) => sum + (limit.kind.waitedMs?.(limit, state) ?? Infinity), 0);
+  return sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1;
 }
 
 /** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */
@@ -63,7 +56,11 @@ export function areFull(rows: readonly Shard[], now: number): boolean {
 }
 
 function sharesOf(rows: readonly Shard[]): number {
-  return rows.reduce((total, row) => total + row.limit.capacity, 0);
+  return sumOf(rows, ({ limit }) => limit.capacity);
+}
+
+function sumOf(rows: readonly Shard[], figure: (row: Shard) => number): number {
+  return rows.reduce((sum, row) => sum + figure(row), 0);
 }
 
 /** A call draws points until it has enough rows; some draws find a row again. */
