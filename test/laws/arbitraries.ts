@@ -34,6 +34,11 @@ function isExact(config: RateLimitConfig): boolean {
   );
 }
 
+/** One of some arbitraries, each with its weight. */
+export function weighted<T>(...choices: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
 /** Decimals with at most three places. */
 function decimal(most: number): fc.Arbitrary<number> {
   return fc.oneof(

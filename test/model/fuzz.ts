@@ -5,7 +5,7 @@ import { randomFrom } from "../support/random.js";
 import { type Call, type Job, make, type Place, type Reply, type Request, type Status, type Take } from "./calls.js";
 import { leftAt } from "./exact/bucket.js";
 import { type ExactLimit, LAST_MOMENT, lengthOf, sizeOf } from "./exact/config.js";
-import { type Exact, idOf, KEYS, type Setting, isBeyondList, shownReset, UNTOUCHED } from "./oracle.js";
+import { type Exact, idOf, isBeyondList, KEYS, PLACES, type Setting, shownReset, UNTOUCHED } from "./oracle.js";
 import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
 import { countOf, type Intent, type Part, planAt, type Scenario } from "./scenario.js";
 import { type Answered, someOrder } from "./serial.js";
@@ -145,10 +145,9 @@ async function phases(stage: Stage, limits: Limits, plan: Plan): Promise<(place:
 
 /** What every bucket that has rows holds, as lists show it. */
 async function heldBy(stage: Stage, limits: Limits, { limitOf }: Setting): Promise<Map<string, number>> {
-  const held = new Map<string, number>();
+  const held = new Map(PLACES.map((place) => [idOf(place), sizeOf(limitOf(place))]));
   await stage.mutation(async (ctx) => {
     for (const name of ["limit", "other"] as const) {
-      for (const key of KEYS) held.set(idOf({ name, key }), sizeOf(limitOf({ name, key })));
       const { page } = await limits.listRateLimits(ctx, { name });
       for (const { key, value } of page) held.set(idOf({ name, key }), value);
     }
@@ -162,14 +161,11 @@ function rounding(number: number): number {
 }
 
 function isWithin(held: ReadonlyMap<string, number>, { buckets }: Exact, { limitOf, now }: Setting): boolean {
-  return (["limit", "other"] as const).every((name) =>
-    KEYS.every((key) => {
-      const place = { name, key };
-      const value = held.get(idOf(place)) ?? NaN;
-      const left = leftAt(limitOf(place), buckets.get(idOf(place)), now);
-      return !isLess(plus(left, exactly(rounding(value))), exactly(value));
-    }),
-  );
+  return PLACES.every((place) => {
+    const value = held.get(idOf(place)) ?? NaN;
+    const left = leftAt(limitOf(place), buckets.get(idOf(place)), now);
+    return !isLess(plus(left, exactly(rounding(value))), exactly(value));
+  });
 }
 
 /** What calls take is what the rows hold less afterwards, and nothing else changes: the bucket of which that is not true. */
@@ -180,32 +176,29 @@ function unbalanced(
   { limitOf }: Setting,
   states: readonly Exact[],
 ): string | undefined {
-  for (const name of ["limit", "other"] as const) {
-    for (const key of KEYS) {
-      const place = { name, key };
-      const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, place));
-      const [had, has] = [before.get(idOf(place)) ?? NaN, then.get(idOf(place)) ?? NaN];
-      const size = sizeOf(limitOf(place));
-      if (effects.includes("reset")) {
-        if (effects.length === 1 && has !== size) return idOf(place);
-        continue;
-      }
-      // What a pause takes depends on when it ends.
-      if (effects.includes("pause")) continue;
-      const moves = effects.filter((effect) => typeof effect === "number");
-      const taken = moves.filter((move) => move < 0).reduce((sum, move) => sum + move, 0);
-      const given = moves.filter((move) => move > 0).reduce((sum, move) => sum + move, 0);
-      const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
-      const isGift = answered.every(({ call }) => call.act !== "undo" && call.act !== "cancel");
-      const isAlone = isGift && moves.length === 1 && limitOf(place).kind !== "sliding window";
-      // Under a limit that was lowered a gift first pays for what was used beyond it.
-      const isBeyond = states.some((exact) => usedIn(exact, place) + given > size - had + near);
-      const isExact = given === 0 || (isAlone && !isBeyond);
-      const most = Math.min(size, had + given) + taken;
-      const least = isExact ? most : had + taken;
-      if (!(has >= least - near && has <= Math.max(most, had + given + taken) + near && has <= size + near)) {
-        return `${idOf(place)} had ${had}, has ${has}, not ${least} to ${most}`;
-      }
+  for (const place of PLACES) {
+    const effects = answered.flatMap(({ call, reply }) => effectsOf(call, reply, place));
+    const [had, has] = [before.get(idOf(place)) ?? NaN, then.get(idOf(place)) ?? NaN];
+    const size = sizeOf(limitOf(place));
+    if (effects.includes("reset")) {
+      if (effects.length === 1 && has !== size) return idOf(place);
+      continue;
+    }
+    // A pause takes more or less, by the time when it ends.
+    if (effects.includes("pause")) continue;
+    const moves = effects.filter((effect) => typeof effect === "number");
+    const taken = moves.reduce((sum, move) => sum + Math.min(0, move), 0);
+    const given = moves.reduce((sum, move) => sum + Math.max(0, move), 0);
+    const near = rounding(Math.max(Math.abs(had), Math.abs(has), given - taken));
+    const isGift = answered.every(({ call }) => call.act !== "cancel" && !("takenAt" in call));
+    const isAlone = isGift && moves.length === 1 && limitOf(place).kind !== "sliding window";
+    // Under a limit that was lowered a gift first pays for what was used beyond it.
+    const isBeyond = states.some((exact) => usedIn(exact, place) + given > size - had + near);
+    const isExact = given === 0 || (isAlone && !isBeyond);
+    const most = Math.min(size, had + given) + taken;
+    const least = isExact ? most : had + taken;
+    if (!(has >= least - near && has <= Math.max(most, had + given + taken) + near && has <= size + near)) {
+      return `${idOf(place)} had ${had}, has ${has}, not ${least} to ${most}`;
     }
   }
   return undefined;
@@ -232,7 +225,6 @@ function effectsOf(call: Call, reply: Reply, place: Place): (number | "reset" | 
   if (call.act === "reset" || call.act === "pause") return [call.act];
   if (call.act === "take") return reply.is === "status" && reply.status.ok ? [-(reply.status.taken ?? call.count)] : [];
   if (call.act === "schedule") return reply.is === "scheduled" ? [-call.count] : [];
-  if (call.act === "undo") return [call.count];
   return call.act === "adjust" ? [-call.count] : [];
 }
 
@@ -388,57 +380,50 @@ function callsOf(intent: Intent, { plan, jobs, takes, now }: Known): Call[] {
     case "take":
     case "check":
     case "get": {
-      const { place, portion, reserve, mode } = intent.of;
-      const count = countOf(plan[place.name], portion, reserve === true);
-      const part = reserve === false && intent.act !== "get" ? partIn(plan[place.name], count, intent.of.part) : {};
-      const request = { ...place, count, ...part, reserve, mode };
-      if (intent.act === "take")
-        return [{ act: "take", throws: intent.throws, refundable: intent.refundable, ...request }];
-      return [{ act: intent.act, ...request, reserve: intent.act === "get" ? reserve !== false : reserve }];
+      const { place, asked, ...own } = intent;
+      const { portion, part, reserve, mode } = asked;
+      const limit = plan[place.name];
+      const count = countOf(limit, portion, reserve === true);
+      const request = { ...own, ...place, count, reserve, mode };
+      if (intent.act === "get") return [{ ...request, reserve: reserve !== false }];
+      return [reserve === false ? { ...request, ...partIn(limit, count, part) } : request];
     }
     case "all":
     case "checkAll": {
-      const requests = intent.of.map(({ place, portion }) => {
+      const requests = intent.of.map(({ place, asked }) => {
         // One bucket cannot be asked both to consume and to reserve in the same call.
-        const reserve = intent.of.find((each) => idOf(each.place) === idOf(place))?.reserve ?? false;
-        const mode = intent.of.find((each) => idOf(each.place) === idOf(place))?.mode;
-        const count = countOf(plan[place.name], portion, reserve === true, intent.of.length);
+        const { reserve, mode } = intent.of.find((each) => idOf(each.place) === idOf(place))?.asked ?? asked;
+        const count = countOf(plan[place.name], asked.portion, reserve === true, intent.of.length);
         return { ...place, count, reserve, mode };
       });
       return [{ act: intent.act, requests }];
     }
     case "charge":
     case "refund": {
-      const { place, portion } = intent;
-      const count = countOf(plan[place.name], portion, false);
-      if (count === 0) return [];
-      return [{ act: "adjust", ...place, count: intent.act === "charge" ? count : -count }];
-    }
-    case "schedule": {
-      const { place, portion, spread } = intent;
-      return [{ act: "schedule", ...place, count: countOf(plan[place.name], portion, true), spread }];
-    }
-    case "list": {
-      const { name, most, onlyLimited } = intent;
-      return [{ act: "list", name, most, onlyLimited }];
+      const count = countOf(plan[intent.place.name], intent.portion, false);
+      return count === 0 ? [] : [{ act: "adjust", ...intent.place, count: intent.act === "charge" ? count : -count }];
     }
     case "undo": {
       const [take] = takes.splice(-1 - intent.which, 1);
-      return take ? [{ act: "undo", ...take, count: Math.ceil(take.count * intent.share * 1000) / 1000 }] : [];
+      return take ? [{ act: "adjust", ...take, count: -Math.ceil(take.count * intent.share * 1000) / 1000 }] : [];
+    }
+    case "schedule": {
+      const { act, place, portion, spread } = intent;
+      return [{ act, ...place, count: countOf(plan[place.name], portion, true), spread }];
     }
     case "cancel": {
       const job = jobs.at(-1 - intent.which);
-      if (!job) return [];
-      const cancel = { act: "cancel" as const, job };
-      return intent.twice ? [cancel, cancel] : [cancel];
+      const cancel = job ? [{ act: intent.act, job }] : [];
+      return intent.twice ? [...cancel, ...cancel] : cancel;
     }
     case "pause":
       return [{ act: "pause", ...intent.place, until: now + intent.ms }];
     case "reset":
     case "misuse":
       return [{ act: intent.act, ...intent.place }];
+    case "list":
     case "sweep":
-      return [{ act: "sweep" }];
+      return [intent];
   }
 }
 

@@ -13,7 +13,7 @@
  * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
-import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
+import type { Call, Entry, Job, Place, Reply, Request, Status, Take } from "./calls.js";
 import {
   adjust,
   ask,
@@ -56,6 +56,7 @@ export interface Setting {
 }
 
 export const KEYS = [undefined, "alice", "bob"] as const;
+export const PLACES = (["limit", "other"] as const).flatMap((name) => KEYS.map((key): Place => ({ name, key })));
 const SETTLED_MS = 60_000;
 
 export function after(exact: Exact, call: Call, reply: Reply, setting: Setting): Exact[] {
@@ -72,8 +73,6 @@ export function after(exact: Exact, call: Call, reply: Reply, setting: Setting):
       return reply.is === "statuses" && afterAll(exact, call.requests, reply.all, setting).length > 0 ? [exact] : [];
     case "adjust":
       return afterAdjust(exact, call, reply, setting);
-    case "undo":
-      return afterRefund(exact, call, reply, setting);
     case "cancel":
       return afterCancel(exact, call.job, reply, setting);
     case "pause":
@@ -167,10 +166,10 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
 
 function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply, setting: Setting) {
   if (reply.is !== "status") return [];
-  const { now } = setting;
-  const limit = setting.limitOf(call);
+  const { takenAt } = call;
+  if (takenAt !== undefined) return afterRefund(exact, { ...call, takenAt }, reply.status, setting);
   const state = bucketOf(exact, call);
-  const { answer, after } = adjust(limit, state, now, call.count);
+  const { answer, after } = adjust(setting.limitOf(call), state, setting.now, call.count);
   if (!reply.status.ok || !isRightStatus(reply.status, answer, state, setting)) return [];
   return call.count > 0 ? [withTaken(exact, call, after, setting)] : afterGift(exact, call, after, setting);
 }
@@ -193,12 +192,13 @@ function afterPause(exact: Exact, call: Call & { act: "pause" }, { limitOf, now 
   return { ...withBucket(exact, call, state), spilled: new Map(exact.spilled).set(idOf(call), []) };
 }
 
-function afterRefund(exact: Exact, call: Call & { act: "undo" }, reply: Reply, setting: Setting): Exact[] {
-  if (reply.is !== "status" || !reply.status.ok) return [];
-  const { takenAt } = call;
-  return afterUndo(exact, call, { takenAt, promised: takenAt }, setting).filter((after) => {
-    const state = bucketOf(after, call);
-    return isRightStatus(reply.status, adjust(setting.limitOf(call), state, setting.now, 0).answer, state, setting);
+function afterRefund(exact: Exact, take: Take, status: Status, setting: Setting): Exact[] {
+  const { takenAt } = take;
+  const undone = afterUndo(exact, { ...take, count: -take.count }, { takenAt, promised: takenAt }, setting);
+  return undone.filter((after) => {
+    const state = bucketOf(after, take);
+    const { answer } = adjust(setting.limitOf(take), state, setting.now, 0);
+    return status.ok && isRightStatus(status, answer, state, setting);
   });
 }
 
@@ -329,22 +329,17 @@ function isAbove({ value }: Entry, left: ReturnType<typeof leftAt>): boolean {
   return isLess(plus(left, exactly(Math.abs(value) * ROUNDING)), exactly(value));
 }
 
-/** Everything full for a minute may be gone, each bucket by itself. */
+/** Any bucket that has been full for a minute may be gone. */
 function sweeps(exact: Exact, { limitOf, now, isWhole }: Setting): Exact[] {
-  let all = [exact];
-  for (const name of ["limit", "other"] as const) {
-    for (const key of KEYS) {
-      const place = { name, key };
+  return PLACES.reduce(
+    (all, place) => {
       const state = bucketOf(exact, place);
-      const isSettled =
-        state !== undefined &&
-        (isWhole
-          ? state.ts <= now - SETTLED_MS && isFull(limitOf(place), state, now - SETTLED_MS)
-          : isFull(limitOf(place), state, now));
-      if (isSettled) all = [...all, ...all.map((each) => withBucket(each, place, undefined))];
-    }
-  }
-  return all;
+      const settled = isWhole ? now - SETTLED_MS : now;
+      const isSettled = state && (!isWhole || state.ts <= settled) && isFull(limitOf(place), state, settled);
+      return isSettled ? [...all, ...all.map((each) => withBucket(each, place, undefined))] : all;
+    },
+    [exact],
+  );
 }
 
 function isRightStatus(status: Status, answer: Answer, state: State, setting: Setting): boolean {
