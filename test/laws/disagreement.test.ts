@@ -9,17 +9,16 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { isLess, minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";
-import { capacityOf } from "./capacity.js";
-import { after, countIn, portion, T0, wait } from "./arbitraries.js";
+import { after, capacityOf, countIn, portion, T0, wait } from "./arbitraries.js";
 import { type Calls, holds, inEveryWorld } from "./world.js";
 
-/** Tokens that went out at a moment of the true time; below zero where they came back. */
+/** Tokens that went out at a true time; below zero if they came back. */
 interface Movement {
   readonly at: number;
   readonly count: Rational;
 }
 
-/** The most that may go out from one moment to another, less what comes back; undefined for intervals that have no bound. */
+/** The most that may go out from one time to another, less what comes back. Undefined if the interval has no bound. */
 function bound(config: RateLimitConfig, from: number, to: number, apartMs: number): Rational | undefined {
   if (config.kind !== "sliding window") return plus(rational(capacityOf(config)), accrued(config, from, to + apartMs));
   return to - from < config.period - apartMs ? rational(config.rate) : undefined;
@@ -40,7 +39,7 @@ const event = fc.record({
   act: fc.constantFrom("take", "take", "reserve", "schedule", "refund", "refund", "cancel", "take and refund", "sweep"),
   wait,
   portion,
-  /** So many calls at once. */
+  /** The number of calls at once. */
   times: fc.constantFrom(1, 1, 1, 2, 5),
   ahead: fc.constantFrom(0, 0, 0.5, 1),
   which: fc.nat(5),
