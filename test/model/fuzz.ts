@@ -51,9 +51,10 @@ export async function play(stage: Stage, scenario: Scenario): Promise<number> {
     const setting: Setting = { limitOf, now, isWhole, finished, isOverridden: overrides };
     const before = await foresee(stage, asked(0), calls, now);
     const held = isWhole ? undefined : await heldBy(stage, limits(0), setting);
-    const answered = await attempt(stage, step.isUndone, (ctx) =>
-      Promise.all(calls.map(async (call, i) => ({ call, reply: await make(asked(i), ctx, call, now) }))),
+    const replies = await attempt(stage, step.isUndone, (ctx) =>
+      Promise.all(calls.map((call, i) => make(asked(i), ctx, call, now))),
     );
+    const answered = calls.map((call, i) => ({ call, reply: replies[i] as Reply }));
     const next = someOrder(states, answered, setting);
     const problem = { at, plan: limit, other, shards, now, answered, exact: states };
     if (next.length === 0) expect.fail(`no serial order of the exact buckets gives these replies: ${textOf(problem)}`);
