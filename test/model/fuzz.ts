@@ -17,6 +17,8 @@ const QUIET_MS = 1e13;
 
 class Undone extends Error {}
 
+const NO_REPLY: Reply = { is: "error", message: "no reply" };
+
 /** Returns the number of operations played. */
 export async function play(stage: Stage, scenario: Scenario): Promise<number> {
   const { plans, other, shards, seed, steps, isOverridden } = scenario;
@@ -54,7 +56,7 @@ export async function play(stage: Stage, scenario: Scenario): Promise<number> {
     const replies = await attempt(stage, step.isUndone, (ctx) =>
       Promise.all(calls.map((call, i) => make(asked(i), ctx, call, now))),
     );
-    const answered = calls.map((call, i) => ({ call, reply: replies[i] as Reply }));
+    const answered = calls.map((call, i) => ({ call, reply: replies[i] ?? NO_REPLY }));
     const next = someOrder(states, answered, setting);
     const problem = { at, plan: limit, other, shards, now, answered, exact: states };
     if (next.length === 0) expect.fail(`no serial order of the exact buckets gives these replies: ${textOf(problem)}`);

@@ -1,33 +1,21 @@
 /**
- * What the exact buckets say to one call: the states that they can be in after it, given the reply. None when the reply is
- * wrong. Where the law leaves a choice there are several states, and later replies tell which.
+ * The states in which the exact buckets can be after a call, given the reply. There is none if the reply is wrong. If the law leaves a choice
+ * there are several states, and later replies decide between them.
  *
  * On one row a reply must be the exact one, to the last digit. On several rows the exact buckets must be able to grant what was
- * granted, never later than promised, and hold all that the rows hold; what was denied leaves them as they are.
+ * granted, never later than promised, and hold all that the rows hold. A denial leaves them as they are.
  *
- * Readings, where the law leaves a choice:
+ * Readings, if the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
  * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so it
  *   takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
- * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
+ * - A sliding window's log distinguishes 64 times. A bucket with more of them is judged like one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
 import type { Call, Entry, Job, Place, Reply, Request, Status, Take } from "./calls.js";
-import {
-  adjust,
-  ask,
-  isFull,
-  isJoined,
-  leftAt,
-  levelOf,
-  partOf,
-  pause,
-  type State,
-  takenBehind,
-  textOf,
-  undo,
-} from "./exact/bucket.js";
+import { adjust, ask, isFull, isJoined, leftAt, levelOf, partOf } from "./exact/bucket.js";
+import { pause, type State, takenBehind, textOf, undo } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
 import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
@@ -37,9 +25,9 @@ import { T0 } from "../laws/arbitraries.js";
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
-  /** By bucket, the last write that a clock behind it has added to. On several rows what was taken then has the time of that clock. */
+  /** By bucket, the last write to which a clock behind it has added. On several rows the tokens taken then have the time of that clock. */
   readonly moved: ReadonlyMap<string, number>;
-  /** By bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
+  /** By bucket on several rows, the tokens that it lost by being full. A clock behind its last write may still take them. */
   readonly spilled: ReadonlyMap<string, readonly Spill[]>;
 }
 export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map(), spilled: new Map() };
@@ -51,7 +39,7 @@ export interface Setting {
   readonly isWhole: boolean;
   /** The jobs that have run. */
   readonly finished: ReadonlySet<string>;
-  /** Whether an override stands at every key of "limit". Lists have its bucket, also if that was never written. */
+  /** Whether every key of "limit" has an override. Lists have its bucket, also if that was never written. */
   readonly isOverridden: boolean;
 }
 
@@ -112,8 +100,8 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
 }
 
 /**
- * What a call comes down to: one that takes as much as there is, to what it got, or, denied, to what would have sufficed. On one row
- * that is all there is; on several rows the exact bucket must have as much.
+ * The count of a call. For a call that takes the tokens that are there, the count is what it got, or, if it was denied, what would have
+ * sufficed. On one row it gets all tokens. On several rows the exact bucket must have as many.
  */
 function countOf(call: Request, reply: Reply, state: State, setting: Setting): number | undefined {
   const { count, atLeast } = call;
@@ -185,7 +173,7 @@ function afterGift(exact: Exact, place: Place & { count: number }, after: State,
   return isNothing ? [written, exact] : [written];
 }
 
-/** On several rows, too, one state: they become one row. */
+/** One state also on several rows, because they become one row. */
 function afterPause(exact: Exact, call: Call & { act: "pause" }, { limitOf, now }: Setting): Exact {
   if (call.until <= now) return exact;
   const state = pause(limitOf(call), bucketOf(exact, call), call.until);
@@ -282,11 +270,10 @@ function areRight(
 }
 
 function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], place: Place) {
-  const own = all.statuses.filter((_status, i) => {
-    const request = requests[i];
-    return request !== undefined && idOf(request) === idOf(place) && request.reserve !== false;
-  });
-  return own.find(({ ok }) => ok)?.retryAt;
+  const i = requests.findIndex(
+    (each, i) => idOf(each) === idOf(place) && each.reserve !== false && all.statuses[i]?.ok,
+  );
+  return all.statuses[i]?.retryAt;
 }
 
 /** The first buckets of a limit that were written, in the order of their keys. */
@@ -307,14 +294,9 @@ function isRightPage(exact: Exact, call: Call & { act: "list" }, reply: Reply, s
   const isAllExact = expected.every(({ state }) => isExactly(state, setting));
   const shown = expected.filter(({ answer }) => !onlyLimited || !answer.ok).slice(0, most);
   if (isAllExact) {
-    return (
-      page.length === shown.length &&
-      shown.every(({ key, state, answer, left }, i) => {
-        const entry = page[i];
-        const isRight = entry?.key === key && entry?.value === toNumber(left);
-        return isRight && isRightStatus(entry, answer, state, setting);
-      })
-    );
+    const isRight = ({ key, state, answer, left }: (typeof shown)[number], entry: Entry | undefined) =>
+      entry?.key === key && entry?.value === toNumber(left) && isRightStatus(entry, answer, state, setting);
+    return page.length === shown.length && shown.every((each, i) => isRight(each, page[i]));
   }
   return page.every((entry) => {
     const own = expected.find(({ key }) => key === entry.key);
@@ -364,7 +346,7 @@ function isRightDenial(retryAt: number, answer: Answer, state: State, setting: S
   return retryAt > setting.now && (answer.ok || isLater || isUndecided(answer, setting));
 }
 
-/** Of a clock so far behind, the rows that were not written since may be as they were then: each may serve, or deny, for itself. */
+/** A clock may be so far behind that rows that were not written since are as they were then. Each of them serves, or denies, by itself. */
 function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): boolean {
   return isOfOneRow && !isWhole;
 }
@@ -404,35 +386,35 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 
 /**
  * A bucket after a call that took `count` tokens of it, or gave them back when negative. On several rows a clock behind the last
- * write may take from a row that was written before. That row had lost tokens by being full until the last write, and what a refund found
- * no room for. It gains them instead, as if the calls had come in the order of their clocks. So the bucket keeps as much of what was
- * taken as was lost meanwhile, each lost token once. A sliding window's tokens leave by that clock.
+ * write may take from a row that was written before. That row had lost tokens by being full until the last write, and a refund that found
+ * no room. It gains them instead, as if the calls had come in the order of their clocks. So the bucket gets the tokens back that were lost
+ * meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
  */
-function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
+function withTaken(exact: Exact, call: Place & { count: number }, after: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;
+  const { count } = call;
   const id = idOf(call);
   const limit = limitOf(call);
-  const before = levelOf(bucketOf(exact, call));
+  const state = bucketOf(exact, call);
+  const before = levelOf(state);
   const isBehind = before !== undefined && now < before.ts;
   const moved = isBehind ? new Map(exact.moved).set(id, before.ts) : exact.moved;
-  const written = { ...withBucket(exact, call, state), moved };
-  if (!state || !before || isWhole || state === bucketOf(exact, call)) return written;
+  const written = { ...withBucket(exact, call, after), moved };
+  if (!after || !before || isWhole || after === state) return written;
   if (limit.kind === "sliding window") {
-    if (!isBehind || call.count <= 0) return written;
-    return { ...withBucket(exact, call, takenBehind(limit, bucketOf(exact, call), state, now, call.count)), moved };
+    return isBehind && count > 0 ? withBucket(written, call, takenBehind(limit, state, after, now, count)) : written;
   }
   const spills = exact.spilled.get(id) ?? [];
   if (!isBehind) {
-    const given = rational(Math.max(0, -call.count));
-    if (before.ts === now && call.count >= 0) return written;
-    const next = [...spills, { ...before, until: now, given, used: ZERO }].slice(-MOST_SPILLS);
-    return { ...written, spilled: new Map(exact.spilled).set(id, next) };
+    if (before.ts === now && count >= 0) return written;
+    const spill = { ...before, until: now, given: rational(Math.max(0, -count)), used: ZERO };
+    return { ...written, spilled: new Map(exact.spilled).set(id, [...spills, spill].slice(-MOST_SPILLS)) };
   }
-  const { regained, left } = regain(limit, spills, now, rational(call.count));
-  const window = "window" in state ? state.window : undefined;
-  // Tokens that it keeps do not count as used: a window counts what was.
+  const { regained, left } = regain(limit, spills, now, rational(count));
+  const window = "window" in after ? after.window : undefined;
+  // Tokens that it keeps do not count as used in a window.
   const unused = window && { window: { ...window, used: minus(window.used, regained) } };
-  const kept = { ...state, value: plus(state.value, regained), ...unused };
+  const kept = { ...after, value: plus(after.value, regained), ...unused };
   return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };
 }
 
