@@ -22,7 +22,7 @@ const families = [
   { of: "kinds", period: 1000, calendars: fc.constant({}), kinds: ["fixed window", "token bucket", "sliding window"] },
 ] as const;
 const anyRates = fc.array(fc.constantFrom(1, 7, 20, 100), { minLength: 2, maxLength: 3 });
-/** What an app does to the limit before a call takes all of its tokens. */
+/** The acts of an app on the limit, each before a call that takes all of its tokens. */
 const greedy = fc.array(
   fc.record({
     /** A part of the period. */

@@ -1,5 +1,5 @@
 /**
- * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also stand that
+ * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also be that
  * far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an interval
  * longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by `apartMs`, and work
  * that waits counts when it starts. One row needs this much, and several rows need no more.
@@ -47,9 +47,7 @@ const event = fc.record({
 const events = fc.array(event, { minLength: 10, maxLength: 60, size: "max" });
 const apart = fc.constantFrom(0, 1, 20, 300, 5000);
 
-const LAW = "Law 1, bound where clocks disagree: several rows let through what one row does";
-
-inEveryWorld(LAW, ({ worlds, subject }) => {
+inEveryWorld("Law 1 where clocks disagree: several rows let through what one row does", ({ worlds, subject }) => {
   const isSliding = subject.title === "a sliding window";
   holds(
     "with refunds, cancelled jobs, calls at once and sweeps, in no interval of the true time",

@@ -13,16 +13,14 @@ export interface Subject {
   readonly tide?: (time: number) => number;
 }
 
-const titles = {
-  tokenBucket: "a token bucket",
-  fixedWindow: "a fixed window",
-  slidingWindow: "a sliding window",
-  calendarWindow: "a calendar window",
-};
-
-const builtIn = (Object.keys(titles) as (keyof typeof titles)[]).map((kind): Subject => {
-  return { title: titles[kind], exact: exactConfigs[kind], any: anyConfigs[kind] };
-});
+const builtIn = (
+  [
+    ["a token bucket", "tokenBucket"],
+    ["a fixed window", "fixedWindow"],
+    ["a sliding window", "slidingWindow"],
+    ["a calendar window", "calendarWindow"],
+  ] as const
+).map(([title, kind]): Subject => ({ title, exact: exactConfigs[kind], any: anyConfigs[kind] }));
 
 let chosen = builtIn;
 

@@ -47,15 +47,9 @@ export interface Job extends Place {
   readonly count: number;
 }
 
+type Figure = "retryAt" | "remaining" | "resetAt" | "taken" | "takenAt";
 /** The fields of all public statuses. */
-export interface Status {
-  readonly ok: boolean;
-  readonly retryAt?: number | undefined;
-  readonly remaining?: number | undefined;
-  readonly resetAt?: number | undefined;
-  readonly taken?: number | undefined;
-  readonly takenAt?: number | undefined;
-}
+export type Status = { readonly ok: boolean } & Readonly<Partial<Record<Figure, number | undefined>>>;
 
 /** The result of a call. A get has the snapshot's projection, and the bucket as it is stored. */
 export type Reply =
@@ -128,18 +122,18 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     }
     case "cancel":
       return { is: "canceled", canceled: (await limits.cancelRateLimited(ctx, call.job.handle)).canceled };
-    case "pause":
-      await limits.pauseRateLimit(ctx, { ...placeOf(call), until: call.until });
-      return { is: "done" };
-    case "reset":
-      await limits.resetRateLimit(ctx, placeOf(call));
-      return { is: "done" };
     case "misuse":
       return statusOf(await limits.rateLimit(ctx, { ...placeOf(call), count: NaN }));
+    case "pause":
+      await limits.pauseRateLimit(ctx, { ...placeOf(call), until: call.until });
+      break;
+    case "reset":
+      await limits.resetRateLimit(ctx, placeOf(call));
+      break;
     case "sweep":
       await limits.sweepRateLimits(ctx, { next: jobs.sweep });
-      return { is: "done" };
   }
+  return { is: "done" };
 }
 
 /** @throws when a limit in shadow denies a caller, or a caller of another limit does not get its answer. */

@@ -124,18 +124,16 @@ const starts = new Map<string, number>();
 /** The limits as they apply to a bucket. If the config gives no start, they have the start that the limit chooses. */
 async function phases(stage: Stage, limits: Limits, plan: Plan): Promise<(place: Place) => ExactLimit> {
   const chosen = new Map<string, ExactLimit>();
-  for (const name of ["limit", "other"] as const) {
-    const limit = plan[name];
+  for (const place of PLACES) {
+    const limit = plan[place.name];
     const { period } = limit;
     if (limit.kind !== "fixed window" || typeof period !== "number" || limit.start !== undefined) continue;
-    for (const key of KEYS) {
-      const id = JSON.stringify([name, key, period]);
-      const get = () => stage.mutation((ctx) => limits.getRateLimit(ctx, present({ name, key })));
-      const start = starts.get(id) ?? ((await get()).config as { start?: number }).start ?? NaN;
-      if (!(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
-      starts.set(id, start);
-      chosen.set(idOf({ name, key }), { ...limit, start });
-    }
+    const id = JSON.stringify([place, period]);
+    const get = () => stage.mutation((ctx) => limits.getRateLimit(ctx, present(place)));
+    const start = starts.get(id) ?? ((await get()).config as { start?: number }).start ?? NaN;
+    if (!(start >= 0 && start < period)) throw new Error(`windows start at ${start}`);
+    starts.set(id, start);
+    chosen.set(idOf(place), { ...limit, start });
   }
   return (place) => chosen.get(idOf(place)) ?? plan[place.name];
 }

@@ -387,8 +387,8 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 /**
  * A bucket after a call that took `count` tokens of it, or gave them back when negative. On several rows a clock behind the last
  * write may take from a row that was written before. That row had lost tokens by being full until the last write, and a refund that found
- * no room. It gains them instead, as if the calls had come in the order of their clocks. So the bucket gets the tokens back that were lost
- * meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
+ * no room. It gains them instead, as if the calls had come in the order of their clocks. The bucket therefore gets back the tokens that were
+ * lost meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
  */
 function withTaken(exact: Exact, call: Place & { count: number }, after: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;

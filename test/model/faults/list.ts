@@ -1,6 +1,6 @@
 /**
- * Faults in src/ that the fuzzer must find, by what they do. In faults.diff `@@` is followed by a file and `#` by a fault, with the test
- * that finds it where that is not the fuzzer; a text that stands in the file exactly once, and what takes its place.
+ * Faults in src/ that the fuzzer must find. In faults.diff a file follows `@@`, and a fault follows `#`. A fault is a text that is in the
+ * file exactly once, and its replacement. The mutation run plants faults that unit tests find; one of them is here with its test.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -4,8 +4,8 @@
  *     npx tsx test/model/faults/main.ts          all of them
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
- * A fault is a text that stands in a file exactly once, and what takes its place. The fuzzer has to find it, or the test that the
- * list names beside it. FUZZ_OPERATIONS (default 30,000) and SEED (default 1) say what is played.
+ * A fault is a text that is in a file exactly once, and its replacement. The fuzzer has to find it, or the test that the list names.
+ * FUZZ_OPERATIONS (default 30,000) and SEED (default 1) choose the operations.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
