@@ -15,8 +15,6 @@ import { present } from "../../src/wire/present.js";
 /** Longer than most debts of a scenario take to be paid. */
 const QUIET_MS = 1e13;
 
-class Undone extends Error {}
-
 const NO_REPLY: Reply = { is: "error", message: "no reply" };
 
 /** Returns the number of operations played. */
@@ -95,7 +93,7 @@ export async function attempt<T>(stage: Stage, isUndone: boolean, body: (ctx: Mu
   let result: { value: T } | undefined;
   const mutation = stage.mutation(async (ctx) => {
     result = { value: await body(ctx) };
-    if (isUndone) throw new Undone("undone");
+    if (isUndone) throw new Error("undone");
     return result.value;
   });
   if (!isUndone) return await mutation;
@@ -252,7 +250,7 @@ async function fillsUp(stage: Stage, limits: Limits, limit: ExactLimit, now: num
   vi.setSystemTime(now);
   const size = sizeOf(limit);
   if (size === 0) return;
-  const undone = stage.mutation(async (ctx) => {
+  await attempt(stage, true, async (ctx) => {
     for (const key of KEYS) {
       const take = { act: "take", name: "limit", key, count: size, reserve: false, throws: false } as const;
       const full = await make(limits, ctx, { ...take, act: "check", count: 0 }, now);
@@ -261,9 +259,7 @@ async function fillsUp(stage: Stage, limits: Limits, limit: ExactLimit, now: num
       const more = await make(limits, ctx, { ...take, count: Math.min(size, 0.001) }, now);
       expect(more, "more than all").toMatchObject({ status: { ok: false } });
     }
-    throw new Undone("undone");
   });
-  await expect(undone).rejects.toThrow("undone");
 }
 
 /** A check and a snapshot before a single call. */
@@ -319,13 +315,9 @@ async function waitsSuffice(
   const { ok, retryAt } = reply.status;
   if (ok || retryAt === undefined || retryAt > HORIZON * 10) return;
   vi.setSystemTime(retryAt);
-  const again = stage.mutation(async (ctx) => {
-    const then = await make(limits, ctx, call, retryAt);
-    const text = () => JSON.stringify({ limit: limitOf(call), call, now, reply, then });
-    if (then.is !== "status" || !then.status.ok) expect.fail(`the same call at its retryAt: ${text()}`);
-    throw new Undone("undone");
-  });
-  await expect(again).rejects.toThrow("undone");
+  const then = await attempt(stage, true, (ctx) => make(limits, ctx, call, retryAt));
+  const text = () => JSON.stringify({ limit: limitOf(call), call, now, reply, then });
+  if (then.is !== "status" || !then.status.ok) expect.fail(`the same call at its retryAt: ${text()}`);
   if (!isWhole && retryAt - 1 > now && typeof call.reserve === "boolean" && !isFast(limitOf(call), call)) {
     vi.setSystemTime(retryAt - 1);
     const early = await stage.mutation((ctx) => make(limits, ctx, { ...call, act: "check" }, retryAt - 1));

@@ -112,7 +112,7 @@ function countOf(call: Request, reply: Reply, state: State, setting: Setting): n
   const isWholeMore = Math.round((taken - atLeast) * 1000) % 1000 === 0;
   const isPart = taken === count || (taken >= atLeast && taken < count && isWholeMore);
   const limit = setting.limitOf(call);
-  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, { count, atLeast });
+  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, count, atLeast);
   return isPart && isAll ? taken : undefined;
 }
 

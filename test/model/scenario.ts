@@ -215,11 +215,7 @@ export function planAt(plans: readonly ExactLimit[], i: number): ExactLimit {
   return plan;
 }
 
-function scenarioOf(
-  plans: fc.Arbitrary<ExactLimit[]>,
-  shards: fc.Arbitrary<readonly Shards[]>,
-  ...steps: readonly Step[]
-) {
+function scenarioOf(plans: fc.Arbitrary<ExactLimit[]>, shards: fc.Arbitrary<readonly Shards[]>, ...steps: Step[]) {
   return fc.record({
     /** The configs of the limit named "limit". A step may change to another. */
     plans,

@@ -21,12 +21,7 @@ export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, gr
 }
 
 /** The tokens that a call with `atLeast` gets: its count, or `atLeast` and all further whole tokens that are there. */
-export function partOf(
-  limit: ExactLimit,
-  state: State,
-  now: number,
-  { count, atLeast }: { count: number; atLeast: number },
-): number {
+export function partOf(limit: ExactLimit, state: State, now: number, count: number, atLeast: number): number {
   const left = leftAt(limit, state, now);
   if (!isLess(left, rational(count))) return count;
   const more = isLess(left, rational(atLeast)) ? 0 : Number(floorOf(minus(left, rational(atLeast))));

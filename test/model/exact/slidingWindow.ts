@@ -33,15 +33,9 @@ export type Log =
 const EXACT_TIMES = 64;
 
 /** @param granted - the time at which the work starts, if it is known to be later than the first possible time. */
-export function ask(
-  limit: SlidingWindow,
-  log: Log,
-  clock: number,
-  { count, reserve }: Ask,
-  granted?: number,
-): Outcome<Log> {
+export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, granted?: number): Outcome<Log> {
+  const { count } = asked;
   const now = Math.max(clock, log?.ts ?? clock);
-  const asked = { count, reserve };
   const isOfOneRow = clock <= now - limit.period ? { isOfOneRow: true } : {};
   const first = startFor(limit, log, clock, asked);
   if (first === undefined) {
@@ -102,7 +96,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
   const after =
     count > 0
       ? withEntry(limit, log, now, { at: now, count: rational(count) })
-      : takenAway(limit, log, now, rational(-count), (entry) => entry.at <= now);
+      : takenAway(limit, log, now, rational(-count), (at) => at <= now);
   const isOver = !fits(limit, after, now, 0);
   const wait = isOver ? { retryAt: firstTime(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
@@ -110,7 +104,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
 
 export function cancel(limit: SlidingWindow, log: Log, clock: number, count: number, promised: number): Log {
   const now = Math.max(clock, log?.ts ?? clock);
-  return takenAway(limit, log, now, rational(count), (entry) => entry.at <= promised);
+  return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
 /** All tokens that were taken before a time count as taken then, and so do all that are left. */
@@ -165,18 +159,12 @@ function written({ rate }: SlidingWindow, log: Log, now: number, entries: readon
   return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined };
 }
 
-function takenAway(
-  limit: SlidingWindow,
-  log: Log,
-  now: number,
-  count: Rational,
-  isMeant: (entry: Entry) => boolean,
-): Log {
+function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational, isMeant: (at: number) => boolean) {
   let left = count;
   const entries: Entry[] = [];
   for (const entry of [...(log?.entries ?? [])].reverse()) {
     if (entry.at <= now - limit.period) continue;
-    const away = isMeant(entry) ? least(left, entry.count) : ZERO;
+    const away = isMeant(entry.at) ? least(left, entry.count) : ZERO;
     left = minus(left, away);
     const rest = minus(entry.count, away);
     if (isLess(ZERO, rest)) entries.unshift({ at: entry.at, count: rest });

@@ -15,12 +15,7 @@ export interface Spill {
 }
 
 /** Takes at most `wanted` of the tokens that were lost after `now`. */
-export function regain(
-  limit: RefillingLimit,
-  spills: readonly Spill[],
-  now: number,
-  wanted: Rational,
-): { regained: Rational; left: Spill[] } {
+export function regain(limit: RefillingLimit, spills: readonly Spill[], now: number, wanted: Rational) {
   let regained = ZERO;
   const left = spills.map((spill) => {
     if (spill.until <= now) return spill;

@@ -42,16 +42,13 @@ for (const [i, { name, file, from, to, test }] of chosen) {
     survivors++;
     continue;
   }
-  writeFileSync(
-    path,
-    text.replace(from, () => to),
-  );
+  const faulty = text.replace(from, () => to);
+  writeFileSync(path, faulty);
   const isFound = test === undefined ? !passes(fuzzers) : !passes([test], []);
   writeFileSync(path, text);
   if (!isFound) survivors++;
-  console.log(
-    `${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${test === undefined ? "" : ` by ${test}`}`,
-  );
+  const by = test === undefined ? "" : ` by ${test}`;
+  console.log(`${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${by}`);
 }
 rmSync(copy, { recursive: true });
 console.log(survivors === 0 ? "All faults were found." : `${survivors} faults were not found.`);
