@@ -271,17 +271,15 @@ async function foresee(stage: Stage, limits: Limits, [only, ...others]: readonly
   }));
 }
 
+type Foreseen = Awaited<ReturnType<typeof foresee>>;
+
 /** A call that takes the tokens that are there reads all rows. */
 function isFast(limit: ExactLimit, { count, atLeast }: Request): boolean {
   return atLeast === undefined && mayBeFast(limit, count);
 }
 
 /** A check, a snapshot and a call give the same answer. */
-function agree(
-  before: { check: Reply; get: Reply } | undefined,
-  [first]: readonly Answered[],
-  { limitOf, now, isWhole }: Setting,
-): void {
+function agree(before: Foreseen, [first]: readonly Answered[], { limitOf, now, isWhole }: Setting): void {
   if (!before || first?.call.act !== "take") return;
   const { call, reply } = first;
   const { check, get } = before;
@@ -304,12 +302,9 @@ function agree(
 }
 
 /** At `retryAt` the same call succeeds, with any rows that it draws. If it has read all rows, it fails a millisecond earlier. */
-async function waitsSuffice(
-  stage: Stage,
-  limits: Limits,
-  [first, ...others]: readonly Answered[],
-  { limitOf, now, isWhole }: Setting,
-): Promise<void> {
+async function waitsSuffice(stage: Stage, limits: Limits, answered: readonly Answered[], setting: Setting) {
+  const { limitOf, now, isWhole } = setting;
+  const [first, ...others] = answered;
   if (!first || others.length > 0 || first.call.act !== "take" || first.reply.is !== "status") return;
   const { call, reply } = first;
   const { ok, retryAt } = reply.status;

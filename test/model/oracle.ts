@@ -254,11 +254,10 @@ function together(requests: readonly Request[]): { count: number; reserve: Reque
   return { count: thousandths / 1000, reserve: requests[0]?.reserve ?? false };
 }
 
-function areRight(
-  { ok, statuses, retryAt }: RateLimitAllStatus,
-  expected: readonly { state: State; answer: Answer; isShadow: boolean }[],
-  setting: Setting,
-): boolean {
+type Expected = { readonly state: State; readonly answer: Answer; readonly isShadow: boolean };
+
+function areRight(all: RateLimitAllStatus, expected: readonly Expected[], setting: Setting): boolean {
+  const { ok, statuses, retryAt } = all;
   const enforced = statuses.filter((_, i) => !expected[i]?.isShadow);
   const waits = enforced.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
   const own = statuses.every((status, i) => {

@@ -66,17 +66,13 @@ async function play(place: PlaceName, plans: readonly ExactLimit[], shards: Shar
     if (sets) {
       const limit = planAt(plans, sets.plan);
       override = sets.does === "clear" ? undefined : { does: sets.does, limit, until: now + sets.forMs };
-      const terms = {
-        block: { block: true },
-        unlimit: { unlimited: true },
-        configure: { config: present(limit) },
-      } as const;
+      const config = present(limit);
+      const terms = { block: { block: true }, unlimit: { unlimited: true }, configure: { config } } as const;
       const ends = sets.forMs < Infinity ? { ...id, until: now + sets.forMs } : id;
-      await stage.mutation((ctx) =>
-        sets.does === "clear"
-          ? limits.clearRateLimitOverride(ctx, id)
-          : limits.overrideRateLimit(ctx, { ...ends, ...terms[sets.does] }),
-      );
+      await stage.mutation(async (ctx) => {
+        if (sets.does === "clear") await limits.clearRateLimitOverride(ctx, id);
+        else await limits.overrideRateLimit(ctx, { ...ends, ...terms[sets.does] });
+      });
     }
     const inForce = override && now < override.until ? override : undefined;
     if (inForce) overridden++;
