@@ -22,8 +22,8 @@ export function capacityOf(config: RateLimitConfig): number {
 }
 
 /**
- * A limit of short decimals counts exactly, in thousandths of a token, if two products are small. Multiply its rate's denominator (per
- * millisecond or window) by its tokens: at most 2^48 thousandths. Multiply it by the tokens that it may owe: at most 2^50.
+ * A limit of short decimals counts exactly, in thousandths of a token, if two products are small. Multiply its rate's denominator
+ * (per millisecond or window) by its tokens: at most 2^48 thousandths. Multiply it by the tokens that it may owe: at most 2^50.
  */
 const EXACT_TOKENS = 2 ** 48 / 1000;
 const OWED_TOKENS = 2 ** 50 / 1000;

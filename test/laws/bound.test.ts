@@ -1,9 +1,9 @@
 /**
- * Law 1, with its terms made precise. Times are whole milliseconds, windows start with the limit's phase, and reserved work counts when it
- * runs. The bounds are the same on several rows.
+ * Law 1, with its terms made precise. Times are whole milliseconds, windows start with the limit's phase, and reserved work counts
+ * when it runs. The bounds are the same on several rows.
  * - Token bucket and fixed window: an interval starts at most `capacity + rate * T / period` tokens. If its first work had been
- *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it starts
- *   as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
+ *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it
+ *   starts as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
  * - Sliding window: at most `rate` tokens start in any interval of one `period`.
  * test/model compares with an exact bucket where tokens come back, configs change or clocks step back.
  */

@@ -1,8 +1,8 @@
 /**
- * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also be that
- * far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an interval
- * longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by `apartMs`, and work
- * that waits counts when it starts. One row needs this much, and several rows need no more.
+ * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also be
+ * that far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an
+ * interval longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by
+ * `apartMs`, and work that waits counts when it starts. One row needs this much, and several rows need no more.
  */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one object, one line in the
- * registry, its fields and one entry of the laws. All laws hold for it, so no other code knows the kinds, not even clients.
+ * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one object, one line in
+ * the registry, its fields and one entry of the laws. All laws hold for it, so no other code knows the kinds, not even clients.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";

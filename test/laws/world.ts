@@ -1,6 +1,6 @@
 /**
- * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses the
- * number of rows and the random numbers of a call, so a seed repeats all of a run.
+ * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
+ * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";

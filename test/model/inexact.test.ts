@@ -1,6 +1,6 @@
 /**
- * A limit whose rate is no short decimal (a third of a token), or too small beside its capacity, cannot be counted exactly. It errs to
- * the safe side only, and by next to nothing. It is compared with an exact bucket, which takes a double as the fraction that it is.
+ * A limit whose rate is no short decimal (a third of a token), or too small beside its capacity, cannot be counted exactly. It errs
+ * to the safe side only, and by next to nothing. It is compared with an exact bucket, which takes a double as a fraction.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
@@ -18,7 +18,7 @@ underFakeClock();
 /** The slope is rounded down by four units in the last place, and twice more in products: less than 2^-48 of what arrives. */
 const SLOPE_LOSS = fraction(1n, 2n ** 48n);
 
-/** A capacity this close to the next unit counts as that unit: two units in the last place and the rounding of their sum. It happens once. */
+/** A capacity this close to the next unit counts as it, once: two units in the last place and the rounding of their sum. */
 const SNAPPED = fraction(5n, 2n ** 53n);
 
 function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: RateLimitConfig): RefillingLimit {

@@ -1,6 +1,6 @@
 /**
- * The states in which the exact buckets can be after a call, given the reply. There is none if the reply is wrong. If the law leaves a choice
- * there are several states, and later replies decide between them.
+ * The states in which the exact buckets can be after a call, given the reply. There is none if the reply is wrong. If the law
+ * leaves a choice there are several states, and later replies decide between them.
  *
  * On one row a reply must be the exact one, to the last digit. On several rows the exact buckets must be able to grant what was
  * granted, never later than promised, and hold all that the rows hold. A denial leaves them as they are.
@@ -8,8 +8,8 @@
  * Readings, if the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
- * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so it
- *   takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
+ * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so
+ *   it takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
  * - A sliding window's log distinguishes 64 times. A bucket with more of them is judged like one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
@@ -25,7 +25,7 @@ import { T0 } from "../laws/arbitraries.js";
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
-  /** By bucket, the last write to which a clock behind it has added. On several rows the tokens taken then have the time of that clock. */
+  /** By bucket, the last write to which a clock behind it has added. On several rows that clock dates the tokens. */
   readonly moved: ReadonlyMap<string, number>;
   /** By bucket on several rows, the tokens that it lost by being full. A clock behind its last write may still take them. */
   readonly spilled: ReadonlyMap<string, readonly Spill[]>;
@@ -100,8 +100,8 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
 }
 
 /**
- * The count of a call. For a call that takes the tokens that are there, the count is what it got, or, if it was denied, what would have
- * sufficed. On one row it gets all tokens. On several rows the exact bucket must have as many.
+ * The count of a call. For a call that takes the tokens that are there, the count is what it got, or, if it was denied, what would
+ * have sufficed. On one row it gets all tokens. On several rows the exact bucket must have as many.
  */
 function countOf(call: Request, reply: Reply, state: State, setting: Setting): number | undefined {
   const { count, atLeast } = call;
@@ -124,7 +124,7 @@ export function isBeyondList({ retryAt, resetAt }: Status, { period }: ExactLimi
   return typeof period === "string" && (retryAt === 8.64e15 || (resetAt === undefined && now > T0 + LISTED_MS));
 }
 
-/** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */
+/** A snapshot lists the starts of a calendar's windows only from its last write on, so it may not list the next one. */
 export function shownReset({ resetAt }: Status, { period }: ExactLimit, known: number | undefined): number | undefined {
   return typeof period === "string" ? (resetAt ?? known) : resetAt;
 }
@@ -345,7 +345,7 @@ function isRightDenial(retryAt: number, answer: Answer, state: State, setting: S
   return retryAt > setting.now && (answer.ok || isLater || isUndecided(answer, setting));
 }
 
-/** A clock may be so far behind that rows that were not written since are as they were then. Each of them serves, or denies, by itself. */
+/** With a clock so far behind, rows that were not written since are as they were then. Each serves, or denies, by itself. */
 function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): boolean {
   return isOfOneRow && !isWhole;
 }
@@ -385,9 +385,9 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 
 /**
  * A bucket after a call that took `count` tokens of it, or gave them back when negative. On several rows a clock behind the last
- * write may take from a row that was written before. That row had lost tokens by being full until the last write, and a refund that found
- * no room. It gains them instead, as if the calls had come in the order of their clocks. The bucket therefore gets back the tokens that were
- * lost meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
+ * write may take from a row that was written before. That row had lost tokens by being full until the last write, and a refund that
+ * found no room. It gains them instead, as if the calls had come in the order of their clocks. The bucket therefore gets back the
+ * tokens that were lost meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
  */
 function withTaken(exact: Exact, call: Place & { count: number }, after: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;

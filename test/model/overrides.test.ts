@@ -1,6 +1,6 @@
 /**
- * Overrides that end, block or lift a limit. Every answer follows from the answers of the same rows without the override, now and at its
- * end. The fuzzer tests that a config which overrides a limit is the limit for all calls.
+ * Overrides that end, block or lift a limit. Every answer follows from the answers of the same rows without the override, now and
+ * at its end. The fuzzer tests that a config which overrides a limit is the limit for all calls.
  */
 import type { RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";

@@ -67,8 +67,8 @@ function someOf(plan: fc.Arbitrary<ExactLimit>): fc.Arbitrary<ExactLimit[]> {
 const UNLIMITED_DEBT = 100_000;
 
 /**
- * The plans between which a bucket can change without rounding. Each of them can count what the others count in, and has room for what the
- * others may owe (2^50 units).
+ * The plans between which a bucket can change without rounding. Each of them can count what the others count in, and has room for
+ * what the others may owe (2^50 units).
  */
 function commensurable(plans: readonly ExactLimit[]): ExactLimit[] {
   const chosen: ExactLimit[] = [];
@@ -113,7 +113,9 @@ const anyReserve = weighted<Reserve>(
   [1, fc.constantFrom(0, 1, 100, 5000, HOUR).map((within) => ({ within }))],
 );
 const fewReserve = weighted<Reserve>([12, fc.constant(false)], [1, anyReserve]);
-/** For a call that takes the tokens that are there: the share that suffices, and whether the call asks for more than a full bucket. */
+/**
+ * For a call that takes the tokens that are there: the share that suffices, and whether the call asks for more than a full bucket.
+ */
 const anyPart = fc.record({ share: fc.constantFrom(0, 0.1, 0.5, 1), isBeyond: fc.boolean() });
 export type Part = typeof anyPart extends fc.Arbitrary<infer Value> ? Value : never;
 const fewParts = weighted<Part | undefined>([20, fc.constant(undefined)], [1, anyPart]);

@@ -52,8 +52,8 @@ export function takenBehind(limit: ExactLimit, before: State, after: State, cloc
 }
 
 /**
- * The states that are possible after a take is undone. If the bucket has forgotten the take, by a reset in the same millisecond or by a
- * change of kind, some of its tokens may still come back.
+ * The states that are possible after a take is undone. If the bucket has forgotten the take, by a reset in the same millisecond or
+ * by a change of kind, some of its tokens may still come back.
  */
 export function undo(
   limit: ExactLimit,

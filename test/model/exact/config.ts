@@ -68,7 +68,7 @@ export interface Answer {
   readonly retryAt?: number | undefined;
   readonly remaining: number;
   readonly resetAt: number;
-  /** Set on a sliding window if the clock is a whole period behind the last write. Only one row must answer this; several need not. */
+  /** Set on a sliding window if the clock is a whole period behind the last write. Several rows need not answer this. */
   readonly isOfOneRow?: boolean;
 }
 

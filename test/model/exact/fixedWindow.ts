@@ -56,7 +56,7 @@ export function gained(limit: FixedWindow, from: number, to: number, since?: num
   return minus(times(rational(limit.rate), fraction(windows, 1n)), lacking(limit, from, since));
 }
 
-/** The tokens that the first window after `from` does not bring. It brings whole tokens for the time since the window before began. */
+/** The tokens that the first window after `from` does not bring. It brings whole tokens for the time since the last start. */
 function lacking(limit: FixedWindow, from: number, since = -Infinity): Rational {
   const current = windowAt(limit, from);
   const [start, next] = [startOf(limit, current), startOf(limit, current + 1n)];

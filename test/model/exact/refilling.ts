@@ -155,8 +155,8 @@ function leftAfter(event: Happened): Written {
 const REMEMBERED = 6;
 
 /**
- * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A bucket may not know that it was
- * smaller for a part of the take's millisecond.
+ * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A bucket may not know that
+ * it was smaller for a part of the take's millisecond.
  */
 export function undo(limit: RefillingLimit, state: Level, now: number, count: number, takenAt: number): Written[] {
   const before = written(limit, state, now, levelAt(limit, state, now));

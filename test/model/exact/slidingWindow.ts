@@ -19,7 +19,7 @@ interface Entry {
   readonly count: Rational;
 }
 type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
-/** `value` has the tokens that were left at the last write. `isJoined` means that the log once had more times than it distinguishes. */
+/** `value` has the tokens that were left at the last write. `isJoined`: the log once had more times than it distinguishes. */
 export type Log =
   | {
       readonly entries: readonly Entry[];
@@ -49,8 +49,8 @@ export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, g
 }
 
 /**
- * A log to which a clock behind its last write has added a count. The count is dated by that clock and not by the last write, because one of
- * several rows may not have been written since. If the row knows a later time, it gives no more than this log.
+ * A log to which a clock behind its last write has added a count. The count is dated by that clock and not by the last write,
+ * because one of several rows may not have been written since. If the row knows a later time, it gives no more than this log.
  */
 export function takenByClock({ rate, period }: SlidingWindow, log: NonNullable<Log>, clock: number, count: number) {
   const { ts } = log;
@@ -173,8 +173,8 @@ function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational,
 }
 
 /**
- * The tokens that were missing at the last write of another kind count as taken then. A debt counts as promised for the following windows.
- * If it is more than 31 of them can hold, the rest counts for the one after.
+ * The tokens that were missing at the last write of another kind count as taken then. A debt counts as promised for the following
+ * windows. If it is more than 31 of them can hold, the rest counts for the one after.
  */
 export function fromLevel({ rate, period }: SlidingWindow, level: Level): Log {
   const { ts, isInexact: isJoined = false } = level;

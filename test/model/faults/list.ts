@@ -1,7 +1,7 @@
 /**
- * Faults in src/ that the fuzzer must find. In faults.diff a file follows `@@`, and a fault follows `#`. A fault is a text that is in the
- * file exactly once, and its replacement. A fault without a text changes the text of the fault before it. The mutation run plants faults
- * that unit tests find; one of them is here with its test.
+ * Faults in src/ that the fuzzer must find. In faults.diff a file follows `@@`, and a fault follows `#`. A fault is a text that is
+ * in the file exactly once, and its replacement. A fault without a text changes the text of the fault before it. The mutation run
+ * plants faults that unit tests find; one of them is here with its test.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";

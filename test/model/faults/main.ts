@@ -4,7 +4,7 @@
  *     npx tsx test/model/faults/main.ts          all of them
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
- * A fault is a text that is in a file exactly once, and its replacement. The fuzzer has to find it, or the test that the list names.
+ * A fault is a text that is in a file exactly once, and its replacement. The fuzzer, or the test that the list names, must find it.
  * FUZZ_OPERATIONS (default 30,000) and SEED (default 1) choose the operations.
  */
 import { spawnSync } from "node:child_process";
