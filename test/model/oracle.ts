@@ -217,8 +217,8 @@ function afterUndo(
   const gift = isBound && limit.kind !== "sliding window" ? adjust(limit, state, now, -count).after : undefined;
   // To a lowered window a gift may bring less.
   if (gift && limit.kind !== "fixed window") return afterGift(exact, place, gift, setting);
-  const moment = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
-  const states = undo(limit, state, now, count, { takenAt, promised: moment });
+  const startsAt = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
+  const states = undo(limit, state, now, count, { takenAt, promised: startsAt });
   const given = [...(gift ? [gift] : []), ...states].flatMap((after) => afterGift(exact, place, after, setting));
   // Less may come back there: if it is nothing, nothing is written, and time counts since the write before.
   return isExactly(state, setting) ? given : [...given, exact];
@@ -328,7 +328,7 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
   if (isExactly(state, setting)) {
     return (
       status.ok === answer.ok &&
-      isSameMoment(status.retryAt, answer.retryAt) &&
+      isSameTime(status.retryAt, answer.retryAt) &&
       status.remaining === answer.remaining &&
       status.resetAt === answer.resetAt
     );
@@ -340,7 +340,7 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
 }
 
 function isRightDenial(retryAt: number, answer: Answer, state: State, setting: Setting): boolean {
-  if (isExactly(state, setting)) return !answer.ok && isSameMoment(retryAt, answer.retryAt);
+  if (isExactly(state, setting)) return !answer.ok && isSameTime(retryAt, answer.retryAt);
   const isLater = answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt);
   return retryAt > setting.now && (answer.ok || isLater || isUndecided(answer, setting));
 }
@@ -353,7 +353,7 @@ function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): bool
 /** A reservation that would always have to wait for longer than it may is denied until the end of time. */
 const NEVER = LAST_MOMENT - 5 * 366 * 86_400_000;
 
-function isSameMoment(a: number | undefined, b: number | undefined): boolean {
+function isSameTime(a: number | undefined, b: number | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a >= NEVER && b >= NEVER);
 }
 
