@@ -1,43 +1,36 @@
-/** What a config lets in, counted exactly and apart from the engine: the measure of the laws. */
+/** The tokens that a config lets in, counted exactly and apart from the engine. The laws compare with them. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { CalendarPeriod } from "../../src/engine/kinds/calendar.js";
 import { startsOn, walk } from "../engine/kinds/naiveCalendar.js";
-import { floorOf, fraction, least, over, plus, type Rational, rational, times } from "../model/rational.js";
-import { capacityOf } from "./capacity.js";
-import { T0 } from "./arbitraries.js";
+import { floorOf, fraction, least, over, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
+import { capacityOf, T0 } from "./arbitraries.js";
 import { paceAt } from "./subjects.js";
 
-/** The tokens of one step: of a millisecond, or of a window. */
-export function perStep({ kind, rate, period }: RateLimitConfig): Rational {
-  if (kind === "fixed window" || kind === "sliding window") return rational(rate);
-  return over(rational(rate), rational(period));
-}
-
-/** Which millisecond, or which window, a moment lies in. */
-export function stepAt(config: RateLimitConfig, moment: number): bigint {
-  if (config.kind !== "fixed window") return BigInt(paceAt(config, moment));
-  if (typeof config.period === "string")
-    return BigInt(calendarStarts(config, moment).filter((at) => at <= moment).length);
-  return floorOf(fraction(BigInt(moment) - BigInt(config.start ?? 0), BigInt(config.period)));
-}
-
-/** The tokens that arrive in the millisecond, or at the start of the window, of a moment. */
-export function arrivingAt(config: RateLimitConfig, moment: number): Rational {
-  if (config.kind === "fixed window") return perStep(config);
-  return times(perStep(config), fraction(stepAt(config, moment) - stepAt(config, moment - 1), 1n));
+/** The number of the millisecond, or of the window, at a time. */
+function stepAt(config: RateLimitConfig, time: number): bigint {
+  if (config.kind !== "fixed window") return BigInt(paceAt(config, time));
+  if (typeof config.period === "string") return BigInt(calendarStarts(config, time).filter((at) => at <= time).length);
+  return floorOf(fraction(BigInt(time) - BigInt(config.start ?? 0), BigInt(config.period)));
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. */
 export function accrued(config: RateLimitConfig, from: number, to: number): Rational {
-  const steps = to <= from ? 0n : stepAt(config, to) - stepAt(config, from);
-  return times(perStep(config), fraction(steps, 1n));
+  if (to <= from) return ZERO;
+  const rate = rational(config.rate);
+  const perStep = config.kind === "fixed window" ? rate : over(rate, rational(config.period));
+  return times(perStep, fraction(stepAt(config, to) - stepAt(config, from), 1n));
 }
 
-/** What a bucket holds at a moment, of which a row says what it held at its last write. */
+/** The tokens that arrive in the millisecond, or at the start of the window, of a time. */
+export function arrivingAt(config: RateLimitConfig, time: number): Rational {
+  return config.kind === "fixed window" ? rational(config.rate) : accrued(config, time - 1, time);
+}
+
+/** The tokens of a bucket at a time, from a row that has its last write. */
 export function levelOf(config: RateLimitConfig, { value, ts }: { value: number; ts: number }, now: number): Rational {
   const capacity = rational(capacityOf(config));
   if (config.kind !== "sliding window") return least(capacity, plus(rational(value), accrued(config, ts, now)));
-  // What is missing was taken at the last write.
+  // The missing tokens were taken at the last write.
   return ts > Math.max(ts, now) - config.period ? least(capacity, rational(value)) : capacity;
 }
 
@@ -50,10 +43,10 @@ const walks = new Map<string, ReturnType<typeof walk>>();
 const calendars = new Map<string, number[]>();
 
 /** The starts of the windows around the scenarios. */
-function calendarStarts(config: RateLimitConfig & { kind: "fixed window" }, moment: number): number[] {
+function calendarStarts(config: RateLimitConfig & { kind: "fixed window" }, time: number): number[] {
   const { timeZone = "UTC", anchor } = config;
   const period = config.period as CalendarPeriod;
-  if (moment < START_OF_WALK || moment > END_OF_WALK) throw new Error(`${moment} is not on the calendar of the laws`);
+  if (time < START_OF_WALK || time > END_OF_WALK) throw new Error(`${time} is not on the calendar of the laws`);
   const id = JSON.stringify([timeZone, period, anchor]);
   const steps = walks.get(timeZone) ?? walk(timeZone, START_OF_WALK, END_OF_WALK);
   walks.set(timeZone, steps);

@@ -1,4 +1,4 @@
-/** Law 9 of windows: they count what was used, so whatever alternates grants no more than the largest. */
+/** Law 9 of windows: they count what was used, so plans, configs and kinds that alternate grant no more than the largest. */
 import { makeFunctionReference } from "convex/server";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
@@ -9,32 +9,20 @@ import { T0 } from "./arbitraries.js";
 import { underFakeClock } from "./world.js";
 
 const DAY = 86_400_000;
-const sweep = makeFunctionReference<"mutation">("jobs:sweep");
+const next = makeFunctionReference<"mutation">("jobs:sweep");
+const name = "quota";
 
-/** Calendars of one length, and what an app does to the limit before a call takes all that there is. */
+const starts = fc.nat(999).map((start) => ({ start }));
+const zones = ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati", "Asia/Kathmandu"];
+const days = fc.constantFrom(...zones).map((timeZone) => ({ timeZone }));
+/** Calendars whose windows have one length, and the kinds that alternate on them. */
 const families = [
-  {
-    of: "windows of a second",
-    period: 1000,
-    calendars: fc.nat(999).map((start) => ({ start })),
-    kinds: ["fixed window"],
-  },
-  {
-    of: "days of zones",
-    period: "day",
-    calendars: fc
-      .constantFrom("UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati", "Asia/Kathmandu")
-      .map((timeZone) => ({ timeZone })),
-    kinds: ["fixed window"],
-  },
-  {
-    of: "kinds",
-    period: 1000,
-    calendars: fc.constant({}),
-    kinds: ["fixed window", "token bucket", "sliding window"],
-  },
+  { of: "windows of a second", period: 1000, calendars: starts, kinds: ["fixed window"] },
+  { of: "days of zones", period: "day", calendars: days, kinds: ["fixed window"] },
+  { of: "kinds", period: 1000, calendars: fc.constant({}), kinds: ["fixed window", "token bucket", "sliding window"] },
 ] as const;
-const rates = fc.array(fc.constantFrom(1, 7, 20, 100), { minLength: 2, maxLength: 3 });
+const anyRates = fc.array(fc.constantFrom(1, 7, 20, 100), { minLength: 2, maxLength: 3 });
+/** The acts of an app on the limit, each before a call that takes all of its tokens. */
 const greedy = fc.array(
   fc.record({
     /** A part of the period. */
@@ -54,66 +42,49 @@ describe("Law 9, live config: windows count what was used", () => {
 
   it.each(settings.flatMap((setting) => families.map((family) => ({ ...setting, ...family }))))(
     "greedy callers whose plans, configs, overrides and deploys alternate ($of, $place, $shards) get two of the largest windows, and its rate",
-    async ({ place, shards, period, calendars, kinds }) => {
+    async ({ place, shards, period, calendars: anyCalendar, kinds }) => {
       const periodMs = period === "day" ? DAY : period;
       let reached = 0;
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(calendars, { minLength: 1, maxLength: 4 }),
-          rates,
-          greedy,
-          async (calendars, rates, steps) => {
-            const db = new FakeDb();
-            const largest = Math.max(...rates);
-            const at = <T>(all: readonly T[], index: number) => all[index % all.length] as T;
-            const plans = Object.fromEntries(rates.map((rate, i) => [`${i}`, { rate, kind: at(kinds, i) }]));
-            const deploy = (calendar: object) =>
-              defineIn(place, { quota: { period, ...calendar, overrides: true, shards, plans } });
-            let limits = deploy(at(calendars, 0));
-            const grants: { at: number; count: number }[] = [];
-            let now = T0;
-            for (const { wait, does, kind, calendar, rate, most } of steps) {
-              now += Math.floor(wait * periodMs);
-              vi.setSystemTime(now);
-              const config = {
-                kind: at(kinds, kind),
-                period,
-                rate: at(rates, rate),
-                ...at(calendars, calendar),
-              } as never;
-              const plan = `${rate % rates.length}`;
-              if (does === "deploy") limits = deploy(at(calendars, calendar));
-              const status = await db.transaction(async (anyCtx) => {
-                const ctx = anyCtx as never;
-                const until = now + periodMs / 2;
-                if (does === "sweep") await limits.sweepRateLimits(ctx, { next: sweep });
-                if (does === "clear") await limits.clearRateLimitOverride(ctx, { name: "quota" });
-                if (does === "override") await limits.overrideRateLimit(ctx, { name: "quota", config, until });
-                if (does === "override by plan") {
-                  await limits.overrideRateLimit(ctx, { name: "quota", plan, until });
-                }
-                const terms = does === "config" ? { config } : { plan };
-                return await limits.rateLimit(ctx, {
-                  name: "quota",
-                  ...terms,
-                  count: Math.max(1, most * largest),
-                  atLeast: 1,
-                } as never);
-              });
-              if (status.ok) grants.push({ at: now, count: status.taken ?? 0 });
-            }
-            for (const [i, { at: from }] of grants.entries()) {
-              let sum = 0;
-              for (const { at, count } of grants.slice(i)) {
-                sum += count;
-                expect(sum).toBeLessThanOrEqual(largest * (2 + (at - from) / periodMs));
-              }
-              reached = Math.max(reached, sum / largest);
-            }
-          },
-        ),
-        { numRuns: runs(100) },
-      );
+      const someCalendars = fc.array<object>(anyCalendar, { minLength: 1, maxLength: 4 });
+      const property = fc.asyncProperty(someCalendars, anyRates, greedy, async (calendars, rates, steps) => {
+        const db = new FakeDb();
+        const largest = Math.max(...rates);
+        const at = <T>(all: readonly T[], index: number) => all[index % all.length] as T;
+        const plans = Object.fromEntries(rates.map((rate, i) => [`${i}`, { rate, kind: at(kinds, i) }]));
+        const deploy = (calendar: number) =>
+          defineIn(place, { quota: { period, ...at(calendars, calendar), overrides: true, shards, plans } });
+        let limits = deploy(0);
+        const grants: { at: number; count: number }[] = [];
+        let now = T0;
+        for (const { wait, does, kind, calendar, rate, most } of steps) {
+          now += Math.floor(wait * periodMs);
+          vi.setSystemTime(now);
+          const config = { kind: at(kinds, kind), period, rate: at(rates, rate), ...at(calendars, calendar) } as never;
+          const plan = `${rate % rates.length}`;
+          if (does === "deploy") limits = deploy(calendar);
+          const status = await db.transaction(async (anyCtx) => {
+            const ctx = anyCtx as never;
+            const until = now + periodMs / 2;
+            if (does === "sweep") await limits.sweepRateLimits(ctx, { next });
+            if (does === "clear") await limits.clearRateLimitOverride(ctx, { name });
+            if (does === "override") await limits.overrideRateLimit(ctx, { name, config, until });
+            if (does === "override by plan") await limits.overrideRateLimit(ctx, { name, plan, until });
+            const terms = does === "config" ? { config } : { plan };
+            const count = Math.max(1, most * largest);
+            return await limits.rateLimit(ctx, { name, ...terms, count, atLeast: 1 } as never);
+          });
+          if (status.ok) grants.push({ at: now, count: status.taken ?? 0 });
+        }
+        for (const [i, { at: from }] of grants.entries()) {
+          let sum = 0;
+          for (const { at, count } of grants.slice(i)) {
+            sum += count;
+            expect(sum).toBeLessThanOrEqual(largest * (2 + (at - from) / periodMs));
+          }
+          reached = Math.max(reached, sum / largest);
+        }
+      });
+      await fc.assert(property, { numRuns: runs(100) });
       expect(reached).toBeGreaterThan(3);
     },
   );

@@ -1,20 +1,29 @@
-/** What the laws are tried on. */
+/** Random limits and requests for the laws. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { capacityOf } from "./capacity.js";
 import { LAST_MOMENT, lengthOf } from "../model/exact/config.js";
 import { over, rational } from "../model/rational.js";
 import { present } from "../../src/wire/present.js";
 
 const SECOND = 1000;
-const DAY = 86_400_000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
 
-/** An ordinary moment; the clocks of the laws start here. */
+/** An ordinary time, at which the clocks of the laws start. */
 export const T0 = Date.UTC(2026, 0, 1);
 
+/** The kind that only tests have says `depth` for `capacity`. Other files read neither. */
+type Sized = RateLimitConfig & { readonly depth?: number };
+
+/** The tokens of a full bucket, by each kind's name for them. */
+export function capacityOf(config: RateLimitConfig): number {
+  const { rate, capacity, depth }: Sized = config;
+  return capacity ?? depth ?? rate;
+}
+
 /**
- * A limit of short decimals counts exactly, in thousandths of a token, while its tokens times the denominator of its rate per
- * millisecond (or window) stay below 2^48 thousandths, and those that it may come to owe below 2^50.
+ * A limit of short decimals counts exactly, in thousandths of a token, if two products are small. Multiply its rate's denominator
+ * (per millisecond or window) by its tokens: at most 2^48 thousandths. Multiply it by the tokens that it may owe: at most 2^50.
  */
 const EXACT_TOKENS = 2 ** 48 / 1000;
 const OWED_TOKENS = 2 ** 50 / 1000;
@@ -23,29 +32,35 @@ const SHORT = 10n ** 9n;
 function isExact(config: RateLimitConfig): boolean {
   const { kind, rate, maxReserved = 0 } = config;
   const capacity = capacityOf(config);
-  const isContinuous = kind === "token bucket";
-  const [tokens, per] = [rational(rate), rational(isContinuous ? config.period : 1)];
+  const [tokens, per] = [rational(rate), rational(kind === "token bucket" ? config.period : 1)];
   if (tokens.denominator > SHORT || per.denominator > SHORT) return false;
-  const { numerator, denominator } = over(tokens, per);
+  const step = over(tokens, per);
+  const denominator = Number(step.denominator);
   const perDay = (rate / lengthOf(config)) * DAY;
   return (
-    Number(denominator) * Math.max(1, capacity, maxReserved, Number(numerator) / Number(denominator)) <= EXACT_TOKENS &&
-    Number(denominator) * Math.max(1, 1000 * capacity, perDay) <= OWED_TOKENS
+    denominator * Math.max(1, capacity, maxReserved, Number(step.numerator) / denominator) <= EXACT_TOKENS &&
+    denominator * Math.max(1, 1000 * capacity, perDay) <= OWED_TOKENS
   );
+}
+
+/** One of some arbitraries, each with its weight. */
+export function weighted<T>(...choices: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
 /** Decimals with at most three places. */
 function decimal(most: number): fc.Arbitrary<number> {
+  const thousandths = fc.integer({ min: 1, max: most * 1000 });
   return fc.oneof(
     fc.integer({ min: 1, max: most }),
-    fc.integer({ min: 1, max: most * 1000 }).map((thousandths) => thousandths / 1000),
+    thousandths.map((count) => count / 1000),
   );
 }
 
 const rates = fc.oneof(decimal(100), fc.constantFrom(0.001, 0.1, 0.3, 1, 2.5, 3, 7, 10, 60, 40_000));
 const periods = fc.oneof(
   fc.integer({ min: 1, max: 2000 }),
-  fc.constantFrom(1, 7, 16, 125, SECOND, 60 * SECOND, 3600 * SECOND, DAY, 30 * DAY),
+  fc.constantFrom(1, 7, 16, 125, SECOND, 60 * SECOND, HOUR, DAY, 30 * DAY),
 );
 const fractionalPeriods = fc.oneof(periods, fc.constantFrom(0.5, 2.5, 333.3, 0.001));
 const capacities = fc.option(fc.oneof(fc.constant(0), decimal(60)), { nil: undefined });
@@ -64,47 +79,29 @@ export function configsOf(
 }
 
 const terms = { rate: rates, period: periods, maxReserved: reserves };
-const exactTokenBucket = configsOf("token bucket", {
-  ...terms,
-  period: fractionalPeriods,
-  capacity: capacities,
-}).filter(isExact);
-const exactFixedWindow = configsOf("fixed window", { ...terms, capacity: capacities, start: starts }).filter(isExact);
-
 /** Zones whose clocks change, in either hemisphere, by an hour and by half of one, and one whose clocks do not. */
-const timeZones = fc.constantFrom(undefined, "UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu");
+const timeZone = fc.constantFrom(undefined, "UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu");
 /** Anchors of each unit: the default, and one that some months do not have. */
-const anchors = { day: [undefined, 150], week: [undefined], month: [undefined, 31] };
-const exactCalendarWindow = fc
-  .oneof(
-    ...Object.entries(anchors).map(([period, anchors]) =>
-      configsOf("fixed window", {
-        ...terms,
-        period: fc.constant(period),
-        anchor: fc.constantFrom(...anchors),
-        timeZone: timeZones,
-        capacity: capacities,
-      }),
-    ),
-  )
-  .filter(isExact);
+const calendars = Object.entries({ day: [undefined, 150], week: [undefined], month: [undefined, 31] }).map(
+  ([period, anchors]) => ({ period: fc.constant(period), anchor: fc.constantFrom(...anchors), timeZone }),
+);
 
-/** Configs that count exactly in thousandths, kind by kind. */
+/** Configs that count exactly in thousandths, kind by kind. The windows have a `start`, so that every key has the same ones. */
 export const exactConfigs = {
-  tokenBucket: exactTokenBucket,
-  fixedWindow: exactFixedWindow,
+  tokenBucket: configsOf("token bucket", { ...terms, period: fractionalPeriods, capacity: capacities }).filter(isExact),
+  fixedWindow: configsOf("fixed window", { ...terms, capacity: capacities, start: starts }).filter(isExact),
   slidingWindow: configsOf("sliding window", terms).filter(isExact),
-  calendarWindow: exactCalendarWindow,
+  calendarWindow: fc
+    .oneof(...calendars.map((calendar) => configsOf("fixed window", { ...terms, ...calendar, capacity: capacities })))
+    .filter(isExact),
 };
-
-/** Configs that count exactly in thousandths; windows have a `start`, so that every key has the same ones. */
-export const exactConfig = fc.oneof(exactTokenBucket, exactFixedWindow);
+export const exactConfig = fc.oneof(exactConfigs.tokenBucket, exactConfigs.fixedWindow);
 
 /** Configs whose whole counts are exact, up to 10^9 tokens and months. */
 const largeTokenBucket = fc.oneof(
   configsOf("token bucket", {
     rate: fc.constantFrom(1_000_000, 999_999_937, 1_000_000_000),
-    period: fc.constantFrom(SECOND, 3600 * SECOND, DAY),
+    period: fc.constantFrom(SECOND, HOUR, DAY),
     capacity: fc.constantFrom(undefined, 1_000_000_000),
     maxReserved: fc.constantFrom(undefined, 0, 1_000_000_000),
   }),
@@ -120,11 +117,7 @@ const largeWindow = {
   period: fc.constantFrom(SECOND, DAY, 31 * DAY),
   maxReserved: fc.constantFrom(undefined, 0),
 };
-const largeFixedWindow = configsOf("fixed window", {
-  ...largeWindow,
-  capacity: fc.constantFrom(undefined, 1_000_000_000),
-  start: starts,
-});
+const largeCapacity = fc.constantFrom(undefined, 1_000_000_000);
 
 /** Configs that no decimal grid fits: thirds, arbitrary doubles, huge capacities that refill by next to nothing. */
 const inexactTokenBucket = fc.oneof(
@@ -147,30 +140,30 @@ const inexactWindow = {
   period: periods,
   maxReserved: fc.constantFrom(0, 7),
 };
-const inexactFixedWindow = configsOf("fixed window", {
-  ...inexactWindow,
-  capacity: fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { nil: undefined }),
-  start: starts,
-});
+const inexactCapacity = fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { nil: undefined });
+const inexactFixedWindow = configsOf("fixed window", { ...inexactWindow, capacity: inexactCapacity, start: starts });
 export const inexactConfig = fc.oneof(inexactTokenBucket, inexactFixedWindow);
 
 function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<RateLimitConfig>[]) {
-  return fc.oneof({ arbitrary: exact, weight: 3 }, ...others.map((arbitrary) => ({ arbitrary, weight: 1 })));
+  return weighted([3, exact], ...others.map((other) => [1, other] as const));
 }
-
-/** A fixed window whose start is a hash of its key. */
-const phaselessWindow = configsOf("fixed window", { ...terms, capacity: capacities }).filter(isExact);
 
 /** Any limit, kind by kind. */
 export const anyConfigs = {
-  tokenBucket: mostly(exactTokenBucket, largeTokenBucket, inexactTokenBucket),
-  fixedWindow: mostly(exactFixedWindow, largeFixedWindow, inexactFixedWindow, phaselessWindow),
+  tokenBucket: mostly(exactConfigs.tokenBucket, largeTokenBucket, inexactTokenBucket),
+  fixedWindow: mostly(
+    exactConfigs.fixedWindow,
+    configsOf("fixed window", { ...largeWindow, capacity: largeCapacity, start: starts }),
+    inexactFixedWindow,
+    // The start is a hash of the key.
+    configsOf("fixed window", { ...terms, capacity: capacities }).filter(isExact),
+  ),
   slidingWindow: mostly(
     exactConfigs.slidingWindow,
     configsOf("sliding window", largeWindow),
     configsOf("sliding window", inexactWindow),
   ),
-  calendarWindow: exactCalendarWindow,
+  calendarWindow: exactConfigs.calendarWindow,
 };
 
 /** How a request's count relates to its limit; `countIn` makes the number. */
@@ -210,14 +203,14 @@ export function mayBeFast(limit: Pick<RateLimitConfig, "rate" | "period">, count
   return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
 }
 
-/** The next moment, never before `now`. */
-export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt: number | undefined): number {
+/** The time after a wait, never before `now`. */
+export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt = now): number {
   const next =
     "ms" in wait
       ? now + wait.ms
       : "periods" in wait
         ? now + Math.ceil(wait.periods * lengthOf(config))
-        : (retryAt ?? now) + wait.toRetry;
+        : retryAt + wait.toRetry;
   return Math.min(LAST_MOMENT, Math.max(now, next));
 }
 

@@ -1,19 +1,17 @@
 /**
- * Law 1, with its terms made precise. Moments are whole milliseconds, windows those of the limit's phase, and reserved work
- * counts when it runs.
+ * Law 1, with its terms made precise. Times are whole milliseconds, windows start with the limit's phase, and reserved work counts
+ * when it runs. The bounds are the same on several rows.
  * - Token bucket and fixed window: an interval starts at most `capacity + rate * T / period` tokens. If its first work had been
- *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it starts
- *   as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
- * - Sliding window: at most `rate` tokens start in any `period`, wherever it begins.
- * On several rows the bounds are the same. With refunds, cancelled jobs, charges, changes of the config and clocks that step back
- * the bound is an exact bucket (test/model): nothing starts that it cannot pay.
+ *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it
+ *   starts as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
+ * - Sliding window: at most `rate` tokens start in any interval of one `period`.
+ * test/model compares with an exact bucket where tokens come back, configs change or clocks step back.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect } from "vitest";
-import { fraction, greatest, isLess, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
-import { arrivingAt, END_OF_WALK, perStep, stepAt } from "./accrual.js";
-import { capacityOf } from "./capacity.js";
-import { type Step, stepsUpTo } from "./arbitraries.js";
+import { greatest, isLess, plus, type Rational, rational, ZERO } from "../model/rational.js";
+import { accrued, arrivingAt, END_OF_WALK } from "./accrual.js";
+import { capacityOf, type Step, stepsUpTo } from "./arbitraries.js";
 import { holds, inEveryWorld, type World } from "./world.js";
 
 interface Start {
@@ -22,7 +20,7 @@ interface Start {
   readonly waited: boolean;
 }
 
-/** Plays the steps, and says what work started when. */
+/** Plays the steps, and returns the work that started, in order. */
 async function startsOf(world: World, config: RateLimitConfig, steps: readonly Step[]): Promise<Start[]> {
   const starts: Start[] = [];
   await world.walk(config, steps, async (request, now) => {
@@ -33,12 +31,12 @@ async function startsOf(world: World, config: RateLimitConfig, steps: readonly S
   return starts.sort((a, b) => a.at - b.at).filter(({ at }) => at < END_OF_WALK);
 }
 
-/** The most that may start from the first of some starts on, until `to`; of a sliding window, within a period of it. */
+/** The most that may start from a start until `to`. For a sliding window, both are within one period. */
 function boundFrom(config: RateLimitConfig, { at, count, waited }: Start, to: number): Rational {
   if (config.kind === "sliding window") return rational(config.rate);
   const capacity = rational(capacityOf(config));
   const first = waited ? greatest(capacity, plus(rational(count), arrivingAt(config, at))) : capacity;
-  return plus(first, times(perStep(config), fraction(stepAt(config, to) - stepAt(config, at), 1n)));
+  return plus(first, accrued(config, at, to));
 }
 
 function expectBounded(config: RateLimitConfig, starts: readonly Start[]): void {
@@ -57,7 +55,7 @@ function expectBounded(config: RateLimitConfig, starts: readonly Start[]): void 
 
 inEveryWorld("Law 1, bound: no interval starts more than the limit promises", ({ worlds, subject }) => {
   holds(
-    "whatever is asked when, and counting reserved work when it runs",
+    "for any requests, counting reserved work when it runs",
     { runs: 100, least: { started: 100 } },
     [worlds, subject.exact, stepsUpTo(40)],
     async (open, config, steps, seen) => {

@@ -1,4 +1,4 @@
-/** Law 3, on random limits. What a denial reads is held by the cost test. */
+/** Law 3, on random limits. The cost test measures what a denial reads. */
 import { expect } from "vitest";
 import { stepsUpTo } from "./arbitraries.js";
 import { holds, inEveryWorld } from "./world.js";

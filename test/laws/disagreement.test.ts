@@ -1,25 +1,24 @@
 /**
- * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also stand that
- * far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an interval
- * longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by `apartMs`, and work
- * that waits counts when it starts. One row needs this much, and several rows need no more.
+ * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also be
+ * that far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an
+ * interval longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by
+ * `apartMs`, and work that waits counts when it starts. One row needs this much, and several rows need no more.
  */
 import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { isLess, minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";
-import { capacityOf } from "./capacity.js";
-import { after, countIn, portion, T0, wait } from "./arbitraries.js";
+import { after, capacityOf, countIn, portion, T0, wait } from "./arbitraries.js";
 import { type Calls, holds, inEveryWorld } from "./world.js";
 
-/** Tokens that went out at a moment of the true time; below zero where they came back. */
+/** Tokens that went out at a true time; below zero if they came back. */
 interface Movement {
   readonly at: number;
   readonly count: Rational;
 }
 
-/** The most that may go out from one moment to another, less what comes back; undefined for intervals that have no bound. */
+/** The most that may go out from one time to another, less what comes back. Undefined if the interval has no bound. */
 function bound(config: RateLimitConfig, from: number, to: number, apartMs: number): Rational | undefined {
   if (config.kind !== "sliding window") return plus(rational(capacityOf(config)), accrued(config, from, to + apartMs));
   return to - from < config.period - apartMs ? rational(config.rate) : undefined;
@@ -40,7 +39,7 @@ const event = fc.record({
   act: fc.constantFrom("take", "take", "reserve", "schedule", "refund", "refund", "cancel", "take and refund", "sweep"),
   wait,
   portion,
-  /** So many calls at once. */
+  /** The number of calls at once. */
   times: fc.constantFrom(1, 1, 1, 2, 5),
   ahead: fc.constantFrom(0, 0, 0.5, 1),
   which: fc.nat(5),
@@ -48,9 +47,7 @@ const event = fc.record({
 const events = fc.array(event, { minLength: 10, maxLength: 60, size: "max" });
 const apart = fc.constantFrom(0, 1, 20, 300, 5000);
 
-const LAW = "Law 1, bound where clocks disagree: several rows let through what one row does";
-
-inEveryWorld(LAW, ({ worlds, subject }) => {
+inEveryWorld("Law 1 where clocks disagree: several rows let through what one row does", ({ worlds, subject }) => {
   const isSliding = subject.title === "a sliding window";
   holds(
     "with refunds, cancelled jobs, calls at once and sweeps, in no interval of the true time",

@@ -1,4 +1,4 @@
-/** Law 7, of the two places. That sweeps and resets change no answer is held against exact buckets in test/model. */
+/** Law 7, for the two places. test/model compares answers after sweeps and resets with exact buckets. */
 import { describe, expect } from "vitest";
 import { stepsUpTo } from "./arbitraries.js";
 import { subjects } from "./subjects.js";

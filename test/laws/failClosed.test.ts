@@ -1,11 +1,10 @@
-/** Law 10. Which message each misuse gets is for the table of bad input; here nothing, whatever it is, may open the gate. */
+/** Law 10: nothing opens the gate. The messages are in the table of bad input (test/client/misuse.test.ts). */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { isLess, plus, exactly, rational, ZERO } from "../model/rational.js";
 import { levelOf, START_OF_WALK } from "./accrual.js";
-import { capacityOf } from "./capacity.js";
-import { T0 } from "./arbitraries.js";
+import { capacityOf, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, type World } from "./world.js";
 
 const extremes = fc.constantFrom(
@@ -13,9 +12,9 @@ const extremes = fc.constantFrom(
 );
 const anyNumber = fc.oneof(extremes, fc.double(), fc.integer());
 const anything = fc.oneof(anyNumber, fc.anything({ maxDepth: 1 }));
-/** Of a reservation: what it may be, and what it may not. */
+/** Values of `reserve`, allowed and not. */
 const reserves = fc.oneof(fc.boolean(), fc.constantFrom(null, 1, "yes", [], {}, { within: NaN }, { within: -1 }));
-/** Whose wire may refuse what the package does not see. */
+/** The wire of a whole backend may refuse values before the package sees them. */
 const backends = fc.constantFrom("light" as const, "light" as const, "whole" as const);
 
 /** Whether the request was let through now; an error is a denial. */
@@ -54,7 +53,7 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, subject }
       const before = await world.rows();
       const request = { config, count: count as number, reserve: reserve as boolean };
       const went = await goes(world, request);
-      // Nothing, and a count left out of a request for something that is not there, take nothing.
+      // A count of 0 may pass, and takes nothing.
       expect(went && count !== 0).toBe(false);
       if (reserve !== true) expect(await world.rows()).toEqual(before);
       for (const { value } of await world.rows()) expect(Number.isFinite(value)).toBe(true);

@@ -1,11 +1,11 @@
-/** Law 2. On one row `retryAt` is exact; on several it suffices, and it is exact where the call has read all of them. */
+/** Law 2. On one row `retryAt` is exact. On several rows it suffices, and it is exact if the call has read all of them. */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
 import { LAST_MOMENT } from "../model/exact/config.js";
 import { mayBeFast, stepsUpTo, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
 
-async function expectMoment(world: World, request: Request, retryAt: number, isFirst: boolean): Promise<void> {
+async function expectHonest(world: World, request: Request, retryAt: number, isFirst: boolean): Promise<void> {
   const now = Date.now();
   expect(Number.isInteger(retryAt)).toBe(true);
   expect(retryAt).toBeGreaterThan(now);
@@ -20,7 +20,7 @@ async function expectMoment(world: World, request: Request, retryAt: number, isF
 inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one millisecond earlier", (where) => {
   const { worlds, subject, isOneRow } = where;
   holds(
-    "after a denial, and for the moment that a reservation names",
+    "after a denial, and for the time that a reservation names",
     { runs: 300, least: { denied: 0, reserved: 0 } },
     [worlds, subject.any, stepsUpTo(12)],
     async (open, config, steps, seen) => {
@@ -31,13 +31,13 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
         if (retryAt === undefined) return undefined;
         // A reservation's debt is paid when even nothing may be taken without reserving.
         const again = status.ok ? { config, count: 0 } : request;
-        // A sliding window owes nothing for what is promised: its promises are held to the bound.
+        // A sliding window owes nothing for what is promised: law 1 tests its promises.
         const isDebt = status.ok && config.kind === "sliding window";
         // With `remaining` a status comes from all of the rows; of a fast limit the next call may read two of them.
         const isExact =
           isOneRow ||
           (status.remaining !== undefined && (status.ok || request.reserve || !mayBeFast(config, request.count)));
-        if (!isDebt) await expectMoment(world, again, retryAt, isExact);
+        if (!isDebt) await expectHonest(world, again, retryAt, isExact);
         seen[status.ok ? "reserved" : "denied"]++;
         return retryAt;
       });

@@ -1,4 +1,4 @@
-/** The kinds of limits that the laws are tried on. A new kind is one more entry. */
+/** The kinds of limits for which the laws are tested. A new kind is one more entry. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import type fc from "fast-check";
 import { anyConfigs, exactConfigs } from "./arbitraries.js";
@@ -9,24 +9,22 @@ export interface Subject {
   readonly exact: fc.Arbitrary<RateLimitConfig>;
   /** Any limit of the kind. */
   readonly any: fc.Arbitrary<RateLimitConfig>;
-  /** Of a kind that refills at its own pace: how far that is at a moment, in ms. */
-  readonly tide?: (moment: number) => number;
+  /** For a kind that refills at its own pace: how far its refill is at a time, in ms. */
+  readonly tide?: (time: number) => number;
 }
 
-const titles = {
-  tokenBucket: "a token bucket",
-  fixedWindow: "a fixed window",
-  slidingWindow: "a sliding window",
-  calendarWindow: "a calendar window",
-};
-
-const builtIn = (Object.keys(titles) as (keyof typeof titles)[]).map((kind): Subject => {
-  return { title: titles[kind], exact: exactConfigs[kind], any: anyConfigs[kind] };
-});
+const builtIn = (
+  [
+    ["a token bucket", "tokenBucket"],
+    ["a fixed window", "fixedWindow"],
+    ["a sliding window", "slidingWindow"],
+    ["a calendar window", "calendarWindow"],
+  ] as const
+).map(([title, kind]): Subject => ({ title, exact: exactConfigs[kind], any: anyConfigs[kind] }));
 
 let chosen = builtIn;
 
-/** The kinds that the laws of this test file are tried on: the package's own, unless the file has chosen others. */
+/** The kinds for which the laws of this test file are tested: the package's own, unless the file has chosen others. */
 export function subjects(): readonly Subject[] {
   return chosen;
 }
@@ -36,11 +34,10 @@ export function choose(others = builtIn): void {
   chosen = others;
 }
 
-/** How far the refill of a kind is at a moment, in ms of its rate: the clock's, unless it has a pace of its own. */
-export function paceAt({ kind }: RateLimitConfig, moment: number): number {
-  const builtInKinds: readonly string[] = ["token bucket", "fixed window", "sliding window"];
-  const [subject] = chosen;
-  return builtInKinds.includes(kind) ? moment : (subject?.tide?.(moment) ?? moment);
+/** How far the refill of a kind is at a time, in ms of its rate. Without a pace of its own it follows the clock. */
+export function paceAt({ kind }: RateLimitConfig, time: number): number {
+  const isBuiltIn = ["token bucket", "fixed window", "sliding window"].includes(kind);
+  return isBuiltIn ? time : (chosen[0]?.tide?.(time) ?? time);
 }
 
 /** Whether the wire's validators know the kinds, so that a whole backend takes their configs. */

@@ -1,6 +1,6 @@
 /**
- * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It is one object, one line in the
- * registry, its fields and one entry of the laws, and holds them all; so nothing else knows the kinds, clients included.
+ * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one object, one line in
+ * the registry, its fields and one entry of the laws. All laws hold for it, so no other code knows the kinds, not even clients.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
@@ -20,7 +20,7 @@ import { choose } from "./subjects.js";
 /** Two waves come in each of these, one at its start and one after the ebb. */
 const TIDE_MS = 300;
 const EBB_MS = 100;
-/** What a wave brings: the rate of as many ms. */
+/** A wave brings the rate of this time. */
 const WAVE_MS = TIDE_MS / 2;
 /** Thousandths, in 1,024 parts for the rows. */
 const UNITS = 1000 * 1024;
@@ -31,9 +31,9 @@ interface TidalLimit extends RefillingLimit {
 }
 
 /** The number of the last wave that came until a time. */
-function waveAt(moment: number): number {
-  const tides = Math.floor(moment / TIDE_MS);
-  return 2 * tides + (moment - tides * TIDE_MS >= EBB_MS ? 1 : 0);
+function waveAt(time: number): number {
+  const tides = Math.floor(time / TIDE_MS);
+  return 2 * tides + (time - tides * TIDE_MS >= EBB_MS ? 1 : 0);
 }
 
 function startOf(wave: number): number {
@@ -105,7 +105,7 @@ const configs = fc
   })
   .map((fields) => present({ kind: "tidal", ...fields }) as unknown as RateLimitConfig);
 
-const tide = (moment: number) => waveAt(moment) * WAVE_MS;
+const tide = (time: number) => waveAt(time) * WAVE_MS;
 choose([{ title: "a tidal bucket, which only this test has", exact: configs, any: configs, tide }]);
 
 // This file is no law, and those on alternation and refunds have kinds of their own.

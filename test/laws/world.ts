@@ -1,13 +1,8 @@
 /**
- * Where the laws are tried: every kind, in either place, on one row and on several. A law that is written with `inEveryWorld` runs
- * in all. How many rows, and which random numbers a call gets, are part of what fast-check chooses, so that a seed repeats all.
+ * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
+ * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
-import {
-  type RateLimitConfig,
-  type RateLimitedJob,
-  type RateLimitSnapshot,
-  type RateLimitStatus,
-} from "convex-rate-limits";
+import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
@@ -24,14 +19,9 @@ type Shards = RateLimitConfig["shards"];
 type Setting = readonly Shards[];
 
 const oneRow: readonly Setting[] = [[undefined], [1]];
-/** Up and down, by one level and by many, to one row and from it. */
 const severalRows: readonly Setting[] = [
-  [2],
-  [7],
-  [16],
-  ["auto"],
-  [{ atLeast: 4, atMost: 16 }],
-  [{ atLeast: 64 }],
+  ...([2, 7, 16, "auto", { atLeast: 4, atMost: 16 }, { atLeast: 64 }] as const).map((shards) => [shards]),
+  // Up and down, by one level and by many, to one row and from it.
   [1, { atLeast: 16 }, 2, 64, 1, { atLeast: 256 }, 4, "auto", 8, 1],
 ];
 
@@ -54,7 +44,7 @@ type Bucket = Pick<Request, "key" | "config">;
 export type World = ReturnType<typeof openWorld>;
 export type Calls = ReturnType<World["within"]>;
 
-/** A fresh backend, its limits, and its clock, which stands at T0 until it is set. */
+/** A fresh backend, its limits, and its clock, which shows T0 until it is set. */
 function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: number) {
   vi.setSystemTime(T0);
   // Only a whole backend knows the wire.
@@ -62,7 +52,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
   const limits = defineIn(place, {});
   let random = randomFrom(seed);
   let calls = 0;
-  /** Worlds that are played side by side have random numbers of their own. */
+  /** Each world has its own random numbers, also if two are played together. */
   const mutation: Stage["mutation"] = (body) => {
     vi.spyOn(Math, "random").mockImplementation(() => random());
     return stage.mutation(body);
@@ -74,13 +64,12 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
   const named = <Args extends Bucket>(args: Args) => ({ ...args, name: "limit", config: configured(args.config) });
   /** The calls within a mutation. */
   const within = (ctx: MutationCtx) => ({
-    consume: (request: Request): Promise<RateLimitStatus> => limits.rateLimit(ctx, named(request)),
-    check: (request: Request): Promise<RateLimitStatus> => limits.checkRateLimit(ctx, named(request)),
-    get: (bucket: Bucket): Promise<RateLimitSnapshot> => limits.getRateLimit(ctx, named(bucketOf(bucket))),
-    reset: (bucket: Bucket): Promise<null> => limits.resetRateLimit(ctx, named(bucketOf(bucket))),
-    adjust: (args: Bucket & { count: number; takenAt?: number }): Promise<RateLimitStatus> =>
-      limits.adjustRateLimit(ctx, named(args)),
-    pause: (args: Bucket & { until: number }): Promise<null> => limits.pauseRateLimit(ctx, named(args)),
+    consume: (request: Request) => limits.rateLimit(ctx, named(request)),
+    check: (request: Request) => limits.checkRateLimit(ctx, named(request)),
+    get: ({ key, config }: Bucket) => limits.getRateLimit(ctx, named({ key, config })),
+    reset: ({ key, config }: Bucket) => limits.resetRateLimit(ctx, named({ key, config })),
+    adjust: (args: Bucket & { count: number; takenAt?: number }) => limits.adjustRateLimit(ctx, named(args)),
+    pause: (args: Bucket & { until: number }) => limits.pauseRateLimit(ctx, named(args)),
     schedule: (args: Bucket & { count: number }) => limits.scheduleRateLimited(ctx, named(args), jobs.run),
     cancel: (job: RateLimitedJob) => limits.cancelRateLimited(ctx, job),
     sweep: () => limits.sweepRateLimits(ctx, { next: jobs.sweep }),
@@ -97,32 +86,24 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     setClock: (now: number) => {
       vi.setSystemTime(now);
     },
-    /**
-     * Makes the requests of some steps, each at its time, until the end of the calendar: returns the last time, undefined if it is
-     * beyond that. A step may wait for the `retryAt` that the one before returned.
-     */
+    /** Makes the requests of steps until the calendar ends. A step may wait for the `retryAt` that the step before returned. */
     walk: async (
       config: RateLimitConfig,
       steps: readonly Step[],
-      make: (
-        request: Required<Pick<Request, "config" | "count">> & { reserve: boolean },
-        now: number,
-      ) => Promise<unknown>,
-      from = T0,
-    ): Promise<number | undefined> => {
-      let now = from;
+      make: (request: { config: RateLimitConfig; count: number; reserve: boolean }, now: number) => Promise<unknown>,
+    ) => {
+      let now = T0;
       let last: unknown;
       for (const { wait, portion, reserve } of steps) {
         now = after(wait, config, now, typeof last === "number" ? last : undefined);
-        if (now >= END_OF_WALK) return undefined;
+        if (now >= END_OF_WALK) return;
         vi.setSystemTime(now);
         last = await make({ config, count: countIn(config, reserve, portion), reserve }, now);
       }
-      return now;
     },
-    /** Random numbers are these, and then ones just below 1. */
-    draw: (...numbers: readonly number[]) => {
-      const drawn = [...numbers];
+    /** The next random number is this one, and later ones are just below 1. */
+    draw: (number: number) => {
+      const drawn = [number];
       random = () => drawn.shift() ?? 0.99;
     },
     /** The calls within a mutation, with a ctx. */
@@ -137,17 +118,9 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     cancel: alone("cancel"),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls, ctx: MutationCtx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
-    rows: async () => (await stage.rows()).sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)),
+    rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),
     plant: (row: Partial<StoredRow>) => stage.plant({ name: "limit", value: 0, ts: T0, ...row }),
   };
-}
-
-function bucketOf({ key, config }: Bucket): Bucket {
-  return { key, config };
-}
-
-function idOf(row: StoredRow): string {
-  return (row as StoredRow & { _id: string })._id;
 }
 
 /** Within a describe: the clock is at T0 until a test sets it. */
@@ -170,7 +143,7 @@ function openersOf<Opened>(
   });
 }
 
-/** A world for an example: in a place, with so many rows. */
+/** A world for an example, in a place, with a number of rows. */
 export function worldIn(place: PlaceName, shards: Shards, backend: Backend = "light"): World {
   return openWorld(place, backend, [shards], 1);
 }
@@ -189,7 +162,7 @@ export interface Where {
   readonly isOneRow: boolean;
 }
 
-/** Runs a law on every kind, in either place, on one row and on several. */
+/** Runs a law on every kind, in both places, on one row and on several. */
 export function inEveryWorld(law: string, body: (where: Where) => void): void {
   describe(law, () => {
     underFakeClock();
@@ -208,13 +181,13 @@ export function inEveryWorld(law: string, body: (where: Where) => void): void {
 }
 
 interface Often<Name extends string> {
-  /** There are four kinds, two places, and one row or several: each of the sixteen worlds gets a part of the runs. */
+  /** The runs in each of sixteen worlds (four kinds, two places, one row or several) at EFFORT=1. */
   readonly runs: number;
-  /** How often cases must at least have come up, in five times the runs, so that the property has not been true of nothing. */
+  /** The least number of each case in five times the runs. Without it a property that met no case would pass. */
   readonly least?: Readonly<Record<Name, number>>;
 }
 
-/** Tests a property of random values; it counts the cases that it has seen. */
+/** Tests a property of random values, which counts its cases. */
 export function holds<Values extends [unknown, ...unknown[]], Name extends string = never>(
   title: string,
   { runs, least }: Often<Name>,

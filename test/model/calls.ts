@@ -1,4 +1,4 @@
-/** What the fuzzer does: calls of the public API, by what they mean and by how they are made. */
+/** The fuzzer's calls of the public API, and the replies. */
 import {
   isRateLimitError,
   projectRateLimit,
@@ -9,26 +9,25 @@ import {
 import type { Reserve } from "./exact/config.js";
 import { jobs, type Limits, type MutationCtx } from "../support/stage.js";
 
-/** One bucket: of the limit that is tried, or of another beside it. */
+/** One bucket: of the limit that is tested, or of another beside it. */
 export interface Place {
   readonly name: "limit" | "other";
   readonly key: string | undefined;
 }
 export interface Request extends Place {
   readonly count: number;
-  /** Of a call that takes as much as there is: what suffices. */
+  /** The number that suffices, in a call that takes the tokens that are there. */
   readonly atLeast?: number | undefined;
   readonly reserve: Reserve;
-  /** In shadow the reply is what the caller was told of the true answer. */
+  /** In shadow the reply is the true answer, as the caller was told of it. */
   readonly mode?: "shadow" | undefined;
 }
 export type Call =
   | ({ readonly act: "take"; readonly throws: boolean; readonly refundable?: boolean | undefined } & Request)
   | ({ readonly act: "check" | "get" } & Request)
   | { readonly act: "all" | "checkAll"; readonly requests: readonly Request[] }
-  | ({ readonly act: "adjust"; readonly count: number } & Place)
-  /** Tokens of a take come back, by its date. */
-  | ({ readonly act: "undo" } & Take)
+  /** With `takenAt`, a refund by date. */
+  | ({ readonly act: "adjust"; readonly count: number; readonly takenAt?: number } & Place)
   | ({ readonly act: "schedule"; readonly count: number; readonly spread: number } & Place)
   | { readonly act: "cancel"; readonly job: Job }
   | ({ readonly act: "pause"; readonly until: number } & Place)
@@ -48,17 +47,11 @@ export interface Job extends Place {
   readonly count: number;
 }
 
-/** The fields of the public statuses, whichever of them are there. */
-export interface Status {
-  readonly ok: boolean;
-  readonly retryAt?: number | undefined;
-  readonly remaining?: number | undefined;
-  readonly resetAt?: number | undefined;
-  readonly taken?: number | undefined;
-  readonly takenAt?: number | undefined;
-}
+type Figure = "retryAt" | "remaining" | "resetAt" | "taken" | "takenAt";
+/** The fields of all public statuses. */
+export type Status = { readonly ok: boolean } & Readonly<Partial<Record<Figure, number | undefined>>>;
 
-/** What came back from a call; of a get, the snapshot's projection, and what it says of the bucket as stored. */
+/** The result of a call. A get has the snapshot's projection, and the bucket as it is stored. */
 export type Reply =
   | { readonly is: "status"; readonly status: Status }
   | { readonly is: "thrown denial"; readonly retryAt: number }
@@ -77,7 +70,7 @@ export interface Entry extends Status {
   readonly value: number;
 }
 
-/** Makes a call; what it throws is a reply. */
+/** Makes a call. An error is also a reply. */
 export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
   try {
     return await replyTo(limits, ctx, call, now);
@@ -89,36 +82,32 @@ export async function make(limits: Limits, ctx: MutationCtx, call: Call, now: nu
 
 async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number): Promise<Reply> {
   switch (call.act) {
-    case "take":
-    case "check": {
-      const { count, atLeast, reserve, mode } = call;
-      const request = { ...placeOf(call), count, atLeast, reserve, mode };
-      if (call.act !== "take") return statusOf(trueAnswer(await limits.checkRateLimit(ctx, request), call));
+    case "take": {
       const { throws, refundable } = call;
-      return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...request, throws, refundable }), call));
+      return statusOf(trueAnswer(await limits.rateLimit(ctx, { ...requestOf(call), throws, refundable }), call));
     }
+    case "check":
+      return statusOf(trueAnswer(await limits.checkRateLimit(ctx, requestOf(call)), call));
     case "get": {
       const { count, reserve } = call;
       const snapshot = await limits.getRateLimit(ctx, placeOf(call));
-      // Of one that is overridden, what the override says of it.
+      // If the limit is overridden, the override's fields count.
       const { value, ts } = { ...snapshot, ...snapshot.override };
       const status = projectRateLimit(snapshot, { now, count, reserve: reserve !== false });
       return { is: "snapshot", status, value, ts };
     }
     case "all":
     case "checkAll": {
-      const requests = call.requests.map(({ name, key, ...asked }) => ({ ...placeOf({ name, key }), ...asked }));
       const decide = call.act === "all" ? limits.rateLimitAll : limits.checkRateLimitAll;
-      const all = await decide(ctx, requests);
+      const all = await decide(ctx, call.requests.map(requestOf));
       const statuses = call.requests.map((request, i) => trueAnswer(all.statuses[i], request));
       return { is: "statuses", all: { ...all, statuses } };
     }
-    case "adjust":
-      return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count: call.count }));
-    case "undo":
-      return statusOf(
-        await limits.adjustRateLimit(ctx, { ...placeOf(call), count: -call.count, takenAt: call.takenAt }),
-      );
+    case "adjust": {
+      const { count, takenAt } = call;
+      const dated = takenAt === undefined ? {} : { takenAt };
+      return statusOf(await limits.adjustRateLimit(ctx, { ...placeOf(call), count, ...dated }));
+    }
     case "schedule": {
       const { count, spread } = call;
       const result = await limits.scheduleRateLimited(ctx, { ...placeOf(call), count, spread }, jobs.run);
@@ -133,21 +122,21 @@ async function replyTo(limits: Limits, ctx: MutationCtx, call: Call, now: number
     }
     case "cancel":
       return { is: "canceled", canceled: (await limits.cancelRateLimited(ctx, call.job.handle)).canceled };
-    case "pause":
-      await limits.pauseRateLimit(ctx, { ...placeOf(call), until: call.until });
-      return { is: "done" };
-    case "reset":
-      await limits.resetRateLimit(ctx, placeOf(call));
-      return { is: "done" };
     case "misuse":
       return statusOf(await limits.rateLimit(ctx, { ...placeOf(call), count: NaN }));
+    case "pause":
+      await limits.pauseRateLimit(ctx, { ...placeOf(call), until: call.until });
+      break;
+    case "reset":
+      await limits.resetRateLimit(ctx, placeOf(call));
+      break;
     case "sweep":
       await limits.sweepRateLimits(ctx, { next: jobs.sweep });
-      return { is: "done" };
   }
+  return { is: "done" };
 }
 
-/** @throws when a caller of a limit in shadow is held up, or one of another limit is not told what it answers. */
+/** @throws when a limit in shadow denies a caller, or a caller of another limit does not get its answer. */
 function trueAnswer(status: RateLimitStatus | undefined, { count, atLeast, mode }: Request): RateLimitStatus {
   if (!status) throw new Error("a request without a status");
   const { shadow, taken } = status.ok ? status : { shadow: undefined, taken: undefined };
@@ -158,6 +147,10 @@ function trueAnswer(status: RateLimitStatus | undefined, { count, atLeast, mode 
 
 function statusOf(status: RateLimitStatus): Reply {
   return { is: "status", status };
+}
+
+function requestOf({ name, key, count, atLeast, reserve, mode }: Request) {
+  return { ...placeOf({ name, key }), count, reserve, mode, ...(atLeast !== undefined && { atLeast }) };
 }
 
 function placeOf({ name, key }: Place) {

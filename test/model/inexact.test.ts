@@ -1,6 +1,6 @@
 /**
- * Limits whose rate is no short decimal (a third of a token), or too small beside their capacity, cannot be counted exactly.
- * They err to the safe side only, and by next to nothing. Judged by the exact bucket, for which a double is the fraction it is here.
+ * A limit whose rate is no short decimal (a third of a token), or too small beside its capacity, cannot be counted exactly. It errs
+ * to the safe side only, and by next to nothing. It is compared with an exact bucket, which takes a double as a fraction.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
@@ -9,7 +9,7 @@ import { runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { underFakeClock, worldIn } from "../laws/world.js";
-import { type Amount, LAST_MOMENT, type RefillingLimit } from "./exact/config.js";
+import { LAST_MOMENT, type RefillingLimit } from "./exact/config.js";
 import { ask, type Level, levelAt } from "./exact/refilling.js";
 import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
 
@@ -18,21 +18,16 @@ underFakeClock();
 /** The slope is rounded down by four units in the last place, and twice more in products: less than 2^-48 of what arrives. */
 const SLOPE_LOSS = fraction(1n, 2n ** 48n);
 
-/** A capacity this close to the next unit counts as that unit: two units in the last
- * place and the rounding of their sum. It happens once and never adds up. */
+/** A capacity this close to the next unit counts as it, once: two units in the last place and the rounding of their sum. */
 const SNAPPED = fraction(5n, 2n ** 53n);
 
 function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: RateLimitConfig): RefillingLimit {
-  const read = (number: number): Amount => exactly(number);
-  const amounts = {
-    rate: read(rate),
-    capacity: read(capacity),
-    maxReserved: maxReserved === undefined ? undefined : read(maxReserved),
-  };
   return {
     ...others,
-    ...amounts,
-    period: others.kind === "token bucket" ? read(period as number) : period,
+    rate: exactly(rate),
+    capacity: exactly(capacity),
+    maxReserved: maxReserved === undefined ? undefined : exactly(maxReserved),
+    period: others.kind === "token bucket" ? exactly(period as number) : period,
   } as RefillingLimit;
 }
 
@@ -45,7 +40,7 @@ describe("a limit that cannot be counted exactly", () => {
         const limit = exactLimit(config);
         let exact: Level;
         const { unitsPerToken } = parseLimit("limit", config);
-        // Where the engine does count in fractions of decimals, the model test judges it.
+        // The fuzzer tests limits for which the engine counts in fractions of decimals.
         fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
         const unit = over(rational(1), exactly(unitsPerToken));
         const snapped = times(exactly(config.capacity ?? config.rate), SNAPPED);
@@ -63,11 +58,8 @@ describe("a limit that cannot be counted exactly", () => {
           const level = levelAt(limit, exact, now);
           const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
           const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
-          const lost = plus(
-            times(arrived, SLOPE_LOSS),
-            // A window's refill is a whole number of units too.
-            times(unit, plus(rational(1), windows)),
-          );
+          // The refill of a window is also a whole number of units.
+          const lost = plus(times(arrived, SLOPE_LOSS), times(unit, plus(rational(1), windows)));
           const allowedBehind = plus(mostBehind, lost);
           const left = minus(level, exactly(demand.count));
           if (status.ok) {

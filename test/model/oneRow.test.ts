@@ -9,13 +9,9 @@ useFuzzedClock();
 
 describe.each(placeNames)("in the %s, on one row", (place) => {
   it.each([
-    {
-      title: "buckets and windows that become each other",
-      kinds: ["token bucket", "fixed window"] as const,
-      share: 0.2,
-    },
+    { title: "buckets and windows that alternate", kinds: ["token bucket", "fixed window"] as const, share: 0.2 },
     { title: "sliding windows", kinds: ["sliding window"] as const, share: 0.12 },
-    { title: "limits of any kind that become each other", kinds: allKinds, share: 0.12 },
+    { title: "limits of any kind that alternate", kinds: allKinds, share: 0.12 },
   ])("$title answer as exact ones do", async ({ kinds, share }) => {
     await fuzz(oneRow(kinds), () => openStage(place, "light"), share * placeShares[place]);
   });

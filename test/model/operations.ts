@@ -1,6 +1,6 @@
 /**
- * How much the fuzzer plays. FUZZ_OPERATIONS says how many operations, all worlds together (default: 40,000 times EFFORT, so 3,200);
- * test/model/faults plays 30,000 to find its faults. SEED chooses other ones, and repeats a run whose seed a failure printed:
+ * The number of operations that the fuzzer plays in all worlds: FUZZ_OPERATIONS (default: 40,000 times EFFORT, so 3,200).
+ * test/model/faults plays 30,000 to find its faults. SEED chooses other operations, and repeats a run whose seed a failure printed:
  * SEED=<seed> npx vitest run test/model/oneRow. A failure is cut down for FUZZ_SHRINK_MS (default 5,000) at most.
  */
 import fc from "fast-check";
@@ -17,7 +17,7 @@ export const OPERATIONS = Number(process.env["FUZZ_OPERATIONS"] ?? runs(40_000))
 const SHRINK_MS = Number(process.env["FUZZ_SHRINK_MS"] ?? 5000);
 const RUNS = 20;
 
-/** Of a world's operations. */
+/** The share of each place in the operations of a world. */
 export const placeShares: Record<PlaceName, number> = { tables: 0.7, component: 0.3 };
 
 export function useFuzzedClock(): void {
@@ -31,7 +31,7 @@ export async function fuzz(scenario: fc.Arbitrary<Scenario>, open: () => Stage, 
   for (let batch = 0; played < OPERATIONS * share; batch++) {
     let failedAt: number | undefined;
     const property = fc.asyncProperty(scenario, async (each) => {
-      // Once it has failed, there is only so much time to cut the failure down.
+      // After a failure, the search for a smaller one has SHRINK_MS.
       if (failedAt !== undefined && performance.now() - failedAt > SHRINK_MS) return;
       if (played >= OPERATIONS * share && failedAt === undefined) return;
       try {

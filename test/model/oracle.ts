@@ -1,33 +1,21 @@
 /**
- * What the exact buckets say to one call: the states that they can be in after it, given the reply. None when the reply is
- * wrong. Where the law leaves a choice there are several states, and later replies tell which.
+ * The states in which the exact buckets can be after a call, given the reply. There is none if the reply is wrong. If the law
+ * leaves a choice there are several states, and later replies decide between them.
  *
  * On one row a reply must be the exact one, to the last digit. On several rows the exact buckets must be able to grant what was
- * granted, never later than promised, and hold all that the rows hold; what was denied leaves them as they are.
+ * granted, never later than promised, and hold all that the rows hold. A denial leaves them as they are.
  *
- * Readings, where the law leaves a choice:
+ * Readings, if the law leaves a choice:
  * - A refund to a full bucket, or one that finds nothing to take back, may be a write or none.
  * - A sweep may delete what has been full for a minute, and need not.
- * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so it
- *   takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
- * - A sliding window's log tells 64 moments apart; with more of them its bucket is judged as one on several rows.
+ * - A job that was scheduled by a clock behind the last write has its entry at that write. A cancel knows only the clock's time, so
+ *   it takes back older entries. On several rows, whose last writes differ, it may take back the entry itself.
+ * - A sliding window's log distinguishes 64 times. A bucket with more of them is judged like one on several rows.
  */
 import type { RateLimitAllStatus } from "convex-rate-limits";
-import type { Call, Entry, Job, Place, Reply, Request, Status } from "./calls.js";
-import {
-  adjust,
-  ask,
-  isFull,
-  isJoined,
-  leftAt,
-  levelOf,
-  partOf,
-  pause,
-  type State,
-  takenBehind,
-  textOf,
-  undo,
-} from "./exact/bucket.js";
+import type { Call, Entry, Job, Place, Reply, Request, Status, Take } from "./calls.js";
+import { adjust, ask, isFull, isJoined, leftAt, levelOf, partOf } from "./exact/bucket.js";
+import { pause, type State, takenBehind, textOf, undo } from "./exact/bucket.js";
 import { type Answer, type ExactLimit, LAST_MOMENT, sizeOf } from "./exact/config.js";
 import { regain, type Spill, textOfSpills } from "./exact/spill.js";
 import { exactly, isLess, minus, plus, rational, toNumber, ZERO } from "./rational.js";
@@ -37,9 +25,9 @@ import { T0 } from "../laws/arbitraries.js";
 export interface Exact {
   readonly buckets: ReadonlyMap<string, State>;
   readonly canceled: ReadonlySet<string>;
-  /** By bucket, the last write that a clock behind it has added to. On several rows what was taken then has the time of that clock. */
+  /** By bucket, the last write to which a clock behind it has added. On several rows that clock dates the tokens. */
   readonly moved: ReadonlyMap<string, number>;
-  /** By bucket on several rows, what a clock behind its last write may still take of what it lost by being full. */
+  /** By bucket on several rows, the tokens that it lost by being full. A clock behind its last write may still take them. */
   readonly spilled: ReadonlyMap<string, readonly Spill[]>;
 }
 export const UNTOUCHED: Exact = { buckets: new Map(), canceled: new Set(), moved: new Map(), spilled: new Map() };
@@ -51,11 +39,12 @@ export interface Setting {
   readonly isWhole: boolean;
   /** The jobs that have run. */
   readonly finished: ReadonlySet<string>;
-  /** Whether an override stands at every key of "limit". Lists have its bucket, also if that was never written. */
+  /** Whether every key of "limit" has an override. Lists have its bucket, also if that was never written. */
   readonly isOverridden: boolean;
 }
 
 export const KEYS = [undefined, "alice", "bob"] as const;
+export const PLACES = (["limit", "other"] as const).flatMap((name) => KEYS.map((key): Place => ({ name, key })));
 const SETTLED_MS = 60_000;
 
 export function after(exact: Exact, call: Call, reply: Reply, setting: Setting): Exact[] {
@@ -72,8 +61,6 @@ export function after(exact: Exact, call: Call, reply: Reply, setting: Setting):
       return reply.is === "statuses" && afterAll(exact, call.requests, reply.all, setting).length > 0 ? [exact] : [];
     case "adjust":
       return afterAdjust(exact, call, reply, setting);
-    case "undo":
-      return afterRefund(exact, call, reply, setting);
     case "cancel":
       return afterCancel(exact, call.job, reply, setting);
     case "pause":
@@ -113,8 +100,8 @@ function afterRequest(exact: Exact, call: Call & Request, reply: Reply, setting:
 }
 
 /**
- * What a call comes down to: one that takes as much as there is, to what it got, or, denied, to what would have sufficed. On one row
- * that is all there is; on several rows the exact bucket must have as much.
+ * The count of a call. For a call that takes the tokens that are there, the count is what it got, or, if it was denied, what would
+ * have sufficed. On one row it gets all tokens. On several rows the exact bucket must have as many.
  */
 function countOf(call: Request, reply: Reply, state: State, setting: Setting): number | undefined {
   const { count, atLeast } = call;
@@ -125,7 +112,7 @@ function countOf(call: Request, reply: Reply, state: State, setting: Setting): n
   const isWholeMore = Math.round((taken - atLeast) * 1000) % 1000 === 0;
   const isPart = taken === count || (taken >= atLeast && taken < count && isWholeMore);
   const limit = setting.limitOf(call);
-  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, { count, atLeast });
+  const isAll = !isExactly(state, setting) || taken === partOf(limit, state, setting.now, count, atLeast);
   return isPart && isAll ? taken : undefined;
 }
 
@@ -137,7 +124,7 @@ export function isBeyondList({ retryAt, resetAt }: Status, { period }: ExactLimi
   return typeof period === "string" && (retryAt === 8.64e15 || (resetAt === undefined && now > T0 + LISTED_MS));
 }
 
-/** A snapshot knows the coming starts of a calendar's windows only from its last write on, and so may not know when the next one is. */
+/** A snapshot lists the starts of a calendar's windows only from its last write on, so it may not list the next one. */
 export function shownReset({ resetAt }: Status, { period }: ExactLimit, known: number | undefined): number | undefined {
   return typeof period === "string" ? (resetAt ?? known) : resetAt;
 }
@@ -167,10 +154,10 @@ function afterSchedule(exact: Exact, call: Call & { act: "schedule" }, reply: Re
 
 function afterAdjust(exact: Exact, call: Call & { act: "adjust" }, reply: Reply, setting: Setting) {
   if (reply.is !== "status") return [];
-  const { now } = setting;
-  const limit = setting.limitOf(call);
+  const { takenAt } = call;
+  if (takenAt !== undefined) return afterRefund(exact, { ...call, takenAt }, reply.status, setting);
   const state = bucketOf(exact, call);
-  const { answer, after } = adjust(limit, state, now, call.count);
+  const { answer, after } = adjust(setting.limitOf(call), state, setting.now, call.count);
   if (!reply.status.ok || !isRightStatus(reply.status, answer, state, setting)) return [];
   return call.count > 0 ? [withTaken(exact, call, after, setting)] : afterGift(exact, call, after, setting);
 }
@@ -186,19 +173,20 @@ function afterGift(exact: Exact, place: Place & { count: number }, after: State,
   return isNothing ? [written, exact] : [written];
 }
 
-/** On several rows, too, one state: they become one row. */
+/** One state also on several rows, because they become one row. */
 function afterPause(exact: Exact, call: Call & { act: "pause" }, { limitOf, now }: Setting): Exact {
   if (call.until <= now) return exact;
   const state = pause(limitOf(call), bucketOf(exact, call), call.until);
   return { ...withBucket(exact, call, state), spilled: new Map(exact.spilled).set(idOf(call), []) };
 }
 
-function afterRefund(exact: Exact, call: Call & { act: "undo" }, reply: Reply, setting: Setting): Exact[] {
-  if (reply.is !== "status" || !reply.status.ok) return [];
-  const { takenAt } = call;
-  return afterUndo(exact, call, { takenAt, promised: takenAt }, setting).filter((after) => {
-    const state = bucketOf(after, call);
-    return isRightStatus(reply.status, adjust(setting.limitOf(call), state, setting.now, 0).answer, state, setting);
+function afterRefund(exact: Exact, take: Take, status: Status, setting: Setting): Exact[] {
+  const { takenAt } = take;
+  const undone = afterUndo(exact, { ...take, count: -take.count }, { takenAt, promised: takenAt }, setting);
+  return undone.filter((after) => {
+    const state = bucketOf(after, take);
+    const { answer } = adjust(setting.limitOf(take), state, setting.now, 0);
+    return status.ok && isRightStatus(status, answer, state, setting);
   });
 }
 
@@ -229,8 +217,8 @@ function afterUndo(
   const gift = isBound && limit.kind !== "sliding window" ? adjust(limit, state, now, -count).after : undefined;
   // To a lowered window a gift may bring less.
   if (gift && limit.kind !== "fixed window") return afterGift(exact, place, gift, setting);
-  const moment = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
-  const states = undo(limit, state, now, count, { takenAt, promised: moment });
+  const startsAt = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
+  const states = undo(limit, state, now, count, { takenAt, promised: startsAt });
   const given = [...(gift ? [gift] : []), ...states].flatMap((after) => afterGift(exact, place, after, setting));
   // Less may come back there: if it is nothing, nothing is written, and time counts since the write before.
   return isExactly(state, setting) ? given : [...given, exact];
@@ -266,11 +254,10 @@ function together(requests: readonly Request[]): { count: number; reserve: Reque
   return { count: thousandths / 1000, reserve: requests[0]?.reserve ?? false };
 }
 
-function areRight(
-  { ok, statuses, retryAt }: RateLimitAllStatus,
-  expected: readonly { state: State; answer: Answer; isShadow: boolean }[],
-  setting: Setting,
-): boolean {
+type Expected = { readonly state: State; readonly answer: Answer; readonly isShadow: boolean };
+
+function areRight(all: RateLimitAllStatus, expected: readonly Expected[], setting: Setting): boolean {
+  const { ok, statuses, retryAt } = all;
   const enforced = statuses.filter((_, i) => !expected[i]?.isShadow);
   const waits = enforced.flatMap((status) => (status.retryAt === undefined ? [] : [status.retryAt]));
   const own = statuses.every((status, i) => {
@@ -282,11 +269,10 @@ function areRight(
 }
 
 function promiseTo(all: RateLimitAllStatus, requests: readonly Request[], place: Place) {
-  const own = all.statuses.filter((_status, i) => {
-    const request = requests[i];
-    return request !== undefined && idOf(request) === idOf(place) && request.reserve !== false;
-  });
-  return own.find(({ ok }) => ok)?.retryAt;
+  const i = requests.findIndex(
+    (each, i) => idOf(each) === idOf(place) && each.reserve !== false && all.statuses[i]?.ok,
+  );
+  return all.statuses[i]?.retryAt;
 }
 
 /** The first buckets of a limit that were written, in the order of their keys. */
@@ -307,14 +293,9 @@ function isRightPage(exact: Exact, call: Call & { act: "list" }, reply: Reply, s
   const isAllExact = expected.every(({ state }) => isExactly(state, setting));
   const shown = expected.filter(({ answer }) => !onlyLimited || !answer.ok).slice(0, most);
   if (isAllExact) {
-    return (
-      page.length === shown.length &&
-      shown.every(({ key, state, answer, left }, i) => {
-        const entry = page[i];
-        const isRight = entry?.key === key && entry?.value === toNumber(left);
-        return isRight && isRightStatus(entry, answer, state, setting);
-      })
-    );
+    const isRight = ({ key, state, answer, left }: (typeof shown)[number], entry: Entry | undefined) =>
+      entry?.key === key && entry?.value === toNumber(left) && isRightStatus(entry, answer, state, setting);
+    return page.length === shown.length && shown.every((each, i) => isRight(each, page[i]));
   }
   return page.every((entry) => {
     const own = expected.find(({ key }) => key === entry.key);
@@ -329,22 +310,17 @@ function isAbove({ value }: Entry, left: ReturnType<typeof leftAt>): boolean {
   return isLess(plus(left, exactly(Math.abs(value) * ROUNDING)), exactly(value));
 }
 
-/** Everything full for a minute may be gone, each bucket by itself. */
+/** Any bucket that has been full for a minute may be gone. */
 function sweeps(exact: Exact, { limitOf, now, isWhole }: Setting): Exact[] {
-  let all = [exact];
-  for (const name of ["limit", "other"] as const) {
-    for (const key of KEYS) {
-      const place = { name, key };
+  return PLACES.reduce(
+    (all, place) => {
       const state = bucketOf(exact, place);
-      const isSettled =
-        state !== undefined &&
-        (isWhole
-          ? state.ts <= now - SETTLED_MS && isFull(limitOf(place), state, now - SETTLED_MS)
-          : isFull(limitOf(place), state, now));
-      if (isSettled) all = [...all, ...all.map((each) => withBucket(each, place, undefined))];
-    }
-  }
-  return all;
+      const settled = isWhole ? now - SETTLED_MS : now;
+      const isSettled = state && (!isWhole || state.ts <= settled) && isFull(limitOf(place), state, settled);
+      return isSettled ? [...all, ...all.map((each) => withBucket(each, place, undefined))] : all;
+    },
+    [exact],
+  );
 }
 
 function isRightStatus(status: Status, answer: Answer, state: State, setting: Setting): boolean {
@@ -352,7 +328,7 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
   if (isExactly(state, setting)) {
     return (
       status.ok === answer.ok &&
-      isSameMoment(status.retryAt, answer.retryAt) &&
+      isSameTime(status.retryAt, answer.retryAt) &&
       status.remaining === answer.remaining &&
       status.resetAt === answer.resetAt
     );
@@ -364,12 +340,12 @@ function isRightStatus(status: Status, answer: Answer, state: State, setting: Se
 }
 
 function isRightDenial(retryAt: number, answer: Answer, state: State, setting: Setting): boolean {
-  if (isExactly(state, setting)) return !answer.ok && isSameMoment(retryAt, answer.retryAt);
+  if (isExactly(state, setting)) return !answer.ok && isSameTime(retryAt, answer.retryAt);
   const isLater = answer.retryAt === undefined || retryAt >= Math.min(NEVER, answer.retryAt);
   return retryAt > setting.now && (answer.ok || isLater || isUndecided(answer, setting));
 }
 
-/** Of a clock so far behind, the rows that were not written since may be as they were then: each may serve, or deny, for itself. */
+/** With a clock so far behind, rows that were not written since are as they were then. Each serves, or denies, by itself. */
 function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): boolean {
   return isOfOneRow && !isWhole;
 }
@@ -377,7 +353,7 @@ function isUndecided({ isOfOneRow = false }: Answer, { isWhole }: Setting): bool
 /** A reservation that would always have to wait for longer than it may is denied until the end of time. */
 const NEVER = LAST_MOMENT - 5 * 366 * 86_400_000;
 
-function isSameMoment(a: number | undefined, b: number | undefined): boolean {
+function isSameTime(a: number | undefined, b: number | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a >= NEVER && b >= NEVER);
 }
 
@@ -409,35 +385,35 @@ function withBucket(exact: Exact, place: Place, state: State): Exact {
 
 /**
  * A bucket after a call that took `count` tokens of it, or gave them back when negative. On several rows a clock behind the last
- * write may take from a row that was written before. That row had lost tokens by being full until the last write, and what a refund found
- * no room for. It gains them instead, as if the calls had come in the order of their clocks. So the bucket keeps as much of what was
- * taken as was lost meanwhile, each lost token once. A sliding window's tokens leave by that clock.
+ * write may take from a row that was written before. That row had lost tokens by being full until the last write, and a refund that
+ * found no room. It gains them instead, as if the calls had come in the order of their clocks. The bucket therefore gets back the
+ * tokens that were lost meanwhile, each once and at most as many as were taken. A sliding window's tokens leave by that clock.
  */
-function withTaken(exact: Exact, call: Place & { count: number }, state: State, setting: Setting): Exact {
+function withTaken(exact: Exact, call: Place & { count: number }, after: State, setting: Setting): Exact {
   const { limitOf, now, isWhole } = setting;
+  const { count } = call;
   const id = idOf(call);
   const limit = limitOf(call);
-  const before = levelOf(bucketOf(exact, call));
+  const state = bucketOf(exact, call);
+  const before = levelOf(state);
   const isBehind = before !== undefined && now < before.ts;
   const moved = isBehind ? new Map(exact.moved).set(id, before.ts) : exact.moved;
-  const written = { ...withBucket(exact, call, state), moved };
-  if (!state || !before || isWhole || state === bucketOf(exact, call)) return written;
+  const written = { ...withBucket(exact, call, after), moved };
+  if (!after || !before || isWhole || after === state) return written;
   if (limit.kind === "sliding window") {
-    if (!isBehind || call.count <= 0) return written;
-    return { ...withBucket(exact, call, takenBehind(limit, bucketOf(exact, call), state, now, call.count)), moved };
+    return isBehind && count > 0 ? withBucket(written, call, takenBehind(limit, state, after, now, count)) : written;
   }
   const spills = exact.spilled.get(id) ?? [];
   if (!isBehind) {
-    const given = rational(Math.max(0, -call.count));
-    if (before.ts === now && call.count >= 0) return written;
-    const next = [...spills, { ...before, until: now, given, used: ZERO }].slice(-MOST_SPILLS);
-    return { ...written, spilled: new Map(exact.spilled).set(id, next) };
+    if (before.ts === now && count >= 0) return written;
+    const spill = { ...before, until: now, given: rational(Math.max(0, -count)), used: ZERO };
+    return { ...written, spilled: new Map(exact.spilled).set(id, [...spills, spill].slice(-MOST_SPILLS)) };
   }
-  const { regained, left } = regain(limit, spills, now, rational(call.count));
-  const window = "window" in state ? state.window : undefined;
-  // Tokens that it keeps do not count as used: a window counts what was.
+  const { regained, left } = regain(limit, spills, now, rational(count));
+  const window = "window" in after ? after.window : undefined;
+  // Tokens that it keeps do not count as used in a window.
   const unused = window && { window: { ...window, used: minus(window.used, regained) } };
-  const kept = { ...state, value: plus(state.value, regained), ...unused };
+  const kept = { ...after, value: plus(after.value, regained), ...unused };
   return { ...withBucket(written, call, kept), spilled: new Map(exact.spilled).set(id, left) };
 }
 

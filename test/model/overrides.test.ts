@@ -1,6 +1,6 @@
 /**
- * Overrides that end, block or lift a limit: every answer follows from what the same rows say without the override, now and at its end.
- * That a config which overrides a limit is the limit, whatever the call, is held by the fuzzer.
+ * Overrides that end, block or lift a limit. Every answer follows from the answers of the same rows without the override, now and
+ * at its end. The fuzzer tests that a config which overrides a limit is the limit for all calls.
  */
 import type { RateLimitStatus } from "convex-rate-limits";
 import fc from "fast-check";
@@ -18,7 +18,7 @@ import { allKinds, countOf, planAt, plansOf } from "./scenario.js";
 useFuzzedClock();
 
 const id = { name: "limit", key: "alice" };
-/** Promises beyond this are not waited for. */
+/** The test waits for no promise beyond this time. */
 const FAR = T0 + 30 * 86_400_000;
 
 const terms = fc.record({
@@ -36,6 +36,7 @@ const step = fc.record({
   reserve: fc.constantFrom(false, false, true, { within: 100 }),
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+const steps = fc.array(step, { minLength: 5, maxLength: 18, size: "max" });
 
 /** Plays calls on one bucket; returns how many were made while an override was in force. */
 async function play(place: PlaceName, plans: readonly ExactLimit[], shards: Shards, seed: number, steps: Step[]) {
@@ -48,7 +49,7 @@ async function play(place: PlaceName, plans: readonly ExactLimit[], shards: Shar
   let retryAt: number | undefined;
   let overridden = 0;
 
-  /** What calls at a time would return, of which nothing remains. All of them draw the same rows. */
+  /** The result of calls at a time, which then are undone. All of them draw the same rows. */
   const would = async <T>(calls: (ctx: MutationCtx) => Promise<T>, at = now): Promise<T> => {
     vi.setSystemTime(at);
     vi.spyOn(Math, "random").mockImplementation(randomFrom(seed));
@@ -65,12 +66,12 @@ async function play(place: PlaceName, plans: readonly ExactLimit[], shards: Shar
     if (sets) {
       const limit = planAt(plans, sets.plan);
       override = sets.does === "clear" ? undefined : { does: sets.does, limit, until: now + sets.forMs };
+      const config = present(limit);
+      const terms = { block: { block: true }, unlimit: { unlimited: true }, configure: { config } } as const;
+      const ends = sets.forMs < Infinity ? { ...id, until: now + sets.forMs } : id;
       await stage.mutation(async (ctx) => {
-        const ends = { ...id, ...(sets.forMs < Infinity && { until: now + sets.forMs }) };
         if (sets.does === "clear") await limits.clearRateLimitOverride(ctx, id);
-        if (sets.does === "block") await limits.overrideRateLimit(ctx, { ...ends, block: true });
-        if (sets.does === "unlimit") await limits.overrideRateLimit(ctx, { ...ends, unlimited: true });
-        if (sets.does === "configure") await limits.overrideRateLimit(ctx, { ...ends, config: present(limit) });
+        else await limits.overrideRateLimit(ctx, { ...ends, ...terms[sets.does] });
       });
     }
     const inForce = override && now < override.until ? override : undefined;
@@ -133,22 +134,13 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each<{ on: string; shards: Shards[] }>([
     { on: "one row", shards: [undefined] },
     { on: "several rows", shards: [2, 16, "auto", { atLeast: 8 }, { atLeast: 4, atMost: 64 }] },
-  ])(
-    "a bucket on $on whose limit is overridden answers by the override, and in time for its end",
-    async ({ shards }) => {
-      let overridden = 0;
-      const rows = fc.constantFrom(...shards);
-      const property = fc.asyncProperty(
-        plansOf(allKinds),
-        rows,
-        fc.nat(),
-        fc.array(step, { minLength: 5, maxLength: 18, size: "max" }),
-        async (...world) => {
-          overridden += await play(place, ...world);
-        },
-      );
-      await fc.assert(property, { numRuns: RUNS, seed });
-      expect(overridden).toBeGreaterThan(RUNS);
-    },
-  );
+  ])("a bucket on $on whose limit is overridden answers by the override, and in time for its end", async (on) => {
+    let overridden = 0;
+    const rows = fc.constantFrom(...on.shards);
+    const property = fc.asyncProperty(plansOf(allKinds), rows, fc.nat(), steps, async (...world) => {
+      overridden += await play(place, ...world);
+    });
+    await fc.assert(property, { numRuns: RUNS, seed });
+    expect(overridden).toBeGreaterThan(RUNS);
+  });
 });

@@ -7,7 +7,7 @@ export interface Rational {
 
 export const ZERO: Rational = { numerator: 0n, denominator: 1n };
 
-/** The number as people write it: 0.1 is one tenth, not the double next to it. What is a fraction already stays it. */
+/** The number as people write it: 0.1 is one tenth, not the double next to it. A fraction stays as it is. */
 export function rational(number: number | Rational): Rational {
   if (typeof number === "object") return number;
   const read = decimals.get(number) ?? decimal(number);
@@ -15,7 +15,7 @@ export function rational(number: number | Rational): Rational {
   return read;
 }
 
-/** The numbers of a scenario come up again and again. */
+/** The numbers of a scenario repeat often. */
 const decimals = new Map<number, Rational>();
 const MOST_DECIMALS = 10_000;
 

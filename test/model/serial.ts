@@ -1,4 +1,4 @@
-/** Calls at once must answer as in some serial order: all orders are tried, those that go wrong early are not followed. */
+/** Calls at once must answer as in some serial order. All orders are tried, and those that are wrong early are given up. */
 import type { Call, Reply } from "./calls.js";
 import { after, type Exact, type Setting, textOfExact } from "./oracle.js";
 

@@ -9,8 +9,8 @@ useFuzzedClock();
 
 describe.each(placeNames)("in the %s of a whole backend", (place) => {
   it.each([
-    { title: "limits of any kind that become each other, on one row", scenario: oneRow(allKinds) },
-    { title: "limits of any kind that become each other, on several rows", scenario: severalRows(allKinds) },
+    { title: "limits of any kind that alternate, on one row", scenario: oneRow(allKinds) },
+    { title: "limits of any kind that alternate, on several rows", scenario: severalRows(allKinds) },
   ])("$title hold against exact ones", async ({ scenario }) => {
     await fuzz(scenario, () => openStage(place, "whole"), 0.003);
   });

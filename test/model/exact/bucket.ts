@@ -1,4 +1,4 @@
-/** An exact bucket of any kind, and what its state means to another kind. */
+/** An exact bucket of any kind. Its state has a meaning for the other kinds. */
 import { floorOf, isLess, minus, type Rational, rational, ZERO } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import * as refilling from "./refilling.js";
@@ -7,9 +7,9 @@ import * as slidingWindow from "./slidingWindow.js";
 /** Undefined is a bucket that was never written, or forgotten: full. */
 export type State = refilling.Level | slidingWindow.Log;
 
-/** @param granted - for work that waits, the moment that it was promised, where that may be later than the first possible. */
+/** @param granted - for work that waits, the time that it was promised, which may be later than the first possible time. */
 export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, granted?: number): Outcome<State> {
-  // Where nothing is written, the state stays that of the kind that wrote it.
+  // A call that writes nothing leaves the state of the kind that wrote it.
   if (limit.kind === "sliding window") {
     const log = logOf(limit, state);
     const outcome = slidingWindow.ask(limit, log, now, asked, granted);
@@ -20,13 +20,8 @@ export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, gr
   return outcome.after === level ? { ...outcome, after: state } : outcome;
 }
 
-/** What a call gets that takes as much as there is: all, or what suffices and as many more whole tokens as there are. */
-export function partOf(
-  limit: ExactLimit,
-  state: State,
-  now: number,
-  { count, atLeast }: { count: number; atLeast: number },
-): number {
+/** The tokens that a call with `atLeast` gets: its count, or `atLeast` and all further whole tokens that are there. */
+export function partOf(limit: ExactLimit, state: State, now: number, count: number, atLeast: number): number {
   const left = leftAt(limit, state, now);
   if (!isLess(left, rational(count))) return count;
   const more = isLess(left, rational(atLeast)) ? 0 : Number(floorOf(minus(left, rational(atLeast))));
@@ -40,14 +35,14 @@ export function adjust(limit: ExactLimit, state: State, now: number, count: numb
     : refilling.adjust(limit, levelOf(state), now, count);
 }
 
-/** Empty until a time, and owing what it would still owe then. */
+/** Empties the bucket until a time. It still owes what it would owe then. */
 export function pause(limit: ExactLimit, state: State, until: number): State {
   return limit.kind === "sliding window"
     ? slidingWindow.pause(limit, logOf(limit, state), until)
     : refilling.pause(limit, levelOf(state), until);
 }
 
-/** The state that a clock behind the last write leaves of several rows: of a sliding window, what was taken is as old as the clock says. */
+/** The state of several rows after a take by a clock behind the last write. On a sliding window, that clock dates the tokens. */
 export function takenBehind(limit: ExactLimit, before: State, after: State, clock: number, count: number): State {
   if (limit.kind !== "sliding window" || !after || !("entries" in after) || after === before) return after;
   const atLastWrite = (log: State) =>
@@ -57,8 +52,8 @@ export function takenBehind(limit: ExactLimit, before: State, after: State, cloc
 }
 
 /**
- * The states that a take may leave which is undone, and which was promised a moment. Of one that the bucket has forgotten, by a reset in the
- * same millisecond or by being of another kind meanwhile, some may come back all the same.
+ * The states that are possible after a take is undone. If the bucket has forgotten the take, by a reset in the same millisecond or
+ * by a change of kind, some of its tokens may still come back.
  */
 export function undo(
   limit: ExactLimit,
@@ -73,7 +68,7 @@ export function undo(
   return undone.length > 0 ? undone : [refilling.adjust(limit, level, now, -count).after, state];
 }
 
-/** What is left at `now`; below 0 while tokens are owed. */
+/** The tokens at `now`; below 0 while the bucket owes some. */
 export function leftAt(limit: ExactLimit, state: State, now: number): Rational {
   if (limit.kind !== "sliding window") return refilling.levelAt(limit, levelOf(state), now);
   const log = logOf(limit, state);
@@ -85,12 +80,12 @@ export function isFull(limit: ExactLimit, state: State, now: number): boolean {
   return !isLess(leftAt(limit, state, now), rational(size));
 }
 
-/** Whether a log may have had more moments than it tells apart. */
+/** Whether a log may have had more times than it distinguishes. */
 export function isJoined(state: State): boolean {
   return state !== undefined && ("entries" in state ? state.isJoined : state.isInexact === true);
 }
 
-/** What a state of any kind means to a kind that refills: what it held at its last write. */
+/** A kind that refills reads any state as the tokens at the last write. */
 export function levelOf(state: State): refilling.Level {
   return state && ("entries" in state ? { value: state.value, ts: state.ts, isInexact: state.isJoined } : state);
 }

@@ -15,7 +15,7 @@ export interface FixedWindow<Amount = number> extends AnyLimit<Amount> {
   readonly kind: "fixed window";
   readonly period: number | "day" | "week" | "month";
   readonly capacity: Amount;
-  /** Of a period in ms; undefined until the bucket is known, where the limit chooses it. */
+  /** Only for a period in ms. If the limit chooses it, it is undefined until the bucket is known. */
   readonly start?: number | undefined;
   readonly timeZone?: Zone | undefined;
   readonly anchor?: number | undefined;
@@ -68,7 +68,7 @@ export interface Answer {
   readonly retryAt?: number | undefined;
   readonly remaining: number;
   readonly resetAt: number;
-  /** Of a sliding window and a clock that is a whole period behind the last write: only one row says this, several need not. */
+  /** Set on a sliding window if the clock is a whole period behind the last write. Several rows need not answer this. */
   readonly isOfOneRow?: boolean;
 }
 

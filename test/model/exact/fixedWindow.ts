@@ -9,14 +9,14 @@ const DAY_MS = 86_400_000;
 const MONDAY = Date.UTC(1970, 0, 5);
 
 /** Windows are numbered; those of a period in ms from `start` on, those of the calendar by its own count. */
-export function windowAt(limit: FixedWindow, moment: number): bigint {
+export function windowAt(limit: FixedWindow, time: number): bigint {
   const { period } = limit;
   if (period === "month") {
-    const date = new Date(moment + offsetOf(limit));
+    const date = new Date(time + offsetOf(limit));
     const month = BigInt(date.getUTCFullYear() * 12 + date.getUTCMonth());
-    return nominalStart(limit, month) <= moment ? month : month - 1n;
+    return nominalStart(limit, month) <= time ? month : month - 1n;
   }
-  return floorOf(fraction(BigInt(moment - firstStart(limit)), BigInt(lengthOf(period))));
+  return floorOf(fraction(BigInt(time - firstStart(limit)), BigInt(lengthOf(period))));
 }
 
 export function startOf(limit: FixedWindow, window: bigint): number {
@@ -31,7 +31,7 @@ function nominalStart(limit: FixedWindow, window: bigint): number {
   return Date.UTC(year, month, Math.min(anchor, lastDay)) - offsetOf(limit);
 }
 
-/** Where window 0 starts, of windows that all have one length. */
+/** The start of window 0, if all windows have one length. */
 function firstStart(limit: FixedWindow): number {
   const { period, start, anchor } = limit;
   if (period === "day") return (anchor ?? 0) * 60_000 - offsetOf(limit);
@@ -56,7 +56,7 @@ export function gained(limit: FixedWindow, from: number, to: number, since?: num
   return minus(times(rational(limit.rate), fraction(windows, 1n)), lacking(limit, from, since));
 }
 
-/** What the first window after `from` brings less: it brings whole tokens for the time since the window before began. */
+/** The tokens that the first window after `from` does not bring. It brings whole tokens for the time since the last start. */
 function lacking(limit: FixedWindow, from: number, since = -Infinity): Rational {
   const current = windowAt(limit, from);
   const [start, next] = [startOf(limit, current), startOf(limit, current + 1n)];
@@ -65,7 +65,7 @@ function lacking(limit: FixedWindow, from: number, since = -Infinity): Rational 
   return minus(rational(limit.rate), fraction(brought, 1n));
 }
 
-/** The first millisecond by which so many tokens have arrived after `from`. */
+/** The first millisecond by which `tokens` have arrived after `from`. */
 export function whenGained(limit: FixedWindow, from: number, tokens: Rational, since?: number): number {
   const windows = ceilOf(over(plus(tokens, lacking(limit, from, since)), rational(limit.rate)));
   return startOf(limit, windowAt(limit, from) + (windows < 1n ? 1n : windows));

@@ -1,20 +1,26 @@
-/** What happened to an exact bucket since it was last full, so that a take can be undone by replaying the rest; in fractions. */
+/** The events of an exact bucket since it was last full, in fractions. A take is undone by a replay of the other events. */
 import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import type { RefillingLimit } from "./config.js";
 
-/** Tokens that were taken, or came back when negative, under the limit that held then. */
+/** The tokens that count as used in a fixed window, and since when. */
+export interface Window {
+  readonly since: number;
+  readonly used: Rational;
+  readonly excess?: Rational;
+}
+
+/** Tokens that were taken, or came back when negative, under the limit of that time. */
 export interface Happened {
   readonly limit: RefillingLimit;
   readonly ts: number;
-  /** What the bucket held before. */
+  /** The tokens of the bucket before. */
   readonly before: Rational;
   readonly taken: Rational;
-  /** The date of a take by its answer, which tells it from others of its ms. */
+  /** The date of a take by its answer, which distinguishes it from others of its millisecond. */
   readonly date?: number | undefined;
-  /** Whether all was taken that was there, however much that is. */
+  /** Whether all tokens were taken. */
   readonly isPause?: boolean;
-  /** Of a fixed window, what counted as used before, and since when. */
-  readonly window?: { readonly since: number; readonly used: Rational; readonly excess?: Rational } | undefined;
+  readonly window?: Window | undefined;
 }
 export type History = readonly Happened[];
 
@@ -41,7 +47,7 @@ export function without(history: History, takenAt: number, count: Rational): His
   return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
 }
 
-/** What an event left: a gift to a full bucket is lost. */
+/** The tokens after an event. A gift to a full bucket is lost. */
 export function leftBy({ limit, before, taken }: Happened): Rational {
   return least(rational(limit.capacity), minus(before, taken));
 }

@@ -7,29 +7,21 @@
  */
 import { greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
-import { type Happened, type History, leftBy, mostPeaks, withEvent, without } from "./history.js";
+import { type Happened, type History, leftBy, mostPeaks, type Window, withEvent, without } from "./history.js";
 import * as fixedWindow from "./fixedWindow.js";
 import * as tokenBucket from "./tokenBucket.js";
 
-interface Window {
-  readonly since: number;
-  readonly used: Rational;
-  readonly excess?: Rational;
+interface Written {
+  readonly value: Rational;
+  readonly ts: number;
+  readonly history?: History;
+  /** Whether a bucket that remembers little may have undone only a part of a take. */
+  readonly isInexact?: boolean;
+  readonly window?: Window | undefined;
 }
+export type Level = Written | undefined;
 
-export type Level =
-  | {
-      readonly value: Rational;
-      readonly ts: number;
-      readonly history?: History;
-      /** Whether a take was undone that a bucket which remembers little may have undone in part. */
-      readonly isInexact?: boolean;
-      /** Of a fixed window: what counts as used, and since when. */
-      readonly window?: Window | undefined;
-    }
-  | undefined;
-
-/** What the bucket holds at `now`. */
+/** The tokens of the bucket at `now`; below 0 while it owes some. */
 export function levelAt(limit: RefillingLimit, state: Level, now: number): Rational {
   const capacity = rational(limit.capacity);
   if (!state) return capacity;
@@ -37,15 +29,15 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, sinceOf(state))));
 }
 
-/** At the last write: under another capacity a window holds what was not used of it. */
-function heldBy(limit: RefillingLimit, { value, window }: Exclude<Level, undefined>): Rational {
+/** The tokens at the last write. Under another capacity a window holds the tokens that were not used of it. */
+function heldBy(limit: RefillingLimit, { value, window }: Written): Rational {
   const capacity = rational(limit.capacity);
   if (limit.kind !== "fixed window" || !window) return least(capacity, value);
   const unused = minus(capacity, window.used);
   return greatest(least(value, greatest(ZERO, unused)), minus(unused, window.excess ?? ZERO));
 }
 
-/** A new window forgets what was used as far as it brings it. */
+/** A new window forgets as many used tokens as it brings. */
 function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | undefined {
   if (limit.kind !== "fixed window") return undefined;
   const current = fixedWindow.windowAt(limit, ts);
@@ -59,12 +51,12 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   return { since: isCurrent ? state.ts : fixedWindow.startOf(limit, current), used, excess };
 }
 
-/** When the window before began; under another kind time has counted until the last write. */
-function sinceOf({ ts, window }: Exclude<Level, undefined>): number {
+/** When the window before began. Under another kind time has counted until the last write. */
+function sinceOf({ ts, window }: Written): number {
   return window ? window.since : ts;
 }
 
-/** What is asked, decided: the tokens are there, or may be owed, or a denial tells the first millisecond of a yes. */
+/** A call gets tokens that are there or may be owed. A denial has the first millisecond at which it would get them. */
 export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask): Outcome<Level> {
   const { count, reserve, date } = asked;
   const left = minus(levelAt(limit, state, now), rational(count));
@@ -76,18 +68,18 @@ export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask
   return allowed(limit, count === 0 ? state : written(limit, state, now, left, date), now);
 }
 
-/** When the tokens are there of a call that is made at `now`; undefined when it is denied. Taking nothing owes nothing. */
+/** When the tokens of a call at `now` are there; undefined if it is denied. A call that takes nothing owes nothing. */
 function startFor(limit: RefillingLimit, state: Level, now: number, { count, reserve }: Ask): number | undefined {
   const left = minus(levelAt(limit, state, now), rational(count));
   if (!isLess(left, ZERO)) return now;
   const { maxReserved } = limit;
-  if (!reserve || (count > 0 && maxReserved !== undefined && isLess(plus(left, rational(maxReserved)), ZERO)))
-    return undefined;
+  const isOver = maxReserved !== undefined && isLess(plus(left, rational(maxReserved)), ZERO);
+  if (!reserve || (count > 0 && isOver)) return undefined;
   const at = whenHolding(limit, written(limit, state, now, left), now, ZERO);
   return at - now > longestWait(reserve) ? undefined : at;
 }
 
-/** The first millisecond after `now` at which a reservation is granted; the last of all when it never is. */
+/** The first millisecond after `now` at which a reservation is granted; the end of time if it never is. */
 function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask): number {
   const { count, reserve } = asked;
   const { maxReserved } = limit;
@@ -95,10 +87,10 @@ function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask
   const isOwable = needed === undefined || !isLess(levelAt(limit, state, now), needed);
   const owable = isOwable ? now : whenHolding(limit, state, now, needed);
   const from = Math.max(now + 1, owable);
-  const isStart = (moment: number) => startFor(limit, state, moment, asked) !== undefined;
-  // While the bucket is not full, the moment at which the tokens are there does not depend on when one asks.
-  const near = (moment: number) =>
-    (startFor(limit, state, moment, { count, reserve: true }) ?? LAST_MOMENT) - longestWait(reserve);
+  const isStart = (time: number) => startFor(limit, state, time, asked) !== undefined;
+  // While the bucket is not full, the time at which the tokens are there does not depend on the time of the call.
+  const near = (time: number) =>
+    (startFor(limit, state, time, { count, reserve: true }) ?? LAST_MOMENT) - longestWait(reserve);
   if (limit.kind === "token bucket") {
     const first = Math.ceil(Math.max(from, near(from)));
     return isStart(first) ? first : LAST_MOMENT;
@@ -113,23 +105,18 @@ function firstStart(limit: RefillingLimit, state: Level, now: number, asked: Ask
   return LAST_MOMENT;
 }
 
-/** Full windows of the calendar differ in length only, and repeat within so many. */
+/** Full windows of the calendar differ in length only, and repeat within 50 windows. */
 const MOST_WINDOWS = 50;
 
-/** Charged whatever is there, or given back up to the capacity when negative. */
+/** Charges, also below 0. A negative count gives back, up to the capacity. */
 export function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Outcome<Level> {
   const left = least(rational(limit.capacity), minus(levelAt(limit, state, now), rational(count)));
   return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
-/** The tokens that are there at a time are lost then, and those that were taken before do not come back. */
+/** The tokens that are there at a time are lost then, and tokens that were taken before do not come back. */
 export function pause(limit: RefillingLimit, state: Level, until: number): Level {
-  const ts = Math.max(until, state?.ts ?? until);
-  const before = levelAt(limit, state, ts);
-  const taken = greatest(ZERO, before);
-  const happened = { limit, ts, before, taken, isPause: true, window: windowOf(limit, state, ts) };
-  const history = withEvent(state?.history ?? [], happened);
-  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
+  return afterEvent(limit, state, until, (before) => ({ taken: greatest(ZERO, before), isPause: true }));
 }
 
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
@@ -137,22 +124,25 @@ function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Leve
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
-function written(
+function written(limit: RefillingLimit, state: Level, now: number, value: Rational, date?: number): Written {
+  return afterEvent(limit, state, now, (before) => ({ taken: minus(before, value), date }));
+}
+
+function afterEvent(
   limit: RefillingLimit,
   state: Level,
   now: number,
-  value: Rational,
-  date?: number,
-): Exclude<Level, undefined> {
+  takenFrom: (before: Rational) => Pick<Happened, "taken" | "date" | "isPause">,
+): Written {
   const ts = Math.max(now, state?.ts ?? now);
-  const before = levelAt(limit, state, now);
-  const happened = { limit, ts, before, taken: minus(before, value), date, window: windowOf(limit, state, ts) };
-  const history = withEvent(state?.history ?? [], happened);
-  return { ...leftAfter(happened), history, ...(state?.isInexact && { isInexact: true }) };
+  const before = levelAt(limit, state, ts);
+  const event = { limit, ts, before, ...takenFrom(before), window: windowOf(limit, state, ts) };
+  const history = withEvent(state?.history ?? [], event);
+  return { ...leftAfter(event), history, ...(state?.isInexact && { isInexact: true }) };
 }
 
-/** The state that an event leaves. What comes back to a window comes back to its own use first, and then to what was used before. */
-function leftAfter(event: Happened): Exclude<Level, undefined> {
+/** The state after an event. Tokens that come back to a window reduce its own use first, and then the use before. */
+function leftAfter(event: Happened): Written {
   const { ts, before, window } = event;
   const value = leftBy(event);
   if (!window) return { value, ts };
@@ -161,20 +151,14 @@ function leftAfter(event: Happened): Exclude<Level, undefined> {
   return { value, ts, window: { ...window, used: greatest(ZERO, used), excess: greatest(ZERO, excess) } };
 }
 
-/** So many peaks, of those that were not reached again, a bucket remembers exactly; one is what it holds now. */
+/** A bucket remembers this number of peaks exactly, of those that it has not reached again. One is its present level. */
 const REMEMBERED = 6;
 
 /**
- * The states had tokens not been taken, by replay of what else happened; none if it does not know of them. A bucket may not know that it was
- * smaller for a part of the ms in which they were taken.
+ * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A bucket may not know that
+ * it was smaller for a part of the take's millisecond.
  */
-export function undo(
-  limit: RefillingLimit,
-  state: Level,
-  now: number,
-  count: number,
-  takenAt: number,
-): Exclude<Level, undefined>[] {
+export function undo(limit: RefillingLimit, state: Level, now: number, count: number, takenAt: number): Written[] {
   const before = written(limit, state, now, levelAt(limit, state, now));
   const events = without(before.history ?? [], takenAt, rational(count));
   const own = events?.find(({ date }) => date === takenAt);
@@ -187,7 +171,7 @@ export function undo(
     // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
     const windows = new Set(each.flatMap((event) => (event.window ? [event.limit] : [])));
     const hasChanged = windows.size > 1 || (before.window !== undefined && each.some((event) => event.limit !== limit));
-    // What was taken while the bucket was of another kind is not known.
+    // A bucket does not know what was taken while it was of another kind.
     const [first] = each;
     const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
     const isInexact =

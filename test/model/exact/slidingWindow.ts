@@ -1,16 +1,15 @@
 /**
- * An exact sliding window: a log of what was taken and when, in fractions; it shares no code with src/.
+ * An exact sliding window: a log of the tokens that were taken and when, in fractions. It shares no code with src/.
  *
- * Readings of the law, where it leaves a choice:
- * - The effective time of a call is the later of its clock and the last write; a call that is granted is an entry there.
- * - A write forgets what has left the window, under the limit that it is made with. So a period that is made longer afterwards
- *   does not bring it back.
+ * Readings of the law, if it leaves a choice:
+ * - The effective time of a call is the later of its clock and the last write. A call that is granted is an entry there.
+ * - A write forgets entries that have left the window of its limit. A longer period afterwards does not bring them back.
  * - A plain call counts promised entries as if they were taken now.
- * - A reservation that a plain call could replace starts now. One that has to wait starts at the first moment from the latest
- *   entry on at which the cap is kept.
- * - A refund takes away from the latest entries that have started, as far as they go; the rest of it is lost.
- * - A cancelled job's tokens are taken away from the entry of its own moment, as far as it goes, and then from older ones.
- * - Nothing can be reserved for a moment at which nothing is taken: a count of 0 waits until the debt of others has left.
+ * - A reservation that a plain call could replace starts now. Other reservations start at the first time, from the latest entry on,
+ *   at which the cap is kept.
+ * - A refund takes away from the latest entries that have started. If it is more than all of them, the rest is lost.
+ * - A cancelled job's tokens are taken away from the entry of its own time first, and then from older ones.
+ * - A count of 0 reserves no time. It waits until the debt of others has left.
  */
 import { floorOf, greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type SlidingWindow } from "./config.js";
@@ -19,7 +18,8 @@ interface Entry {
   readonly at: number;
   readonly count: Rational;
 }
-/** `value` is what was left at the last write; `isJoined` says that there were once too many moments to tell them apart. */
+type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
+/** `value` has the tokens that were left at the last write. `isJoined`: the log once had more times than it distinguishes. */
 export type Log =
   | {
       readonly entries: readonly Entry[];
@@ -29,43 +29,30 @@ export type Log =
     }
   | undefined;
 
-/** So many moments a log tells apart. */
-const EXACT_MOMENTS = 64;
+/** The number of times that a log distinguishes. */
+const EXACT_TIMES = 64;
 
-/**
- * @param granted - the moment at which the work starts, where it is known to be later than the first that is possible.
- */
-export function ask(
-  limit: SlidingWindow,
-  log: Log,
-  clock: number,
-  { count, reserve }: Ask,
-  granted?: number,
-): Outcome<Log> {
+/** @param granted - the time at which the work starts, if it is known to be later than the first possible time. */
+export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, granted?: number): Outcome<Log> {
+  const { count } = asked;
   const now = Math.max(clock, log?.ts ?? clock);
-  const asked = { count, reserve };
   const isOfOneRow = clock <= now - limit.period ? { isOfOneRow: true } : {};
-  const moment = startFor(limit, log, clock, asked);
-  if (moment === undefined) {
+  const first = startFor(limit, log, clock, asked);
+  if (first === undefined) {
     const retryAt = firstStart(limit, log, clock, asked);
     return { answer: { ok: false, retryAt, ...outlook(limit, log, now), ...isOfOneRow }, after: log };
   }
-  const at = Math.max(moment, granted ?? moment);
+  const at = Math.max(first, granted ?? first);
   const after = count === 0 ? log : withEntry(limit, log, now, { at, count: rational(count) });
-  const wait = !fits(limit, log, now, count) ? { retryAt: moment } : {};
+  const wait = !fits(limit, log, now, count) ? { retryAt: first } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now), ...isOfOneRow }, after };
 }
 
 /**
- * A log to which a clock behind its last write has added a count, where that was taken by the clock and not at the last write: of
- * several rows, one may not have been written since. The row may know a later moment, and then it gives no more than this says.
+ * A log to which a clock behind its last write has added a count. The count is dated by that clock and not by the last write,
+ * because one of several rows may not have been written since. If the row knows a later time, it gives no more than this log.
  */
-export function takenByClock(
-  { rate, period }: SlidingWindow,
-  log: NonNullable<Log>,
-  clock: number,
-  count: number,
-): Log {
+export function takenByClock({ rate, period }: SlidingWindow, log: NonNullable<Log>, clock: number, count: number) {
   const { ts } = log;
   const others = log.entries.map((entry) =>
     entry.at === ts ? { at: ts, count: minus(entry.count, rational(count)) } : entry,
@@ -77,7 +64,7 @@ export function takenByClock(
   return { ...log, entries, value: minus(rational(rate), sum(entries)) };
 }
 
-/** When a call starts that is made at `clock`; undefined when it is denied. */
+/** When a call at `clock` starts; undefined if it is denied. */
 function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number | undefined {
   const now = Math.max(clock, log?.ts ?? clock);
   if (fits(limit, log, now, count)) return now;
@@ -85,7 +72,7 @@ function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserv
   const at =
     count === 0
       ? firstTime(limit, log, now, (later) => fits(limit, log, later, 0))
-      : promisedMoment(limit, log, now, count);
+      : promisedTime(limit, log, now, count);
   return at === undefined || at - clock > longestWait(reserve) ? undefined : at;
 }
 
@@ -93,7 +80,7 @@ function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserv
 function firstStart(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number {
   const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]).sort((a, b) => a - b);
   const from = clock + 1;
-  const begins = [from, ...changes.filter((moment) => moment > from), Infinity];
+  const begins = [from, ...changes.filter((time) => time > from), Infinity];
   for (const [i, begin] of begins.entries()) {
     const at = startFor(limit, log, begin, { count, reserve: reserve !== false });
     if (at === undefined) continue;
@@ -109,7 +96,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
   const after =
     count > 0
       ? withEntry(limit, log, now, { at: now, count: rational(count) })
-      : takenAway(limit, log, now, rational(-count), (entry) => entry.at <= now);
+      : takenAway(limit, log, now, rational(-count), (at) => at <= now);
   const isOver = !fits(limit, after, now, 0);
   const wait = isOver ? { retryAt: firstTime(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
@@ -117,10 +104,10 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
 
 export function cancel(limit: SlidingWindow, log: Log, clock: number, count: number, promised: number): Log {
   const now = Math.max(clock, log?.ts ?? clock);
-  return takenAway(limit, log, now, rational(count), (entry) => entry.at <= promised);
+  return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
-/** All that was taken before a time counts as taken then, and with it all that is left. */
+/** All tokens that were taken before a time count as taken then, and so do all that are left. */
 export function pause(limit: SlidingWindow, log: Log, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > ts - limit.period) ?? [];
@@ -134,24 +121,24 @@ export function takenAt({ period }: SlidingWindow, log: Log, now: number): Ratio
   return sum(log?.entries.filter(({ at }) => at > now - period) ?? []);
 }
 
-/** The first moment, in the order of promises, at which the cap is kept; undefined when too much is promised already. */
-function promisedMoment(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
+/** The first time, in the order of promises, at which the cap is kept; undefined if too much is promised already. */
+function promisedTime(limit: SlidingWindow, log: Log, now: number, count: number): number | undefined {
   const latest = Math.max(now, ...(log?.entries.map(({ at }) => at) ?? []));
-  const keepsCap = (moment: number) => fits(limit, log, moment, count);
-  const moment = keepsCap(latest) ? latest : firstTime(limit, log, latest, keepsCap);
-  if (limit.maxReserved === undefined) return moment;
+  const keepsCap = (time: number) => fits(limit, log, time, count);
+  const time = keepsCap(latest) ? latest : firstTime(limit, log, latest, keepsCap);
+  if (limit.maxReserved === undefined) return time;
   const promised = plus(sum(log?.entries.filter(({ at }) => at > now) ?? []), rational(count));
-  return isLess(rational(limit.maxReserved), promised) ? undefined : moment;
+  return isLess(rational(limit.maxReserved), promised) ? undefined : time;
 }
 
-function fits(limit: SlidingWindow, log: Log, moment: number, count: number): boolean {
-  return !isLess(rational(limit.rate), plus(takenAt(limit, log, moment), rational(count)));
+function fits(limit: SlidingWindow, log: Log, time: number, count: number): boolean {
+  return !isLess(rational(limit.rate), plus(takenAt(limit, log, time), rational(count)));
 }
 
-/** The first moment after `from` at which a condition holds that changes only when entries start or leave. */
-function firstTime(limit: SlidingWindow, log: Log, from: number, holds: (moment: number) => boolean): number {
+/** The first time after `from` at which a condition holds that changes only when entries start or leave. */
+function firstTime(limit: SlidingWindow, log: Log, from: number, holds: (time: number) => boolean): number {
   const changes = (log?.entries ?? []).flatMap(({ at }) => [at, at + limit.period]);
-  const first = changes.sort((a, b) => a - b).find((moment) => moment > from && holds(moment));
+  const first = changes.sort((a, b) => a - b).find((time) => time > from && holds(time));
   if (first === undefined) throw new Error("the exact sliding window never lets this through");
   return first;
 }
@@ -166,24 +153,18 @@ function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): L
 
 function written({ rate }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
   const isJoined =
-    entries.length > EXACT_MOMENTS ||
+    entries.length > EXACT_TIMES ||
     (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
   const sorted = [...entries].sort((a, b) => a.at - b.at);
   return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined };
 }
 
-function takenAway(
-  limit: SlidingWindow,
-  log: Log,
-  now: number,
-  count: Rational,
-  isMeant: (entry: Entry) => boolean,
-): Log {
+function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational, isMeant: (at: number) => boolean) {
   let left = count;
   const entries: Entry[] = [];
   for (const entry of [...(log?.entries ?? [])].reverse()) {
     if (entry.at <= now - limit.period) continue;
-    const away = isMeant(entry) ? least(left, entry.count) : ZERO;
+    const away = isMeant(entry.at) ? least(left, entry.count) : ZERO;
     left = minus(left, away);
     const rest = minus(entry.count, away);
     if (isLess(ZERO, rest)) entries.unshift({ at: entry.at, count: rest });
@@ -192,13 +173,10 @@ function takenAway(
 }
 
 /**
- * A state of another kind says what was missing at its last write: that counts as taken then. A debt counts as promised for the following
+ * The tokens that were missing at the last write of another kind count as taken then. A debt counts as promised for the following
  * windows. If it is more than 31 of them can hold, the rest counts for the one after.
  */
-export function fromLevel(
-  { rate, period }: SlidingWindow,
-  level: { value: Rational; ts: number; isInexact?: boolean },
-): Log {
+export function fromLevel({ rate, period }: SlidingWindow, level: Level): Log {
   const { ts, isInexact: isJoined = false } = level;
   const size = rational(rate);
   const value = least(size, level.value);
@@ -212,7 +190,7 @@ export function fromLevel(
   return { entries, ts, value, isJoined };
 }
 
-/** `resetAt` is when all that was taken has left. */
+/** `resetAt` is when all taken tokens have left. */
 function outlook(limit: SlidingWindow, log: Log, now: number): Pick<Answer, "remaining" | "resetAt"> {
   const free = minus(rational(limit.rate), takenAt(limit, log, now));
   const leaves = log?.entries.map(({ at }) => at + limit.period) ?? [];

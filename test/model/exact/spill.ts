@@ -1,26 +1,21 @@
-/** What a bucket lost by being full between two writes, and what a clock behind the second of them may still take of it. */
+/** The tokens that a bucket lost by being full between two writes. A clock behind the second write may still take them. */
 import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import type { RefillingLimit } from "./config.js";
 import * as refilling from "./refilling.js";
 
-/** From what a bucket held at one write until the next. */
+/** A bucket from one write, with its tokens, until the next. */
 export interface Spill {
   readonly value: Rational;
   readonly ts: number;
   readonly until: number;
-  /** What the write at `until` gave back, as far as there was room. */
+  /** The tokens that the write at `until` gave back, if there was room. */
   readonly given: Rational;
-  /** What was taken of it since. */
+  /** The lost tokens that were taken since. */
   readonly used: Rational;
 }
 
-/** Takes at most `wanted` of what was lost after `now`. */
-export function regain(
-  limit: RefillingLimit,
-  spills: readonly Spill[],
-  now: number,
-  wanted: Rational,
-): { regained: Rational; left: Spill[] } {
+/** Takes at most `wanted` of the tokens that were lost after `now`. */
+export function regain(limit: RefillingLimit, spills: readonly Spill[], now: number, wanted: Rational) {
   let regained = ZERO;
   const left = spills.map((spill) => {
     if (spill.until <= now) return spill;
@@ -34,13 +29,13 @@ export function regain(
   return { regained, left };
 }
 
-function lostUntil(limit: RefillingLimit, { value, ts }: Spill, moment: number, given = ZERO): Rational {
+function lostUntil(limit: RefillingLimit, { value, ts }: Spill, time: number, given = ZERO): Rational {
   const capacity = rational(limit.capacity);
   const start = isLess(capacity, value) ? capacity : value;
-  return greatest(ZERO, minus(plus(plus(start, refilling.gained(limit, ts, moment)), given), capacity));
+  return greatest(ZERO, minus(plus(plus(start, refilling.gained(limit, ts, time)), given), capacity));
 }
 
-/** Tells apart what was taken again; two histories of which nothing was taken are as good as one. */
+/** Distinguishes what was taken again. Two histories of which nothing was taken count as one. */
 export function textOfSpills(spills: readonly Spill[]): string {
   return spills
     .filter(({ used }) => isLess(ZERO, used))

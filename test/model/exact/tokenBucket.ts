@@ -7,7 +7,7 @@ export function gained({ rate, period }: TokenBucket<Amount>, from: number, to: 
   return times(over(rational(rate), rational(period)), fraction(BigInt(to - from), 1n));
 }
 
-/** The first millisecond by which so many tokens have arrived after `from`. */
+/** The first millisecond by which `tokens` have arrived after `from`. */
 export function whenGained({ rate, period }: TokenBucket<Amount>, from: number, tokens: Rational): number {
   return Math.min(LAST_MOMENT, from + Number(ceilOf(over(times(tokens, rational(period)), rational(rate)))));
 }

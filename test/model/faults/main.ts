@@ -4,8 +4,8 @@
  *     npx tsx test/model/faults/main.ts          all of them
  *     npx tsx test/model/faults/main.ts 3 17     these
  *
- * A fault is a text that stands in a file exactly once, and what takes its place. The fuzzer has to find it, or the test that the
- * list names beside it. FUZZ_OPERATIONS (default 30,000) and SEED (default 1) say what is played.
+ * A fault is a text that is in a file exactly once, and its replacement. The fuzzer, or the test that the list names, must find it.
+ * FUZZ_OPERATIONS (default 30,000) and SEED (default 1) choose the operations.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -42,16 +42,13 @@ for (const [i, { name, file, from, to, test }] of chosen) {
     survivors++;
     continue;
   }
-  writeFileSync(
-    path,
-    text.replace(from, () => to),
-  );
+  const faulty = text.replace(from, () => to);
+  writeFileSync(path, faulty);
   const isFound = test === undefined ? !passes(fuzzers) : !passes([test], []);
   writeFileSync(path, text);
   if (!isFound) survivors++;
-  console.log(
-    `${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${test === undefined ? "" : ` by ${test}`}`,
-  );
+  const by = test === undefined ? "" : ` by ${test}`;
+  console.log(`${i + 1}. ${isFound ? "found     " : "SURVIVED  "}${name} (${file})${by}`);
 }
 rmSync(copy, { recursive: true });
 console.log(survivors === 0 ? "All faults were found." : `${survivors} faults were not found.`);
