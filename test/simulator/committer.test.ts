@@ -50,21 +50,6 @@ describe("the committer", () => {
     expect(Math.abs((times[3960] ?? 0) - 12)).toBeLessThan(1.1);
   });
 
-  it("validates against all validated transactions, published or not", async () => {
-    const { agenda, store, submit, ended } = open(1e9);
-    const first = new Transaction(store, 0);
-    const id = first.insert("/rows", { value: 0 });
-    first.commit();
-    const [a, b] = [new Transaction(store, 0), new Transaction(store, 0)];
-    a.patch(id, { value: 1 });
-    b.patch(id, { value: 2 });
-    submit(1, a);
-    submit(2, b);
-    await agenda.run();
-    expect(ended.find(({ i }) => i === 2)?.outcome).toBe("conflict");
-    expect(ended.find(({ i }) => i === 1)?.outcome).toBe("published");
-  });
-
   it("writes at most as many bytes a second as the class of the deployment can", async () => {
     const { agenda, store, submit, ended } = open(1_000_000);
     for (let i = 0; i < 100; i++) submit(i, new Transaction(store, 0), 10_000);

@@ -50,37 +50,25 @@ describe("the oracle's bucket", () => {
 });
 
 describe("the oracle's verdict", () => {
-  it("is 0 for what an exact bucket grants, to the last token", () => {
-    expect(overGrant(bucket, [...burst(0, 5), at(1000), at(2000), ...burst(20_000, 5)])).toBe(0);
-    expect(overGrant(windows, [...burst(9999, 5), ...burst(10_000, 3)])).toBe(0);
-    expect(overGrant(bucket, [])).toBe(0);
+  it.each([
+    ["is 0 without grants", bucket, [], 0, 0],
+    ["is 0 for all that a bucket grants", bucket, [...burst(0, 5), at(1000), at(2000), ...burst(20_000, 5)], 0, 0],
+    ["is 0 for all that windows grant", windows, [...burst(9999, 5), ...burst(10_000, 3)], 0, 0],
+    ["is the excess of a burst", bucket, burst(0, 6), 0, 1],
+    ["is the excess of a burst in a window", windows, burst(9999, 6), 0, 1],
+    ["is the excess of the worst interval", bucket, [...burst(0, 7), ...burst(60_000, 6)], 0, 2],
+    ["is the part of a token that had not come", bucket, [...burst(0, 5), at(999)], 0, 0.001],
+    ["orders grants by their times, not by their commits", bucket, [at(1000), ...burst(0, 5)], 0, 0],
+    ["tolerates clocks that differ by the allowed skew", bucket, [...burst(0, 5), at(940)], 60, 0],
+    ["does not tolerate clocks that differ by more", bucket, [...burst(0, 5), at(940)], 59, 0.001],
+  ])("%s", (_what, limit, grants, skewMs, expected) => {
+    expect(overGrant(limit, grants, skewMs)).toBeCloseTo(expected, 12);
   });
 
-  it("is the excess of the worst interval", () => {
-    expect(overGrant(bucket, burst(0, 6))).toBe(1);
-    expect(overGrant(bucket, [...burst(0, 5), at(999)])).toBeCloseTo(0.001, 12);
-    expect(overGrant(bucket, [...burst(0, 7), ...burst(60_000, 6)])).toBe(2);
-    expect(overGrant(windows, burst(9999, 6))).toBe(1);
-  });
-
-  it("orders grants by their times, not by their commits", () => {
-    expect(overGrant(bucket, [at(1000), ...burst(0, 5)])).toBe(0);
-  });
-
-  it("tolerates clocks that differ by at most the allowed skew", () => {
-    const grants = [...burst(0, 5), at(940)];
-    expect(overGrant(bucket, grants)).toBeCloseTo(0.06, 12);
-    expect(overGrant(bucket, grants, 60)).toBe(0);
-    expect(overGrant(bucket, grants, 59)).toBeGreaterThan(0);
-  });
-
-  it("compares with what one bucket would have granted, first come, first served", () => {
-    expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)])).toBe(7);
+  it("compares with what one bucket would have granted, first come, first served, also from a given time on", () => {
     expect(possible(bucket, [at(0, 4), at(0, 2), at(0, 1)])).toBe(5);
-  });
-
-  it("counts what was possible from a given time on, after earlier takes", () => {
-    expect(possible(bucket, [...burst(0, 9), at(1000), at(1500), at(2000)], 1000)).toBe(2);
+    const calls = [...burst(0, 9), at(1000), at(1500), at(2000)];
+    expect([possible(bucket, calls), possible(bucket, calls, 1000)]).toEqual([7, 2]);
   });
 
   it("counts the denials at a time when the tokens were there", () => {

@@ -31,15 +31,6 @@ describe("permits", () => {
     expect(await run(2, Infinity, holds)).toEqual(["0 from 0", "1 from 1", "2 from 10", "3 from 11", "4 from 20"]);
   });
 
-  it("go to the next in line if one gives up after the longest wait", async () => {
-    const holds = [
-      { atMs: 0, forMs: 6000 },
-      { atMs: 10, forMs: 10 },
-      { atMs: 1500, forMs: 10 },
-    ];
-    expect(await run(1, 5000, holds)).toEqual(["0 from 0", "1 gave up at 5010", "2 from 6000"]);
-  });
-
   it("can be released only once", () => {
     const permits = new Permits(new Agenda(), 1, 5000);
     expect(() => {
