@@ -1,10 +1,14 @@
 /** A small run of each bench, so that a broken bench fails a test. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { drawContention } from "../../bench/contention/picture.js";
 import { CASE_NAMES } from "../../bench/contention/scenarios.js";
 import { renderCase } from "../../bench/contention/tables.js";
 import { renderEngine, runEngine } from "../../bench/engine.js";
+import { renderJoining, runJoining } from "../../bench/joining.js";
+import { calls, draw, lanesOf } from "../../bench/kinds.js";
 import { renderSeed, runSeed } from "../../bench/seed.js";
 
 describe("bench:contention", () => {
@@ -85,5 +89,33 @@ describe("bench:seed", () => {
       for (const m of metrics) if (m.library === "ours") expect(m.overGrant).toBe(0);
     }
     expect(renderSeed(results)).toContain("### 8 callers, one key each");
+  });
+});
+
+describe("bench:joining", () => {
+  it("a sliding window grants as much as an exact log at a rate of up to 64, and less above it", () => {
+    const results = runJoining({ rates: [1, 64, 300], periods: 30, seed: "test" });
+    for (const { rate, random, saturated } of results) {
+      expect(saturated.ours).toBeLessThanOrEqual(saturated.exact);
+      if (rate > 64) expect(random.ours).toBeLessThan(random.exact);
+      else expect([random.ours, saturated.ours]).toEqual([random.exact, saturated.exact]);
+    }
+    expect(renderJoining(results).match(/^\| \d/gm)).toHaveLength(3);
+  });
+});
+
+/** The picture of docs/choosing.md. */
+describe("kinds.svg", () => {
+  it("shows that each of four kinds keeps its own bound under sixty calls", () => {
+    const [bucket = 0, window = 0, day = 0, sliding = 0] = lanesOf(calls()).map(({ most }) => most);
+    expect(calls()).toHaveLength(60);
+    expect(Math.max(bucket, window, day)).toBeLessThanOrEqual(20);
+    expect(day).toBeGreaterThan(10);
+    expect(sliding).toBe(10);
+  });
+
+  it("is in the docs as the script draws it", () => {
+    const file = path.resolve(import.meta.dirname, "../../docs/pictures/kinds.svg");
+    expect(readFileSync(file, "utf8")).toBe(draw());
   });
 });
