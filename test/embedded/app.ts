@@ -20,10 +20,7 @@ import { ConvexError, v } from "convex/values";
 import type { App } from "../../example/embedded/backend.js";
 import { component } from "../support/places.js";
 
-const schema = defineSchema({
-  notes: defineTable({ text: v.string() }),
-  other: defineTable({ n: v.number() }),
-});
+const schema = defineSchema({ notes: defineTable({ text: v.string() }), other: defineTable({ n: v.number() }) });
 
 const limits = defineRateLimits(
   { write: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true } },

@@ -235,14 +235,10 @@ describe("a snapshot", () => {
     expect(after.transaction.hasConflict()).toBe(false);
   });
 
-  it("follows the order of validation: a later commit cannot be published earlier", async () => {
-    const { store, begin, insert } = openStore();
-    const id = await insert(2);
-    const [first, second] = [begin(), begin()];
-    await first.db.patch(id, { value: 1 });
-    await second.db.insert("rows", { name: "hot", shard: 3, value: 5 });
-    first.transaction.stage();
-    const { ts } = second.transaction.stage();
+  it("follows the order of validation: a later commit cannot be published earlier", () => {
+    const { store, begin } = openStore();
+    begin().transaction.stage();
+    const { ts } = begin().transaction.stage();
     expect(() => {
       store.publish(ts);
     }).toThrow("cannot be published");

@@ -11,15 +11,6 @@ function open() {
 }
 
 describe("the syscalls of one function", () => {
-  it("count the reads of one Promise.all as one round, and sequential reads as one each", async () => {
-    const { read, rounds } = open();
-    await Promise.all([read("a"), read("b"), read("c")]);
-    expect(rounds()).toBe(1);
-    await read("d");
-    await read("e");
-    expect(rounds()).toBe(3);
-  });
-
   it("run all waiting reads before any write, so that two concurrent sequences both read the old row", async () => {
     const { log, read, write, rounds } = open();
     const sequence = async (name: string) => {
