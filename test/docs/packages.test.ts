@@ -38,23 +38,21 @@ function openApp() {
   return t;
 }
 
-describe("Workflow", () => {
-  it("reads each page when its token is there", async () => {
-    const starts: number[] = [];
-    vi.stubGlobal("fetch", () => {
-      starts.push(Date.now() - NOW);
-      return Promise.resolve(new Response(""));
-    });
-    const t = openApp();
-    await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
-    for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
-    // Two pages at once, then one a second. The workflow itself takes a while between its steps.
-    expect(starts).toHaveLength(4);
-    const [, , third = 0, fourth = 0] = starts;
-    expect(third).toBeGreaterThanOrEqual(1000);
-    expect(fourth).toBeGreaterThanOrEqual(2000);
-    expect(fourth).toBeLessThan(4000);
+it("Workflow reads each page when its token is there", async () => {
+  const starts: number[] = [];
+  vi.stubGlobal("fetch", () => {
+    starts.push(Date.now() - NOW);
+    return Promise.resolve(new Response(""));
   });
+  const t = openApp();
+  await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
+  for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
+  // Two pages at once, then one a second. The workflow itself takes a while between its steps.
+  expect(starts).toHaveLength(4);
+  const [, , third = 0, fourth = 0] = starts;
+  expect(third).toBeGreaterThanOrEqual(1000);
+  expect(fourth).toBeGreaterThanOrEqual(2000);
+  expect(fourth).toBeLessThan(4000);
 });
 
 describe("Workpool", () => {
@@ -135,43 +133,39 @@ describe("Better Auth", () => {
   });
 });
 
-describe("Convex Agent", () => {
-  it("charges the tokens that a model call used, and makes the user wait for the debt", async () => {
-    const t = openApp();
-    const call = {
-      threadId: undefined,
-      agentName: "assistant",
-      providerMetadata: undefined,
-      model: "m",
-      provider: "p",
-    };
-    await t.mutation(api.assistant.mayAsk, { user: "ada" });
-    await t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
-    });
-    await t.mutation(api.assistant.mayAsk, { user: "bob" });
-    await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
-      data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
-    });
-    const nobody = t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
-    });
-    await expect(nobody).rejects.toThrow("has no budget");
+it("Convex Agent charges the tokens that a model call used, and makes the user wait for the debt", async () => {
+  const t = openApp();
+  const call = {
+    threadId: undefined,
+    agentName: "assistant",
+    providerMetadata: undefined,
+    model: "m",
+    provider: "p",
+  };
+  await t.mutation(api.assistant.mayAsk, { user: "ada" });
+  await t.action(async (ctx) => {
+    await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
   });
+  await t.mutation(api.assistant.mayAsk, { user: "bob" });
+  await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
+    data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
+  });
+  const nobody = t.action(async (ctx) => {
+    await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
+  });
+  await expect(nobody).rejects.toThrow("has no budget");
 });
 
-describe("sharded-counter", () => {
-  it("counts the denials of each limit in each hour", async () => {
-    const t = openApp();
-    const vote = () => t.mutation(api.denials.vote, { voter: "ada" });
-    const counts = () =>
-      Promise.all([0, 1, 2].map((i) => t.query(api.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
-    expect([await vote(), await vote(), await vote(), await vote()]).toEqual([true, true, false, false]);
-    vi.setSystemTime(NOW + HOUR - 1);
-    expect(await vote()).toBe(true);
-    vi.setSystemTime(NOW + HOUR);
-    expect([await vote(), await vote()]).toEqual([true, false]);
-    expect(await counts()).toEqual([2, 1, 0]);
-    expect(await t.query(api.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
-  });
+it("sharded-counter counts the denials of each limit in each hour", async () => {
+  const t = openApp();
+  const vote = () => t.mutation(api.denials.vote, { voter: "ada" });
+  const counts = () =>
+    Promise.all([0, 1, 2].map((i) => t.query(api.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
+  expect([await vote(), await vote(), await vote(), await vote()]).toEqual([true, true, false, false]);
+  vi.setSystemTime(NOW + HOUR - 1);
+  expect(await vote()).toBe(true);
+  vi.setSystemTime(NOW + HOUR);
+  expect([await vote(), await vote()]).toEqual([true, false]);
+  expect(await counts()).toEqual([2, 1, 0]);
+  expect(await t.query(api.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
 });

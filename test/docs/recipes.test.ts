@@ -132,57 +132,51 @@ describe("plans", () => {
   });
 });
 
-describe("several steps", () => {
-  it("a refused prompt uses no token, an image uses one, and a user without tokens is denied first", async () => {
-    const t = openApp();
-    const user = await addUser(t);
-    const draw = (prompt: string) => t.mutation(api.images.draw, { user, prompt });
-    for (let i = 0; i < 9; i++) expect(await draw("a passport")).toBe("refused");
-    for (let i = 0; i < 3; i++) expect(await draw("a cat")).toBe("drawn");
-    expect(await draw("a passport")).toBe("no image left today");
-    expect(await draw("a cat")).toBe("no image left today");
-  });
+it("several steps: a refused prompt uses no token, an image uses one, and a user without tokens is denied first", async () => {
+  const t = openApp();
+  const user = await addUser(t);
+  const draw = (prompt: string) => t.mutation(api.images.draw, { user, prompt });
+  for (let i = 0; i < 9; i++) expect(await draw("a passport")).toBe("refused");
+  for (let i = 0; i < 3; i++) expect(await draw("a cat")).toBe("drawn");
+  expect(await draw("a passport")).toBe("no image left today");
+  expect(await draw("a cat")).toBe("no image left today");
 });
 
-describe("failed logins", () => {
-  it("are counted even though the client gets an error: five of fifty guesses are checked", async () => {
-    const t = openApp();
-    await addUser(t);
-    const logIn = (password: string) => t.action(api.logins.logIn, { email: "ada@example.com", password });
-    const fails = async (password: string, kind: string, times = 1) => {
-      for (let i = 0; i < times; i++) await expect(logIn(password)).rejects.toMatchObject({ data: { kind } });
-    };
-    await fails("guess", "wrong password", 5);
-    await fails("guess", "locked", 45);
-    await fails("correct horse", "locked");
-    vi.setSystemTime(NOW + 12 * MINUTE);
-    expect(await logIn("correct horse")).toBeNull();
-    await fails("typo", "wrong password", 5);
-  });
+it("failed logins are counted even though the client gets an error: five of fifty guesses are checked", async () => {
+  const t = openApp();
+  await addUser(t);
+  const logIn = (password: string) => t.action(api.logins.logIn, { email: "ada@example.com", password });
+  const fails = async (password: string, kind: string, times = 1) => {
+    for (let i = 0; i < times; i++) await expect(logIn(password)).rejects.toMatchObject({ data: { kind } });
+  };
+  await fails("guess", "wrong password", 5);
+  await fails("guess", "locked", 45);
+  await fails("correct horse", "locked");
+  vi.setSystemTime(NOW + 12 * MINUTE);
+  expect(await logIn("correct horse")).toBeNull();
+  await fails("typo", "wrong password", 5);
 });
 
-describe("lockouts that grow", () => {
-  it("lock for longer each time, and start anew after a success or a quiet day", async () => {
-    const t = openApp();
-    await addUser(t);
-    const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: "ada@example.com", password });
-    const fail = async () => {
-      const { ok, lockedUntil = 0 } = await signIn("guess");
-      expect(ok).toBe(false);
-      const lockMs = lockedUntil - Date.now();
-      vi.setSystemTime(lockedUntil - 1);
-      expect(await signIn("correct horse")).toEqual({ ok: false, lockedUntil });
-      vi.setSystemTime(lockedUntil);
-      return lockMs;
-    };
-    const locks = [];
-    for (let i = 0; i < 5; i++) locks.push(await fail());
-    expect(locks).toEqual([1000, 10_000, MINUTE, 10 * MINUTE, 10 * MINUTE]);
-    expect(await signIn("correct horse")).toEqual({ ok: true });
-    expect([await fail(), await fail()]).toEqual([1000, 10_000]);
-    vi.setSystemTime(Date.now() + 24 * 60 * MINUTE);
-    expect(await fail()).toBe(1000);
-  });
+it("lockouts that grow lock for longer each time, and start anew after a success or a quiet day", async () => {
+  const t = openApp();
+  await addUser(t);
+  const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: "ada@example.com", password });
+  const fail = async () => {
+    const { ok, lockedUntil = 0 } = await signIn("guess");
+    expect(ok).toBe(false);
+    const lockMs = lockedUntil - Date.now();
+    vi.setSystemTime(lockedUntil - 1);
+    expect(await signIn("correct horse")).toEqual({ ok: false, lockedUntil });
+    vi.setSystemTime(lockedUntil);
+    return lockMs;
+  };
+  const locks = [];
+  for (let i = 0; i < 5; i++) locks.push(await fail());
+  expect(locks).toEqual([1000, 10_000, MINUTE, 10 * MINUTE, 10 * MINUTE]);
+  expect(await signIn("correct horse")).toEqual({ ok: true });
+  expect([await fail(), await fail()]).toEqual([1000, 10_000]);
+  vi.setSystemTime(Date.now() + 24 * 60 * MINUTE);
+  expect(await fail()).toBe(1000);
 });
 
 describe("a third party's hard cap", () => {

@@ -102,21 +102,18 @@ describe("the verdict", () => {
   });
 });
 
-describe("over-grant", () => {
+it("over-grant is the excess of the worst interval", () => {
   const at = (time: number) => ({ ok: true, before: time, after: time });
   const bound = { rate: 10, capacity: 2 };
-
-  it("is the excess of the worst interval", () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
-        const times = unsorted.toSorted((a, b) => a - b);
-        const excess = times.flatMap((from, i) =>
-          times.slice(i).map((to, more) => more + 1 - bound.capacity - (bound.rate * (to - from)) / 1000),
-        );
-        expect(overGrant(unsorted.map(at), bound)).toBe(Math.max(0, Math.ceil(Math.max(0, ...excess) - 1e-9)));
-      }),
-    );
-  });
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
+      const times = unsorted.toSorted((a, b) => a - b);
+      const excess = times.flatMap((from, i) =>
+        times.slice(i).map((to, more) => more + 1 - bound.capacity - (bound.rate * (to - from)) / 1000),
+      );
+      expect(overGrant(unsorted.map(at), bound)).toBe(Math.max(0, Math.ceil(Math.max(0, ...excess) - 1e-9)));
+    }),
+  );
 });
 
 describe("the deployment", () => {

@@ -63,16 +63,14 @@ describe("the list of equivalent faults", () => {
   });
 });
 
-describe("a sample", () => {
-  it("consists of lines of code, and is the same for the same seed", () => {
-    const all = sampleLines(root, [PLANTED], 100, 1);
-    expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
-    const engine = filesOf(root, ["src/engine"]);
-    const sample = sampleLines(root, engine, 10, 7);
-    expect(sample).toHaveLength(10);
-    expect(sampleLines(root, engine, 10, 7)).toEqual(sample);
-    expect(sampleLines(root, engine, 10, 8)).not.toEqual(sample);
-  });
+it("a sample consists of lines of code, and is the same for the same seed", () => {
+  const all = sampleLines(root, [PLANTED], 100, 1);
+  expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
+  const engine = filesOf(root, ["src/engine"]);
+  const sample = sampleLines(root, engine, 10, 7);
+  expect(sample).toHaveLength(10);
+  expect(sampleLines(root, engine, 10, 7)).toEqual(sample);
+  expect(sampleLines(root, engine, 10, 8)).not.toEqual(sample);
 });
 
 /** The list of planted faults is useful only while each fault can be planted. */

@@ -53,55 +53,44 @@ describe("bench:contention", () => {
   });
 });
 
-describe("bench:engine", () => {
-  it("compares the speed of decisions and calls, and counts costs", async () => {
-    const results = await runEngine({ decisions: 200, calls: 3, rounds: 1 });
-    expect(results.decisions.map(({ kind }) => kind)).toEqual(["token bucket", "fixed window"]);
-    for (const { perSecond } of [...results.calls, ...results.decisions.flatMap(({ standings }) => standings)]) {
-      expect(perSecond).toBeGreaterThan(0);
-    }
-    const allowed = results.costs.filter(({ situation }) => situation === "allowed");
-    expect(allowed.find(({ label }) => label === "ours 1")?.cost).toEqual({
-      rangesRead: 1,
-      rowsRead: 1,
-      rowsReread: 1,
-      readRounds: 1,
-      rowsWritten: 1,
-      storeCalls: 2,
-      hops: 0,
-    });
-    expect(allowed.find(({ label }) => label === "official 16")?.cost).toMatchObject({ rangesRead: 2, hops: 1 });
-    expect(renderEngine(results)).not.toMatch(/NaN|undefined/);
+it("bench:engine compares the speed of decisions and calls, and counts costs", async () => {
+  const results = await runEngine({ decisions: 200, calls: 3, rounds: 1 });
+  expect(results.decisions.map(({ kind }) => kind)).toEqual(["token bucket", "fixed window"]);
+  for (const { perSecond } of [...results.calls, ...results.decisions.flatMap(({ standings }) => standings)]) {
+    expect(perSecond).toBeGreaterThan(0);
+  }
+  const allowed = results.costs.filter(({ situation }) => situation === "allowed");
+  expect(allowed.find(({ label }) => label === "ours 1")?.cost).toEqual({
+    rangesRead: 1,
+    rowsRead: 1,
+    rowsReread: 1,
+    readRounds: 1,
+    rowsWritten: 1,
+    storeCalls: 2,
+    hops: 0,
   });
+  expect(allowed.find(({ label }) => label === "official 16")?.cost).toMatchObject({ rangesRead: 2, hops: 1 });
+  expect(renderEngine(results)).not.toMatch(/NaN|undefined/);
 });
 
-describe("bench:seed", () => {
-  it("compares closed-loop callers on one key and on keys of their own", async () => {
-    const results = await runSeed({ callers: [1, 8], seconds: 1, seed: "small" });
-    expect(results.map(({ keys, callers }) => `${callers} ${keys}`)).toEqual([
-      "1 shared",
-      "8 shared",
-      "1 own",
-      "8 own",
-    ]);
-    for (const { metrics } of results) {
-      for (const m of metrics) expect(m.threw).toBe(0);
-      for (const m of metrics) if (m.library === "ours") expect(m.overGrant).toBe(0);
-    }
-    expect(renderSeed(results)).toContain("### 8 callers, one key each");
-  });
+it("bench:seed compares closed-loop callers on one key and on keys of their own", async () => {
+  const results = await runSeed({ callers: [1, 8], seconds: 1, seed: "small" });
+  expect(results.map(({ keys, callers }) => `${callers} ${keys}`)).toEqual(["1 shared", "8 shared", "1 own", "8 own"]);
+  for (const { metrics } of results) {
+    for (const m of metrics) expect(m.threw).toBe(0);
+    for (const m of metrics) if (m.library === "ours") expect(m.overGrant).toBe(0);
+  }
+  expect(renderSeed(results)).toContain("### 8 callers, one key each");
 });
 
-describe("bench:joining", () => {
-  it("a sliding window grants as much as an exact log at a rate of up to 64, and less above it", () => {
-    const results = runJoining({ rates: [1, 64, 300], periods: 30, seed: "test" });
-    for (const { rate, random, saturated } of results) {
-      expect(saturated.ours).toBeLessThanOrEqual(saturated.exact);
-      if (rate > 64) expect(random.ours).toBeLessThan(random.exact);
-      else expect([random.ours, saturated.ours]).toEqual([random.exact, saturated.exact]);
-    }
-    expect(renderJoining(results).match(/^\| \d/gm)).toHaveLength(3);
-  });
+it("bench:joining: a sliding window grants as much as an exact log at a rate of up to 64, and less above it", () => {
+  const results = runJoining({ rates: [1, 64, 300], periods: 30, seed: "test" });
+  for (const { rate, random, saturated } of results) {
+    expect(saturated.ours).toBeLessThanOrEqual(saturated.exact);
+    if (rate > 64) expect(random.ours).toBeLessThan(random.exact);
+    else expect([random.ours, saturated.ours]).toEqual([random.exact, saturated.exact]);
+  }
+  expect(renderJoining(results).match(/^\| \d/gm)).toHaveLength(3);
 });
 
 /** The picture of docs/choosing.md. */

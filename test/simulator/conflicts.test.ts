@@ -286,20 +286,18 @@ describe("a snapshot", () => {
   });
 });
 
-describe("a sub-transaction", () => {
-  it("that throws discards its writes, but its reads still conflict", async () => {
-    const { begin, write, insert } = openStore();
-    const id = await insert(2);
-    const { transaction, db } = begin();
-    await db.insert("rows", { name: "kept", shard: 1, value: 5 });
-    const attempt = transaction.nested(async () => {
-      await shardOf(db, 2).unique();
-      await db.patch(id, { value: 0 });
-      throw new Error("stop");
-    });
-    await expect(attempt).rejects.toThrow("stop");
-    expect([...transaction.writes.values()].map(({ document }) => document?.["name"])).toEqual(["kept"]);
-    await write((db) => db.patch(id, { value: 1 }));
-    expect(transaction.hasConflict()).toBe(true);
+it("a sub-transaction that throws discards its writes, but its reads still conflict", async () => {
+  const { begin, write, insert } = openStore();
+  const id = await insert(2);
+  const { transaction, db } = begin();
+  await db.insert("rows", { name: "kept", shard: 1, value: 5 });
+  const attempt = transaction.nested(async () => {
+    await shardOf(db, 2).unique();
+    await db.patch(id, { value: 0 });
+    throw new Error("stop");
   });
+  await expect(attempt).rejects.toThrow("stop");
+  expect([...transaction.writes.values()].map(({ document }) => document?.["name"])).toEqual(["kept"]);
+  await write((db) => db.patch(id, { value: 1 }));
+  expect(transaction.hasConflict()).toBe(true);
 });
