@@ -103,34 +103,31 @@ describe("Workpool", () => {
   });
 });
 
-describe("Better Auth", () => {
-  const signIn = (t: ReturnType<typeof openApp>, address: string) =>
+it("Better Auth keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
+  vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+  const t = openApp();
+  const signIn = (address: string) =>
     t.fetch("/api/auth/sign-in/email", {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Forwarded-For": address, Origin: "https://app.example" },
       body: JSON.stringify({ email: "ada@example.com", password: "a wrong guess" }),
     });
-
-  it("keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
-    vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
-    vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-    const t = openApp();
-    const statuses: number[] = [];
-    for (let i = 0; i < 4; i++) statuses.push((await signIn(t, "192.0.2.1")).status);
-    expect(statuses).toEqual([401, 401, 401, 429]);
-    expect((await signIn(t, "192.0.2.2")).status).toBe(401);
-    const denied = await signIn(t, "192.0.2.1");
-    const seconds = Number(denied.headers.get("X-Retry-After"));
-    expect(seconds).toBeGreaterThan(0);
-    expect(seconds).toBeLessThanOrEqual(10);
-    vi.setSystemTime(NOW + seconds * SECOND);
-    expect((await signIn(t, "192.0.2.1")).status).toBe(401);
-    const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
-    expect(rows.map(({ name, key }) => [name, key])).toEqual([
-      ["auth", "192.0.2.1|/sign-in/email"],
-      ["auth", "192.0.2.2|/sign-in/email"],
-    ]);
-  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await signIn("192.0.2.1")).status);
+  expect(statuses).toEqual([401, 401, 401, 429]);
+  expect((await signIn("192.0.2.2")).status).toBe(401);
+  const denied = await signIn("192.0.2.1");
+  const seconds = Number(denied.headers.get("X-Retry-After"));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(10);
+  vi.setSystemTime(NOW + seconds * SECOND);
+  expect((await signIn("192.0.2.1")).status).toBe(401);
+  const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
+  expect(rows.map(({ name, key }) => [name, key])).toEqual([
+    ["auth", "192.0.2.1|/sign-in/email"],
+    ["auth", "192.0.2.2|/sign-in/email"],
+  ]);
 });
 
 it("Convex Agent charges the tokens that a model call used, and makes the user wait for the debt", async () => {

@@ -31,27 +31,25 @@ const nameOf = (error: unknown) => (error as { data: { name: string } }).data.na
 const addUser = (t: App, plan: "free" | "pro" = "free") =>
   t.run(async (ctx) => await ctx.db.insert("users", { email: "ada@example.com", password: "correct horse", plan }));
 
-describe("middleware", () => {
-  it("limits each signed-in user before the mutation does anything", async () => {
-    const t = openApp();
-    const [ada, bob] = [t.withIdentity({ subject: "ada" }), t.withIdentity({ subject: "bob" })];
-    for (let i = 0; i < 5; i++) await ada.mutation(api.notes.add, { text: `note ${i}` });
-    expect(await denialOf(ada.mutation(api.notes.add, { text: "one more" }))).toMatchObject({
-      name: "write",
-      retryAt: NOW + 2000,
-    });
-    await bob.mutation(api.notes.add, { text: "mine" });
-    await expect(t.mutation(api.notes.add, { text: "who am I?" })).rejects.toMatchObject({
-      data: { kind: "SignedOut" },
-    });
-    expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
+it("middleware limits each signed-in user before the mutation does anything", async () => {
+  const t = openApp();
+  const [ada, bob] = [t.withIdentity({ subject: "ada" }), t.withIdentity({ subject: "bob" })];
+  for (let i = 0; i < 5; i++) await ada.mutation(api.notes.add, { text: `note ${i}` });
+  expect(await denialOf(ada.mutation(api.notes.add, { text: "one more" }))).toMatchObject({
+    name: "write",
+    retryAt: NOW + 2000,
   });
+  await bob.mutation(api.notes.add, { text: "mine" });
+  await expect(t.mutation(api.notes.add, { text: "who am I?" })).rejects.toMatchObject({
+    data: { kind: "SignedOut" },
+  });
+  expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
+});
 
-  it("refunds the token if the mutation throws", async () => {
-    const ada = openApp().withIdentity({ subject: "ada" });
-    for (let i = 0; i < 9; i++) await expect(ada.mutation(api.notes.add, { text: "" })).rejects.toThrow("needs a text");
-    await ada.mutation(api.notes.add, { text: "at last" });
-  });
+it("middleware refunds the token if the mutation throws", async () => {
+  const ada = openApp().withIdentity({ subject: "ada" });
+  for (let i = 0; i < 9; i++) await expect(ada.mutation(api.notes.add, { text: "" })).rejects.toThrow("needs a text");
+  await ada.mutation(api.notes.add, { text: "at last" });
 });
 
 describe("anonymous callers", () => {
@@ -102,34 +100,32 @@ describe("anonymous callers", () => {
   });
 });
 
-describe("plans", () => {
-  it("an upgrade takes effect at once, and grants nothing for the past", async () => {
-    const t = openApp();
-    const user = await addUser(t);
-    for (let i = 0; i < 3; i++) await t.mutation(api.reports.make, { user });
-    expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
-    await t.run(async (ctx) => {
-      await ctx.db.patch("users", user, { plan: "pro" });
-    });
-    expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 14.4 * MINUTE });
-    vi.setSystemTime(NOW + 14.4 * MINUTE);
-    expect(await t.mutation(api.reports.make, { user })).toEqual({ left: 0 });
+it("plans: an upgrade takes effect at once, and grants nothing for the past", async () => {
+  const t = openApp();
+  const user = await addUser(t);
+  for (let i = 0; i < 3; i++) await t.mutation(api.reports.make, { user });
+  expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
+  await t.run(async (ctx) => {
+    await ctx.db.patch("users", user, { plan: "pro" });
   });
+  expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 14.4 * MINUTE });
+  vi.setSystemTime(NOW + 14.4 * MINUTE);
+  expect(await t.mutation(api.reports.make, { user })).toEqual({ left: 0 });
+});
 
-  it("are swept once their buckets are full on every plan", async () => {
-    const t = openApp();
-    const user = await addUser(t);
-    await t.mutation(api.reports.make, { user });
-    const rows = async () => {
-      await t.mutation(internal.reports.sweep, {});
-      await runJobs(t);
-      return await t.run(async (ctx) => (await ctx.db.query("rateLimits").collect()).length);
-    };
-    vi.setSystemTime(NOW + 9 * 60 * MINUTE);
-    expect(await rows()).toBe(1);
-    vi.setSystemTime(NOW + 40 * 24 * 60 * MINUTE);
-    expect(await rows()).toBe(0);
-  });
+it("plans are swept once their buckets are full on every plan", async () => {
+  const t = openApp();
+  const user = await addUser(t);
+  await t.mutation(api.reports.make, { user });
+  const rows = async () => {
+    await t.mutation(internal.reports.sweep, {});
+    await runJobs(t);
+    return await t.run(async (ctx) => (await ctx.db.query("rateLimits").collect()).length);
+  };
+  vi.setSystemTime(NOW + 9 * 60 * MINUTE);
+  expect(await rows()).toBe(1);
+  vi.setSystemTime(NOW + 40 * 24 * 60 * MINUTE);
+  expect(await rows()).toBe(0);
 });
 
 it("several steps: a refused prompt uses no token, an image uses one, and a user without tokens is denied first", async () => {
@@ -179,50 +175,46 @@ it("lockouts that grow lock for longer each time, and start anew after a success
   expect(await fail()).toBe(1000);
 });
 
-describe("a third party's hard cap", () => {
-  it("is kept in any 60 s, and every call is made", async () => {
-    const calls = useServer("48.4, 8.2");
-    const t = openApp();
-    for (let i = 0; i < 100; i++)
-      expect(await t.mutation(api.geocoder.locate, { address: `${i} Main Street` })).toHaveProperty("calledAt");
-    await runJobs(t);
-    expect(calls).toHaveLength(100);
-    const perMinute = calls.map(({ at }) => calls.filter((other) => other.at >= at && other.at < at + MINUTE).length);
-    expect(Math.max(...perMinute)).toBeLessThanOrEqual(50);
-    const starts = calls.map(({ at }) => ({ earliest: at, latest: at, tokens: 1 }));
-    expect(overdraft(starts, { rate: 40, period: MINUTE, capacity: 10 })).toBeUndefined();
-    const found = await t.run(async (ctx) => await ctx.db.query("places").collect());
-    expect(found.filter((place) => place.found === "48.4, 8.2")).toHaveLength(100);
-  });
-
-  it("has a queue of bounded length", async () => {
-    const t = openApp();
-    for (let i = 0; i < 410; i++) await t.mutation(api.geocoder.locate, { address: "Main Street" });
-    expect(await t.mutation(api.geocoder.locate, { address: "Main Street" })).toEqual({ retryAt: NOW + 1500 });
-    expect(await t.run(async (ctx) => (await ctx.db.query("places").collect()).length)).toBe(410);
-  });
+it("a third party's hard cap is kept in any 60 s, and every call is made", async () => {
+  const calls = useServer("48.4, 8.2");
+  const t = openApp();
+  for (let i = 0; i < 100; i++)
+    expect(await t.mutation(api.geocoder.locate, { address: `${i} Main Street` })).toHaveProperty("calledAt");
+  await runJobs(t);
+  expect(calls).toHaveLength(100);
+  const perMinute = calls.map(({ at }) => calls.filter((other) => other.at >= at && other.at < at + MINUTE).length);
+  expect(Math.max(...perMinute)).toBeLessThanOrEqual(50);
+  const starts = calls.map(({ at }) => ({ earliest: at, latest: at, tokens: 1 }));
+  expect(overdraft(starts, { rate: 40, period: MINUTE, capacity: 10 })).toBeUndefined();
+  const found = await t.run(async (ctx) => await ctx.db.query("places").collect());
+  expect(found.filter((place) => place.found === "48.4, 8.2")).toHaveLength(100);
 });
 
-describe("perfectly spaced work", () => {
-  it("starts a second apart, whichever function schedules it", async () => {
-    const calls = useServer("ok");
-    const t = openApp();
-    await t.mutation(api.partner.notify, { events: ["a", "b", "c"] });
-    vi.advanceTimersByTime(500);
-    await t.mutation(api.partner.notify, { events: ["d"] });
-    await runJobs(t);
-    expect(calls.map(({ at }) => at - NOW)).toEqual([1000, 2000, 3000, 4000]);
-  });
+it("a third party's hard cap has a queue of bounded length", async () => {
+  const t = openApp();
+  for (let i = 0; i < 410; i++) await t.mutation(api.geocoder.locate, { address: "Main Street" });
+  expect(await t.mutation(api.geocoder.locate, { address: "Main Street" })).toEqual({ retryAt: NOW + 1500 });
+  expect(await t.run(async (ctx) => (await ctx.db.query("places").collect()).length)).toBe(410);
+});
 
-  it("is scheduled completely or not at all", async () => {
-    const calls = useServer("ok");
-    const t = openApp();
-    const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
-    await expect(t.mutation(api.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
-    await t.mutation(api.partner.notify, { events: many.slice(1) });
-    await runJobs(t);
-    expect(calls).toHaveLength(60);
-  });
+it("perfectly spaced work starts a second apart, whichever function schedules it", async () => {
+  const calls = useServer("ok");
+  const t = openApp();
+  await t.mutation(api.partner.notify, { events: ["a", "b", "c"] });
+  vi.advanceTimersByTime(500);
+  await t.mutation(api.partner.notify, { events: ["d"] });
+  await runJobs(t);
+  expect(calls.map(({ at }) => at - NOW)).toEqual([1000, 2000, 3000, 4000]);
+});
+
+it("perfectly spaced work is scheduled completely or not at all", async () => {
+  const calls = useServer("ok");
+  const t = openApp();
+  const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
+  await expect(t.mutation(api.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
+  await t.mutation(api.partner.notify, { events: many.slice(1) });
+  await runJobs(t);
+  expect(calls).toHaveLength(60);
 });
 
 it("a denial that throws writes one line to the log, with its fields", async () => {

@@ -77,29 +77,27 @@ const check: Check = {
   run: () => Promise.resolve({ seen: "nothing", holds: true }),
 };
 
-describe("the verdict", () => {
-  it("is never passed on the embedded backend for a check that it cannot show", () => {
-    const impossible = { ...check, notEmbedded: "it is one process" };
-    expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
-      Array(2).fill("not applicable here"),
-    );
-    expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
-    expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
-  });
+it("the verdict is never passed on the embedded backend for a check that it cannot show", () => {
+  const impossible = { ...check, notEmbedded: "it is one process" };
+  expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
+    Array(2).fill("not applicable here"),
+  );
+  expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
+  expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
+});
 
-  it("is in the report, with the expected and the observed result", () => {
-    const text = markdownOf({
-      date: "2026-11-23T00:00:00.000Z",
-      target: "S16",
-      effort: "full",
-      versions: "one 1.0.0",
-      calls: 1,
-      seconds: 2,
-      results: [{ check, seen: "c", verdict: "passed" }],
-    });
-    expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
-    expect(text).toContain("| A name | a \\| b | c | passed |");
+it("the verdict is in the report, with the expected and the observed result", () => {
+  const text = markdownOf({
+    date: "2026-11-23T00:00:00.000Z",
+    target: "S16",
+    effort: "full",
+    versions: "one 1.0.0",
+    calls: 1,
+    seconds: 2,
+    results: [{ check, seen: "c", verdict: "passed" }],
   });
+  expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
+  expect(text).toContain("| A name | a \\| b | c | passed |");
 });
 
 it("over-grant is the excess of the worst interval", () => {
