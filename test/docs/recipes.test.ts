@@ -1,6 +1,6 @@
 /** Runs the recipes of docs/recipes.md. */
 import { convexTest } from "convex-test";
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { runJobs, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import modules from "docs:recipes";
@@ -52,52 +52,50 @@ it("middleware refunds the token if the mutation throws", async () => {
   await ada.mutation(api.notes.add, { text: "at last" });
 });
 
-describe("anonymous callers", () => {
-  it("get a session for a solved captcha, a limited number for each address", async () => {
-    const captchas = useServer({ success: true });
-    const t = openApp();
-    const [here, there] = ["192.0.2.1", "192.0.2.2"].map((ip) => t.withRequestMetadata({ ip }));
-    const start = (from = here) =>
-      from?.action(api.anonymous.startSession, { captcha: "solved" }) ?? Promise.reject(new Error());
-    for (let i = 0; i < 10; i++) await start();
-    const denial = await denialOf(start());
-    expect(denial).toMatchObject({ name: "newSession" });
-    // The error reaches the client, so it does not contain the key.
-    expect(denial).not.toHaveProperty("key");
-    await start(there);
-    expect(captchas).toHaveLength(12);
-  });
+it("anonymous callers get a session for a solved captcha, a limited number for each address", async () => {
+  const captchas = useServer({ success: true });
+  const t = openApp();
+  const [here, there] = ["192.0.2.1", "192.0.2.2"].map((ip) => t.withRequestMetadata({ ip }));
+  const start = (from = here) =>
+    from?.action(api.anonymous.startSession, { captcha: "solved" }) ?? Promise.reject(new Error());
+  for (let i = 0; i < 10; i++) await start();
+  const denial = await denialOf(start());
+  expect(denial).toMatchObject({ name: "newSession" });
+  // The error reaches the client, so it does not contain the key.
+  expect(denial).not.toHaveProperty("key");
+  await start(there);
+  expect(captchas).toHaveLength(12);
+});
 
-  it("get no session for an unsolved captcha", async () => {
-    useServer({ success: false });
-    const t = openApp();
-    const start = t.action(api.anonymous.startSession, { captcha: "guessed" });
-    await expect(start).rejects.toMatchObject({ data: { kind: "NotHuman" } });
-    expect(await t.run(async (ctx) => await ctx.db.query("rateLimits").collect())).toEqual([]);
-  });
+it("anonymous callers get no session for an unsolved captcha", async () => {
+  useServer({ success: false });
+  const t = openApp();
+  const start = t.action(api.anonymous.startSession, { captcha: "guessed" });
+  await expect(start).rejects.toMatchObject({ data: { kind: "NotHuman" } });
+  expect(await t.run(async (ctx) => await ctx.db.query("rateLimits").collect())).toEqual([]);
+});
 
-  it("are limited by session and by address, and an unknown session is refused", async () => {
-    useServer({ success: true });
-    const t = openApp().withRequestMetadata({ ip: "192.0.2.1" });
-    const sessions = [];
-    for (let i = 0; i < 6; i++) sessions.push(await t.action(api.anonymous.startSession, { captcha: "solved" }));
-    const names: string[] = [];
-    for (const session of sessions) {
-      for (let i = 0; i < 6; i++) {
-        const comment = t.mutation(api.anonymous.comment, { session, text: "Hi." });
-        names.push(await comment.then(() => "ok", nameOf));
-      }
+it("anonymous callers are limited by session and by address, and an unknown session is refused", async () => {
+  useServer({ success: true });
+  const t = openApp().withRequestMetadata({ ip: "192.0.2.1" });
+  const sessions = [];
+  for (let i = 0; i < 6; i++) sessions.push(await t.action(api.anonymous.startSession, { captcha: "solved" }));
+  const names: string[] = [];
+  for (const session of sessions) {
+    for (let i = 0; i < 6; i++) {
+      const comment = t.mutation(api.anonymous.comment, { session, text: "Hi." });
+      names.push(await comment.then(() => "ok", nameOf));
     }
-    const full = [...Array<string>(5).fill("ok"), "comment"];
-    expect(names.slice(0, 24)).toEqual([...full, ...full, ...full, ...full]);
-    expect(new Set(names.slice(24))).toEqual(new Set(["commentsFromAddress"]));
-    const gone = await t.action(api.anonymous.startSession, { captcha: "solved" });
-    await t.run(async (ctx) => {
-      await ctx.db.delete("sessions", gone);
-    });
-    const forged = t.mutation(api.anonymous.comment, { session: gone, text: "Hi." });
-    await expect(forged).rejects.toMatchObject({ data: { kind: "NoSession" } });
+  }
+  const full = [...Array<string>(5).fill("ok"), "comment"];
+  expect(names.slice(0, 24)).toEqual([...full, ...full, ...full, ...full]);
+  expect(new Set(names.slice(24))).toEqual(new Set(["commentsFromAddress"]));
+  const gone = await t.action(api.anonymous.startSession, { captcha: "solved" });
+  await t.run(async (ctx) => {
+    await ctx.db.delete("sessions", gone);
   });
+  const forged = t.mutation(api.anonymous.comment, { session: gone, text: "Hi." });
+  await expect(forged).rejects.toMatchObject({ data: { kind: "NoSession" } });
 });
 
 it("plans: an upgrade takes effect at once, and grants nothing for the past", async () => {

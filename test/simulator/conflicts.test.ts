@@ -107,82 +107,75 @@ describe("whether a transaction conflicts if, after its snapshot,", () => {
   });
 });
 
-describe("an index", () => {
-  it("sorts a missing field first, so a range with only an upper bound includes it", async () => {
-    const { begin, write, insert } = openStore();
-    await insert(2);
-    await write((db) => db.insert("rows", { name: "hot", value: 7 }));
-    const { db } = begin();
-    expect((await allShards(db, { to: 5 }).collect()).map(({ value }) => value)).toEqual([7, 5]);
-    expect(await allShards(db, { to: 1 }).order("desc").first()).toMatchObject({ value: 7 });
-    expect((await allShards(db, { from: 0 }).collect()).map(({ value }) => value)).toEqual([5]);
-  });
+it("an index sorts a missing field first, so a range with only an upper bound includes it", async () => {
+  const { begin, write, insert } = openStore();
+  await insert(2);
+  await write((db) => db.insert("rows", { name: "hot", value: 7 }));
+  const { db } = begin();
+  expect((await allShards(db, { to: 5 }).collect()).map(({ value }) => value)).toEqual([7, 5]);
+  expect(await allShards(db, { to: 1 }).order("desc").first()).toMatchObject({ value: 7 });
+  expect((await allShards(db, { from: 0 }).collect()).map(({ value }) => value)).toEqual([5]);
+});
 
-  it("moves a row if a patch changes its field, or removes the field with undefined", async () => {
-    const { begin, write, insert } = openStore();
-    const id = await insert(2);
-    await write((db) => db.patch(id, { shard: 40 }));
-    expect((await allShards(begin().db, { to: 39 }).collect()).length).toBe(0);
-    await write((db) => db.patch(id, { shard: undefined }));
-    const row = await allShards(begin().db, { to: 0 }).first();
-    expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "name", "value"]);
-  });
+it("an index moves a row if a patch changes its field, or removes the field with undefined", async () => {
+  const { begin, write, insert } = openStore();
+  const id = await insert(2);
+  await write((db) => db.patch(id, { shard: 40 }));
+  expect((await allShards(begin().db, { to: 39 }).collect()).length).toBe(0);
+  await write((db) => db.patch(id, { shard: undefined }));
+  const row = await allShards(begin().db, { to: 0 }).first();
+  expect(Object.keys(row ?? {}).sort()).toEqual(["_creationTime", "_id", "name", "value"]);
+});
 
-  it("conflicts exactly if a key is left, entered or rewritten in the part of the range that was read", async () => {
-    const shard = fc.nat(9);
-    const bound = fc.option(shard, { nil: undefined });
-    const change = fc.record({ do: fc.constantFrom("insert", "patch", "delete", "move"), shard, to: shard });
-    const read = fc.record({
-      from: bound,
-      to: bound,
-      order: fc.constantFrom("asc", "desc"),
-      most: fc.constantFrom(1, 2, 99),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.uniqueArray(shard),
-        read,
-        fc.array(change, { maxLength: 3 }),
-        async (rows, asked, changes) => {
-          const { begin, write, insert } = openStore();
-          const ids = new Map<number, string>();
-          for (const row of rows) ids.set(row, await insert(row));
-          const { transaction, db } = begin();
-          const { from = 0, to = 9, order, most } = asked;
-          const sign = order === "asc" ? 1 : -1;
-          const within = (shard: number) => shard >= from && shard <= to;
-          const expected = rows
-            .filter(within)
-            .sort((a, b) => sign * (a - b))
-            .slice(0, most);
-          const found = await allShards(db, asked).order(order).take(most);
-          expect(found.map(({ shard }) => shard)).toEqual(expected);
-          // The transaction has read up to the last row that it needed, or to the end.
-          const last = expected[most - 1];
-          const isRead = (shard: number) => within(shard) && (last === undefined || sign * (shard - last) <= 0);
-          const touched: number[] = [];
-          for (const { do: act, shard, to } of changes) {
-            const id = ids.get(shard);
-            if (id === undefined) {
-              if (act !== "insert") continue;
-              ids.set(shard, await insert(shard));
-            } else if (act === "patch") await write((db) => db.patch(id, { value: 100 + touched.length }));
-            else if (act === "delete" || (act === "move" && !ids.has(to))) {
-              ids.delete(shard);
-              await write((db) => (act === "delete" ? db.delete(id) : db.patch(id, { shard: to })));
-              if (act === "move") {
-                ids.set(to, id);
-                touched.push(to);
-              }
-            } else continue;
-            touched.push(shard);
+it("an index conflicts exactly if a key is left, entered or rewritten in the part of the range that was read", async () => {
+  const shard = fc.nat(9);
+  const bound = fc.option(shard, { nil: undefined });
+  const change = fc.record({ do: fc.constantFrom("insert", "patch", "delete", "move"), shard, to: shard });
+  const read = fc.record({
+    from: bound,
+    to: bound,
+    order: fc.constantFrom("asc", "desc"),
+    most: fc.constantFrom(1, 2, 99),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(shard), read, fc.array(change, { maxLength: 3 }), async (rows, asked, changes) => {
+      const { begin, write, insert } = openStore();
+      const ids = new Map<number, string>();
+      for (const row of rows) ids.set(row, await insert(row));
+      const { transaction, db } = begin();
+      const { from = 0, to = 9, order, most } = asked;
+      const sign = order === "asc" ? 1 : -1;
+      const within = (shard: number) => shard >= from && shard <= to;
+      const expected = rows
+        .filter(within)
+        .sort((a, b) => sign * (a - b))
+        .slice(0, most);
+      const found = await allShards(db, asked).order(order).take(most);
+      expect(found.map(({ shard }) => shard)).toEqual(expected);
+      // The transaction has read up to the last row that it needed, or to the end.
+      const last = expected[most - 1];
+      const isRead = (shard: number) => within(shard) && (last === undefined || sign * (shard - last) <= 0);
+      const touched: number[] = [];
+      for (const { do: act, shard, to } of changes) {
+        const id = ids.get(shard);
+        if (id === undefined) {
+          if (act !== "insert") continue;
+          ids.set(shard, await insert(shard));
+        } else if (act === "patch") await write((db) => db.patch(id, { value: 100 + touched.length }));
+        else if (act === "delete" || (act === "move" && !ids.has(to))) {
+          ids.delete(shard);
+          await write((db) => (act === "delete" ? db.delete(id) : db.patch(id, { shard: to })));
+          if (act === "move") {
+            ids.set(to, id);
+            touched.push(to);
           }
-          expect(transaction.hasConflict()).toBe(touched.some(isRead));
-        },
-      ),
-      { numRuns: 500 },
-    );
-  });
+        } else continue;
+        touched.push(shard);
+      }
+      expect(transaction.hasConflict()).toBe(touched.some(isRead));
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe("a snapshot", () => {

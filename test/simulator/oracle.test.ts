@@ -17,36 +17,34 @@ const at = (atMs: number, count = 1) => ({ atMs, count });
 const burst = (atMs: number, calls: number) => Array.from({ length: calls }, () => at(atMs));
 
 // libraries.test.ts compares the oracle with the decisions of this package on one row.
-describe("the oracle's bucket", () => {
-  it("adds a fixed window's tokens at the window's start, also for windows before `start`", () => {
-    for (const start of [0, 70_000]) {
-      const exact = new ExactBucket({ ...windows, start });
-      expect(exact.take(at(12_000, 5))).toBe(true);
-      expect(exact.take(at(19_999))).toBe(false);
-      expect(exact.take(at(20_000, 3))).toBe(true);
-      expect(exact.take(at(49_999, 5))).toBe(true);
-    }
-  });
+it("the oracle's bucket adds a fixed window's tokens at the window's start, also for windows before `start`", () => {
+  for (const start of [0, 70_000]) {
+    const exact = new ExactBucket({ ...windows, start });
+    expect(exact.take(at(12_000, 5))).toBe(true);
+    expect(exact.take(at(19_999))).toBe(false);
+    expect(exact.take(at(20_000, 3))).toBe(true);
+    expect(exact.take(at(49_999, 5))).toBe(true);
+  }
+});
 
-  it("does not change while the clock steps back", () => {
-    const exact = new ExactBucket(bucket);
-    expect(exact.take(at(10_000, 5))).toBe(true);
-    expect(exact.take(at(5_000))).toBe(false);
-    expect(exact.take(at(10_999))).toBe(false);
-    expect(exact.take(at(11_000))).toBe(true);
-  });
+it("the oracle's bucket does not change while the clock steps back", () => {
+  const exact = new ExactBucket(bucket);
+  expect(exact.take(at(10_000, 5))).toBe(true);
+  expect(exact.take(at(5_000))).toBe(false);
+  expect(exact.take(at(10_999))).toBe(false);
+  expect(exact.take(at(11_000))).toBe(true);
+});
 
-  it("returns how long a debt takes to be paid", () => {
-    const exact = new ExactBucket({ ...bucket, rate: 3, period: 1000, capacity: 1 });
-    expect([at(0), at(0), at(0)].map((grant) => exact.charge(grant))).toEqual([0, 334, 667]);
-    const whole = new ExactBucket(windows);
-    expect([5, 1, 2, 1].map((count) => whole.charge(at(4000, count)))).toEqual([0, 6000, 6000, 16_000]);
-  });
+it("the oracle's bucket returns how long a debt takes to be paid", () => {
+  const exact = new ExactBucket({ ...bucket, rate: 3, period: 1000, capacity: 1 });
+  expect([at(0), at(0), at(0)].map((grant) => exact.charge(grant))).toEqual([0, 334, 667]);
+  const whole = new ExactBucket(windows);
+  expect([5, 1, 2, 1].map((count) => whole.charge(at(4000, count)))).toEqual([0, 6000, 6000, 16_000]);
+});
 
-  it("throws on numbers that it cannot count exactly", () => {
-    expect(() => new ExactBucket({ ...bucket, capacity: 1 / 3 })).toThrow("decimals");
-    expect(() => new ExactBucket({ ...bucket, period: 0.5 })).toThrow();
-  });
+it("the oracle's bucket throws on numbers that it cannot count exactly", () => {
+  expect(() => new ExactBucket({ ...bucket, capacity: 1 / 3 })).toThrow("decimals");
+  expect(() => new ExactBucket({ ...bucket, period: 0.5 })).toThrow();
 });
 
 describe("the oracle's verdict", () => {

@@ -45,37 +45,35 @@ describe("a block of code", () => {
   });
 });
 
-describe("a document", () => {
-  it("links to files and headings that exist", () => {
-    const broken = markdown.flatMap((file) =>
-      linksIn(read(file))
-        .filter((link) => !/^(https?:|mailto:)/.test(link))
-        .filter((link) => !resolves(file, link))
-        .map((link) => `${file} → ${link}`),
-    );
-    expect(broken).toEqual([]);
-  });
+it("a document links to files and headings that exist", () => {
+  const broken = markdown.flatMap((file) =>
+    linksIn(read(file))
+      .filter((link) => !/^(https?:|mailto:)/.test(link))
+      .filter((link) => !resolves(file, link))
+      .map((link) => `${file} → ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
 
-  it("names only npm scripts that exist", () => {
-    const unknown = markdown.flatMap((file) =>
-      [...read(file).matchAll(/npm run ([\w:]+)/g)]
-        .filter(([, script]) => !Object.hasOwn(manifest.scripts, script ?? ""))
-        .map(([command]) => `${file}: ${command}`),
-    );
-    expect(unknown).toEqual([]);
-  });
+it("a document names only npm scripts that exist", () => {
+  const unknown = markdown.flatMap((file) =>
+    [...read(file).matchAll(/npm run ([\w:]+)/g)]
+      .filter(([, script]) => !Object.hasOwn(manifest.scripts, script ?? ""))
+      .map(([command]) => `${file}: ${command}`),
+  );
+  expect(unknown).toEqual([]);
+});
 
-  it("is read in a few minutes: a page of the docs has at most 1,000 words besides its code", () => {
-    const long = pages
-      .map((file) => `${file} ${wordsIn(read(file))}`)
-      .filter((page) => Number(page.split(" ")[1]) > 1000);
-    expect(long).toEqual([]);
-  });
+it("a document is read in a few minutes: a page of the docs has at most 1,000 words besides its code", () => {
+  const long = pages
+    .map((file) => `${file} ${wordsIn(read(file))}`)
+    .filter((page) => Number(page.split(" ")[1]) > 1000);
+  expect(long).toEqual([]);
+});
 
-  it("has a title, and an answer before its first heading or block", () => {
-    const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
-    expect(without).toEqual([]);
-  });
+it("a document has a title, and an answer before its first heading or block", () => {
+  const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
+  expect(without).toEqual([]);
 });
 
 it("wordsIn counts the words of prose and tables, not those of code", () => {
