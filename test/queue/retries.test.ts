@@ -55,17 +55,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(10);
   });
 
-  it("a job with { after } waits at least that long, and the jobs behind it go first", async () => {
-    const { enqueue, until, log, order } = open();
-    await enqueue("first", [againAfter(2500)]);
-    for (const label of ["second", "third", "last"]) await enqueue(label);
-    await until(20_000);
-    expect(order().slice(0, 3)).toEqual(["first", "second", "third"]);
-    expect(order()).toHaveLength(5);
-    const [, second] = log().filter((start) => start.startsWith("first"));
-    expect(Number(second?.split(" ")[1])).toBeGreaterThanOrEqual(2500);
-  });
-
   it.each([{ after: -1 }, { after: "soon" }, "yes", 1, {}])(
     "a wrong `again` is logged and ends the job: %o",
     async (strange) => {
