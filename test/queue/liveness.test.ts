@@ -159,14 +159,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["first 20", "second 5000"]);
   });
 
-  it("in a fair queue, a job without a round is behind the jobs of its priority that have one", async () => {
-    const { enqueueAll, jobOf, pass, position } = open({ llm: { ...slow, queue: { fair: true } } });
-    await enqueueAll(["a1", "a2", "a3"], { fairBy: "a" });
-    await pass(1000);
-    const job = await jobOf("b1", { fairBy: "b" });
-    expect(await position(job)).toMatchObject({ ahead: 2, isExact: true });
-  });
-
   it.each([
     ["200 jobs", {}, 200],
     ["51 jobs of one of ten priorities in a fair queue", { fair: true, priorities: 10 }, 51],
