@@ -38,23 +38,21 @@ function openApp() {
   return t;
 }
 
-describe("Workflow", () => {
-  it("reads each page when its token is there", async () => {
-    const starts: number[] = [];
-    vi.stubGlobal("fetch", () => {
-      starts.push(Date.now() - NOW);
-      return Promise.resolve(new Response(""));
-    });
-    const t = openApp();
-    await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
-    for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
-    // Two pages at once, then one a second. The workflow itself takes a while between its steps.
-    expect(starts).toHaveLength(4);
-    const [, , third = 0, fourth = 0] = starts;
-    expect(third).toBeGreaterThanOrEqual(1000);
-    expect(fourth).toBeGreaterThanOrEqual(2000);
-    expect(fourth).toBeLessThan(4000);
+it("Workflow reads each page when its token is there", async () => {
+  const starts: number[] = [];
+  vi.stubGlobal("fetch", () => {
+    starts.push(Date.now() - NOW);
+    return Promise.resolve(new Response(""));
   });
+  const t = openApp();
+  await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
+  for (let step = 0; step < 2000 && starts.length < 4; step++) await pass(20);
+  // Two pages at once, then one a second. The workflow itself takes a while between its steps.
+  expect(starts).toHaveLength(4);
+  const [, , third = 0, fourth = 0] = starts;
+  expect(third).toBeGreaterThanOrEqual(1000);
+  expect(fourth).toBeGreaterThanOrEqual(2000);
+  expect(fourth).toBeLessThan(4000);
 });
 
 describe("Workpool", () => {
@@ -105,73 +103,66 @@ describe("Workpool", () => {
   });
 });
 
-describe("Better Auth", () => {
-  const signIn = (t: ReturnType<typeof openApp>, address: string) =>
+it("Better Auth keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
+  vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+  const t = openApp();
+  const signIn = (address: string) =>
     t.fetch("/api/auth/sign-in/email", {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Forwarded-For": address, Origin: "https://app.example" },
       body: JSON.stringify({ email: "ada@example.com", password: "a wrong guess" }),
     });
-
-  it("keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
-    vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
-    vi.useFakeTimers({ toFake: ["Date"], now: NOW });
-    const t = openApp();
-    const statuses: number[] = [];
-    for (let i = 0; i < 4; i++) statuses.push((await signIn(t, "192.0.2.1")).status);
-    expect(statuses).toEqual([401, 401, 401, 429]);
-    expect((await signIn(t, "192.0.2.2")).status).toBe(401);
-    const denied = await signIn(t, "192.0.2.1");
-    const seconds = Number(denied.headers.get("X-Retry-After"));
-    expect(seconds).toBeGreaterThan(0);
-    expect(seconds).toBeLessThanOrEqual(10);
-    vi.setSystemTime(NOW + seconds * SECOND);
-    expect((await signIn(t, "192.0.2.1")).status).toBe(401);
-    const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
-    expect(rows.map(({ name, key }) => [name, key])).toEqual([
-      ["auth", "192.0.2.1|/sign-in/email"],
-      ["auth", "192.0.2.2|/sign-in/email"],
-    ]);
-  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await signIn("192.0.2.1")).status);
+  expect(statuses).toEqual([401, 401, 401, 429]);
+  expect((await signIn("192.0.2.2")).status).toBe(401);
+  const denied = await signIn("192.0.2.1");
+  const seconds = Number(denied.headers.get("X-Retry-After"));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(10);
+  vi.setSystemTime(NOW + seconds * SECOND);
+  expect((await signIn("192.0.2.1")).status).toBe(401);
+  const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
+  expect(rows.map(({ name, key }) => [name, key])).toEqual([
+    ["auth", "192.0.2.1|/sign-in/email"],
+    ["auth", "192.0.2.2|/sign-in/email"],
+  ]);
 });
 
-describe("Convex Agent", () => {
-  it("charges the tokens that a model call used, and makes the user wait for the debt", async () => {
-    const t = openApp();
-    const call = {
-      threadId: undefined,
-      agentName: "assistant",
-      providerMetadata: undefined,
-      model: "m",
-      provider: "p",
-    };
-    await t.mutation(api.assistant.mayAsk, { user: "ada" });
-    await t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
-    });
-    await t.mutation(api.assistant.mayAsk, { user: "bob" });
-    await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
-      data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
-    });
-    const nobody = t.action(async (ctx) => {
-      await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
-    });
-    await expect(nobody).rejects.toThrow("has no budget");
+it("Convex Agent charges the tokens that a model call used, and makes the user wait for the debt", async () => {
+  const t = openApp();
+  const call = {
+    threadId: undefined,
+    agentName: "assistant",
+    providerMetadata: undefined,
+    model: "m",
+    provider: "p",
+  };
+  await t.mutation(api.assistant.mayAsk, { user: "ada" });
+  await t.action(async (ctx) => {
+    await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
   });
+  await t.mutation(api.assistant.mayAsk, { user: "bob" });
+  await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
+    data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
+  });
+  const nobody = t.action(async (ctx) => {
+    await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
+  });
+  await expect(nobody).rejects.toThrow("has no budget");
 });
 
-describe("sharded-counter", () => {
-  it("counts the denials of each limit in each hour", async () => {
-    const t = openApp();
-    const vote = () => t.mutation(api.denials.vote, { voter: "ada" });
-    const counts = () =>
-      Promise.all([0, 1, 2].map((i) => t.query(api.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
-    expect([await vote(), await vote(), await vote(), await vote()]).toEqual([true, true, false, false]);
-    vi.setSystemTime(NOW + HOUR - 1);
-    expect(await vote()).toBe(true);
-    vi.setSystemTime(NOW + HOUR);
-    expect([await vote(), await vote()]).toEqual([true, false]);
-    expect(await counts()).toEqual([2, 1, 0]);
-    expect(await t.query(api.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
-  });
+it("sharded-counter counts the denials of each limit in each hour", async () => {
+  const t = openApp();
+  const vote = () => t.mutation(api.denials.vote, { voter: "ada" });
+  const counts = () =>
+    Promise.all([0, 1, 2].map((i) => t.query(api.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
+  expect([await vote(), await vote(), await vote(), await vote()]).toEqual([true, true, false, false]);
+  vi.setSystemTime(NOW + HOUR - 1);
+  expect(await vote()).toBe(true);
+  vi.setSystemTime(NOW + HOUR);
+  expect([await vote(), await vote()]).toEqual([true, false]);
+  expect(await counts()).toEqual([2, 1, 0]);
+  expect(await t.query(api.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
 });

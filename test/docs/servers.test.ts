@@ -29,43 +29,34 @@ beforeEach(() => {
 
 type Send = (key: string, method?: string) => Promise<Response>;
 
-const servers: [string, () => Promise<{ send: Send; close?: () => void }>][] = [
-  [
-    "Hono",
-    async () => {
-      const { app } = await import("docs:http-servers/src/hono");
-      return {
-        send: async (key, method = "GET") => await app.request("/hello", { method, headers: { "X-Api-Key": key } }),
-      };
-    },
-  ],
-  [
-    "Express",
-    async () => {
-      const { app } = await import("docs:http-servers/src/express");
-      const server = app.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
-      return {
-        send: async (key, method = "GET") => await fetch(url, { method, headers: { "X-Api-Key": key } }),
-        close: () => {
-          server.closeAllConnections();
-          server.close();
-        },
-      };
-    },
-  ],
-  [
-    "a Next.js route handler",
-    async () => {
-      const { GET } = await import("docs:http-servers/src/app/api/hello/route");
-      const url = "https://app.example/api/hello";
-      return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
-    },
-  ],
-];
+const servers: Record<string, () => Promise<{ send: Send; close?: () => void }>> = {
+  Hono: async () => {
+    const { app } = await import("docs:http-servers/src/hono");
+    return {
+      send: async (key, method = "GET") => await app.request("/hello", { method, headers: { "X-Api-Key": key } }),
+    };
+  },
+  Express: async () => {
+    const { app } = await import("docs:http-servers/src/express");
+    const server = app.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
+    return {
+      send: async (key, method = "GET") => await fetch(url, { method, headers: { "X-Api-Key": key } }),
+      close: () => {
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  },
+  "a Next.js route handler": async () => {
+    const { GET } = await import("docs:http-servers/src/app/api/hello/route");
+    const url = "https://app.example/api/hello";
+    return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
+  },
+};
 
-describe.each(servers)("%s", (_, open) => {
+describe.each(Object.entries(servers))("%s", (_, open) => {
   let server: Awaited<ReturnType<typeof open>>;
   beforeEach(async () => {
     server = await open();
@@ -100,16 +91,19 @@ describe.each(servers)("%s", (_, open) => {
 });
 
 // Next.js itself answers OPTIONS requests to a route handler.
-it.each(servers.filter(([name]) => !name.includes("Next.js")))("%s passes preflights uncounted", async (_, open) => {
-  const { send, close } = await open();
-  try {
-    for (let i = 0; i < 11; i++) expect((await send("ada", "OPTIONS")).status).not.toBe(429);
-    expect(backend.mutation).not.toHaveBeenCalled();
-    expect((await send("ada")).headers.get("RateLimit")).toBe('"api";r=9;t=9');
-  } finally {
-    close?.();
-  }
-});
+it.each(Object.entries(servers).filter(([name]) => !name.includes("Next.js")))(
+  "%s passes preflights uncounted",
+  async (_, open) => {
+    const { send, close } = await open();
+    try {
+      for (let i = 0; i < 11; i++) expect((await send("ada", "OPTIONS")).status).not.toBe(429);
+      expect(backend.mutation).not.toHaveBeenCalled();
+      expect((await send("ada")).headers.get("RateLimit")).toBe('"api";r=9;t=9');
+    } finally {
+      close?.();
+    }
+  },
+);
 
 describe("Next.js", () => {
   const request = (method = "GET") =>
@@ -141,11 +135,9 @@ describe("Next.js", () => {
   it("the proxy skips the path whose route handler consumes, so a request counts once", async () => {
     const { config } = await import("docs:http-servers/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
-    expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].map(isProxied)).toEqual([
-      true,
-      true,
-      false,
-      false,
+    expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].filter(isProxied)).toEqual([
+      "/api/users",
+      "/api/hello/world",
     ]);
   });
 });

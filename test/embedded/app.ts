@@ -3,8 +3,11 @@ import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
 import rateLimits from "convex-rate-limits/test";
 import {
   actionGeneric,
+  anyApi,
   defineSchema,
   defineTable,
+  type FunctionReference,
+  type FunctionType,
   httpActionGeneric,
   httpRouter,
   internalMutationGeneric,
@@ -17,42 +20,23 @@ import { ConvexError, v } from "convex/values";
 import type { App } from "../../example/embedded/backend.js";
 import { component } from "../support/places.js";
 
-const schema = defineSchema({
-  notes: defineTable({ text: v.string() }),
-  other: defineTable({ n: v.number() }),
-});
+const schema = defineSchema({ notes: defineTable({ text: v.string() }), other: defineTable({ n: v.number() }) });
 
 const limits = defineRateLimits(
   { write: { kind: "token bucket", rate: 3, period: MINUTE, keyed: true } },
   { component },
 );
 
-type Args = Record<string, unknown>;
-const query = (name: string) => makeFunctionReference<"query", Args, unknown>(name);
-const mutation = (name: string) => makeFunctionReference<"mutation", Args, unknown>(name);
-const action = (name: string) => makeFunctionReference<"action", Args, unknown>(name);
+type Fn<Type extends FunctionType> = FunctionReference<Type, "public", Record<string, unknown>, unknown>;
 
-/** References to the functions below, and to some that do not exist, because a client can send any name. */
-export const refs = {
-  list: query("notes:list"),
-  countOther: query("notes:countOther"),
-  failQuery: query("notes:failQuery"),
-  echo: query("notes:echo"),
-  getRateLimit: query("notes:getRateLimit"),
-  add: mutation("notes:add"),
-  addLater: mutation("notes:addLater"),
-  cancel: mutation("notes:cancel"),
-  addAndFail: mutation("notes:addAndFail"),
-  crash: mutation("notes:crash"),
-  nothing: mutation("notes:nothing"),
-  write: mutation("notes:write"),
-  getServerTime: mutation("notes:getServerTime"),
-  addMany: action("notes:addMany"),
-  failAction: action("notes:failAction"),
-  secret: query("notes:secret"),
-  forbidden: mutation("notes:forbidden"),
-  unknownAction: action("notes:unknown"),
-};
+/** References to the functions below, and to one that does not exist, because a client can send any name. */
+export const refs = anyApi["notes"] as unknown as Record<
+  "list" | "countOther" | "failQuery" | "echo" | "getRateLimit" | "secret",
+  Fn<"query">
+> &
+  Record<"add" | "addLater" | "cancel" | "addAndFail" | "crash" | "nothing" | "forbidden", Fn<"mutation">> &
+  Record<"write" | "getServerTime", Fn<"mutation">> &
+  Record<"addMany" | "failAction" | "unknownAction", Fn<"action">>;
 export const unreachable = [
   "notes:unknown",
   "notes:secret",
@@ -62,7 +46,7 @@ export const unreachable = [
   "nowhere:list",
   "_generated/api:default",
   "../notes:list",
-].map(query);
+].map((name) => makeFunctionReference<"query">(name));
 
 /** The number of runs of each query. */
 export const runs = { list: 0, countOther: 0 };
@@ -138,15 +122,9 @@ http.route({
     const text = await request.text();
     if (text === "") return new Response("empty", { status: 422 });
     await ctx.runMutation(refs.add, { text });
-    return Response.json(
-      {
-        text,
-        by: request.headers.get("x-user"),
-        from: request.headers.get("x-forwarded-for"),
-        query: new URL(request.url).search,
-      },
-      { status: 201, headers: { "x-limit": "3" } },
-    );
+    const [by, from] = ["x-user", "x-forwarded-for"].map((name) => request.headers.get(name));
+    const seen = { text, by, from, query: new URL(request.url).search };
+    return Response.json(seen, { status: 201, headers: { "x-limit": "3" } });
   }),
 });
 
@@ -157,10 +135,6 @@ const load =
 
 export const app: App = {
   schema,
-  modules: {
-    "./_generated/api.js": load({}),
-    "./notes.ts": load(notes),
-    "./http.ts": load({ default: http }),
-  },
+  modules: { "./_generated/api.js": load({}), "./notes.ts": load(notes), "./http.ts": load({ default: http }) },
   components: { rateLimits: { schema: rateLimits.schema, modules: rateLimits.modules } },
 };

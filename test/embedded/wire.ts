@@ -4,13 +4,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { openServer } from "../../example/embedded/server.js";
 import { app } from "./app.js";
 
-export interface Embedded {
-  port: number;
-  url: string;
-  close: () => Promise<void>;
-}
-
-export async function listen(port = 0): Promise<Embedded> {
+export type Embedded = Awaited<ReturnType<typeof listen>>;
+export async function listen(port = 0) {
   const embedded = openServer(app);
   const server = createServer((request, response) => {
     if (!embedded.handle(request, response)) response.writeHead(404).end("the page's");
@@ -30,16 +25,8 @@ export async function listen(port = 0): Promise<Embedded> {
   };
 }
 
-export interface Wire {
-  url: string;
-  /** Stops all messages to the client from now on. */
-  silence: () => void;
-  /** Breaks all connections. New connections get messages again. */
-  cut: () => void;
-  close: () => Promise<void>;
-}
-
-export async function wireTo(target: number): Promise<Wire> {
+/** A proxy to the backend's port. */
+export async function wireTo(target: number) {
   let pairs: { client: Socket; server: Socket }[] = [];
   let isSilent = false;
   const proxy = createTcpServer((client) => {
@@ -58,6 +45,7 @@ export async function wireTo(target: number): Promise<Wire> {
     }
   });
   const port = await bind(proxy, 0);
+  /** Breaks all connections. New connections get messages again. */
   const cut = () => {
     isSilent = false;
     for (const { client, server } of pairs) {
@@ -68,6 +56,7 @@ export async function wireTo(target: number): Promise<Wire> {
   };
   return {
     url: `http://127.0.0.1:${port}`,
+    /** Stops all messages to the client from now on. */
     silence: () => {
       isSilent = true;
     },

@@ -162,10 +162,7 @@ it("the preset enables the rule, and its message says what to do", () => {
 
 describe("with types", () => {
   const typed = new Linter({ cwd: import.meta.dirname });
-  const parserOptions = {
-    projectService: { allowDefaultProject: ["*.ts"] },
-    tsconfigRootDir: import.meta.dirname,
-  };
+  const parserOptions = { projectService: { allowDefaultProject: ["*.ts"] }, tsconfigRootDir: import.meta.dirname };
   const lint = (code: string) => {
     const text = `import { rateLimit } from "./typedLimits.js";\ndeclare const ctx: never;\n${code}\n`;
     const config = {

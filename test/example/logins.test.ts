@@ -1,4 +1,4 @@
-import { MINUTE } from "convex-rate-limits";
+import { DAY, MINUTE, SECOND } from "convex-rate-limits";
 import { expect, it, vi } from "vitest";
 import { api } from "../../example/convex/_generated/api.js";
 import { emailOf, PASSWORD } from "../../example/demo/people.js";
@@ -45,4 +45,25 @@ it("an address without an account locks like one with an account, and does not l
   const { logIn, lock, welcome } = await openGate();
   await lock(NOBODY);
   expect(await logIn(PASSWORD)).toEqual(welcome);
+});
+
+it("each failure locks for longer, up to ten minutes; a success or a day without a failure starts anew", async () => {
+  const { t, ada } = await openTown();
+  const signIn = (password: string) => t.mutation(api.lockouts.signIn, { email: emailOf("Ada"), password });
+  /** Fails `times` times, each as soon as it is allowed, and returns the durations of the locks in ms. */
+  const fail = async (times = 1) => {
+    const locks = [];
+    for (let i = 0; i < times; i++) {
+      const answer = await signIn("guess");
+      if (answer.outcome !== "wrong") throw new Error(`The password was not checked: ${answer.outcome}.`);
+      locks.push(answer.lockedUntil - Date.now());
+      vi.setSystemTime(answer.lockedUntil);
+    }
+    return locks;
+  };
+  expect(await fail(6)).toEqual([SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, 10 * MINUTE, 10 * MINUTE]);
+  expect(await signIn(PASSWORD)).toEqual({ outcome: "welcome", user: ada });
+  expect(await fail(2)).toEqual([SECOND, 10 * SECOND]);
+  vi.setSystemTime(Date.now() + DAY);
+  expect(await fail()).toEqual([SECOND]);
 });

@@ -5,6 +5,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, assert, describe, expect, it, vi } from "vitest";
+import { api } from "../../example/convex/_generated/api.js";
 import type { Check } from "../../example/prove/check.js";
 import { overGrant } from "../../example/prove/contention.js";
 import { markdownOf, verdictOf } from "../../example/prove/report.js";
@@ -15,47 +16,14 @@ import { openBackend } from "./backend.js";
 const modules = import.meta.glob<Record<string, unknown>>("../../example/convex/prove/*.ts", { eager: true });
 const SECRET = "a secret of sixteen characters";
 
-interface Json {
-  type: string;
-  value?: Json | Json[] | Record<string, { fieldType: Json; optional: boolean }>;
-  tableName?: string;
-}
-
-type Backend = ReturnType<typeof openBackend>;
-/** A function of the kit, by its path. */
-const call = <Result>(t: Backend, type: "query" | "mutation", path: string, args: object) =>
-  (t[type] as (fn: unknown, args: unknown) => Promise<Result>)(`prove/${path}`, args);
-
-/** The smallest value that a validator accepts. */
-function smallest({ type, value, tableName = "" }: Json): unknown {
-  switch (type) {
-    case "object":
-      return Object.fromEntries(
-        Object.entries(value as Record<string, { fieldType: Json; optional: boolean }>)
-          .filter(([, { optional }]) => !optional)
-          .map(([name, { fieldType }]) => [name, smallest(fieldType)]),
-      );
-    case "union":
-      return smallest((value as Json[])[0] ?? { type: "null" });
-    case "array":
-      return [];
-    case "number":
-      return 1;
-    case "id":
-      return `10000${tableName}`;
-    default:
-      return "a wrong secret, and a key";
-  }
-}
-
-/** All functions of the folder that a client can call, except the one that only returns the time. */
+/** The handlers of all functions of the folder that a client can call, except the one that only returns the time. */
+type Handler = (ctx: object, args: object) => Promise<unknown>;
 const functions = Object.entries(modules).flatMap(([file, module]) =>
   Object.entries(module).flatMap(([name, value]) => {
-    if (typeof value !== "function" || !("isPublic" in value) || !("exportArgs" in value)) return [];
-    const args = smallest(JSON.parse((value.exportArgs as () => string)()) as Json) as Record<string, unknown>;
-    const type = "isQuery" in value ? ("query" as const) : ("mutation" as const);
-    const path = `${file.split("/").at(-1)?.replace(/\.ts$/, "") ?? ""}:${name}`;
-    return path === "live:getServerTime" ? [] : [{ path, type, args }];
+    if (typeof value !== "function" || !("isPublic" in value) || name === "getServerTime") return [];
+    return [
+      { path: `${path.basename(file, ".ts")}:${name}`, run: (value as unknown as { _handler: Handler })._handler },
+    ];
   }),
 );
 
@@ -68,13 +36,12 @@ describe("the functions", () => {
     expect(functions.length).toBeGreaterThan(18);
   });
 
-  it.each(functions)("$path runs only for callers that know the deployment's secret", async ({ path, type, args }) => {
-    const t = openBackend();
-    // live:getRateLimit takes only a key, so the secret is part of the key.
-    const given = path === "live:getRateLimit" ? { key: "wrong key" } : args;
-    for (const secret of ["", "a wrong secret, and a key".slice(0, 15), SECRET]) {
+  it.each(functions)("$path runs only for callers that know the deployment's secret", async ({ run }) => {
+    const given = "a wrong secret, and a key";
+    for (const secret of ["", given.slice(0, 15), SECRET]) {
       vi.stubEnv("PROVE_SECRET", secret);
-      const error = await thrownBy(call(t, type, path, given));
+      // The key of live:getRateLimit contains the secret.
+      const error = await thrownBy(openBackend().run(async (ctx) => await run(ctx, { secret: given, key: given })));
       assert(error instanceof ConvexError, String(error));
       expect(error.data).toMatchObject({ kind: "NotProving" });
     }
@@ -85,7 +52,7 @@ describe("the functions", () => {
     const names = ["UTC", "Europe/Berlin", "Nowhere/Never"];
     // This is two days before the clocks of Berlin go forward.
     const args = { secret: SECRET, names, from: Date.UTC(2026, 2, 27, 12) };
-    const found = await call<(number[] | null)[]>(openBackend(), "query", "facts:zones", args);
+    const found = await openBackend().query(api.prove.facts.zones, args);
     const times = found.map((starts) => starts?.map((at) => new Date(at).toISOString().slice(5, 16)).join(" "));
     expect(times).toEqual([
       "03-28T00:00 03-29T00:00 03-30T00:00 03-30T00:00 04-06T00:00 04-13T00:00 04-01T00:00 05-01T00:00 06-01T00:00",
@@ -110,46 +77,41 @@ const check: Check = {
   run: () => Promise.resolve({ seen: "nothing", holds: true }),
 };
 
-describe("the verdict", () => {
-  it("is never passed on the embedded backend for a check that it cannot show", () => {
-    const impossible = { ...check, notEmbedded: "it is one process" };
-    expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
-      Array(2).fill("not applicable here"),
-    );
-    expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
-    expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
-  });
-
-  it("is in the report, with the expected and the observed result", () => {
-    const text = markdownOf({
-      date: "2026-11-23T00:00:00.000Z",
-      target: "S16",
-      effort: "full",
-      versions: "one 1.0.0",
-      calls: 1,
-      seconds: 2,
-      results: [{ check, seen: "c", verdict: "passed" }],
-    });
-    expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
-    expect(text).toContain("| A name | a \\| b | c | passed |");
-  });
+it("the verdict is never passed on the embedded backend for a check that it cannot show", () => {
+  const impossible = { ...check, notEmbedded: "it is one process" };
+  expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
+    Array(2).fill("not applicable here"),
+  );
+  expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
+  expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
 });
 
-describe("over-grant", () => {
+it("the verdict is in the report, with the expected and the observed result", () => {
+  const text = markdownOf({
+    date: "2026-11-23T00:00:00.000Z",
+    target: "S16",
+    effort: "full",
+    versions: "one 1.0.0",
+    calls: 1,
+    seconds: 2,
+    results: [{ check, seen: "c", verdict: "passed" }],
+  });
+  expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
+  expect(text).toContain("| A name | a \\| b | c | passed |");
+});
+
+it("over-grant is the excess of the worst interval", () => {
   const at = (time: number) => ({ ok: true, before: time, after: time });
   const bound = { rate: 10, capacity: 2 };
-
-  it("is the excess of the worst interval", () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
-        const times = unsorted.toSorted((a, b) => a - b);
-        const excess = times.flatMap((from, i) =>
-          times.slice(i).map((to, more) => more + 1 - bound.capacity - (bound.rate * (to - from)) / 1000),
-        );
-        expect(overGrant(unsorted.map(at), bound)).toBe(Math.max(0, Math.ceil(Math.max(0, ...excess) - 1e-9)));
-      }),
-    );
-  });
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { maxLength: 12 }), (unsorted) => {
+      const times = unsorted.toSorted((a, b) => a - b);
+      const excess = times.flatMap((from, i) =>
+        times.slice(i).map((to, more) => more + 1 - bound.capacity - (bound.rate * (to - from)) / 1000),
+      );
+      expect(overGrant(unsorted.map(at), bound)).toBe(Math.max(0, Math.ceil(Math.max(0, ...excess) - 1e-9)));
+    }),
+  );
 });
 
 describe("the deployment", () => {

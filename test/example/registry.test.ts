@@ -2,7 +2,7 @@
 import { convexTest } from "convex-test";
 import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { components, internal } from "../../example/registry/convex/_generated/api.js";
 import crons from "../../example/registry/convex/crons.js";
@@ -53,60 +53,53 @@ async function servedUntilDenied(send: () => Promise<Response>) {
   }
 }
 
-describe("the registry", () => {
-  it("counts strangers by address and publishers by token, and sends both header families to both", async () => {
-    const t = await openRegistry();
-    const { served, denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
-    expect(served).toBe(200);
-    expect(denied.status).toBe(429);
-    expect(denied.headers.get("RateLimit-Policy")).toBe('"requests";q=200;w=20');
-    expect(denied.headers.get("RateLimit")).toMatch(/^"requests";r=0;t=\d+$/);
-    expect(denied.headers.get("X-RateLimit-Limit")).toBe("200");
-    expect(denied.headers.get("X-RateLimit-Remaining")).toBe("0");
-    expect(Number(denied.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
+it("the registry counts strangers by address and publishers by token, and sends both header families to both", async () => {
+  const t = await openRegistry();
+  const { served, denied } = await servedUntilDenied(() => read(t, "198.51.100.7"));
+  expect(served).toBe(200);
+  expect(denied.status).toBe(429);
+  expect(denied.headers.get("RateLimit-Policy")).toBe('"requests";q=200;w=20');
+  expect(denied.headers.get("RateLimit")).toMatch(/^"requests";r=0;t=\d+$/);
+  expect(denied.headers.get("X-RateLimit-Limit")).toBe("200");
+  expect(denied.headers.get("X-RateLimit-Remaining")).toBe("0");
+  expect(Number(denied.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
 
-    // Another address has its own bucket. A request with a token is served even if its address has used up its bucket.
-    expect((await read(t, "198.51.100.8")).status).toBe(200);
-    const published = await read(t, "198.51.100.7", "publishers-token");
-    expect(published.status).toBe(200);
-    expect(published.headers.get("X-RateLimit-Limit")).toBe("500");
-    // An invented token counts as no token.
-    expect((await read(t, "198.51.100.7", "invented")).status).toBe(429);
-  });
+  // Another address has its own bucket. A request with a token is served even if its address has used up its bucket.
+  expect((await read(t, "198.51.100.8")).status).toBe(200);
+  const published = await read(t, "198.51.100.7", "publishers-token");
+  expect(published.status).toBe(200);
+  expect(published.headers.get("X-RateLimit-Limit")).toBe("500");
+  // An invented token counts as no token.
+  expect((await read(t, "198.51.100.7", "invented")).status).toBe(429);
+});
 
-  it("serves only admins on the admin routes, sixty times a minute", async () => {
-    const t = await openRegistry();
-    expect((await administer(t)).status).toBe(401);
-    expect((await administer(t, "publishers-token")).status).toBe(401);
-    const { served, denied } = await servedUntilDenied(() => administer(t, "admins-token"));
-    expect(served).toBe(60);
-    expect(denied.headers.get("RateLimit")).toMatch(/^"admin";r=0;t=\d+$/);
-  });
+it("the registry serves only admins on the admin routes, sixty times a minute, and logs each denial as one line", async () => {
+  const t = await openRegistry();
+  expect((await administer(t)).status).toBe(401);
+  expect((await administer(t, "publishers-token")).status).toBe(401);
+  const { served, denied } = await servedUntilDenied(() => administer(t, "admins-token"));
+  expect(served).toBe(60);
+  expect(denied.headers.get("RateLimit")).toMatch(/^"admin";r=0;t=\d+$/);
+  const key = `bearer:${await hashKey("admins-token")}`;
+  const line = { event: "denied", limit: "admin", key, path: "/admin/takedown", retryAt: NOW + SECOND };
+  expect(log.mock.calls.map(([text]) => JSON.parse(text) as unknown)).toEqual([line]);
+});
 
-  it("logs each denial as one line", async () => {
-    const t = await openRegistry();
-    await servedUntilDenied(() => administer(t, "admins-token"));
-    const key = `bearer:${await hashKey("admins-token")}`;
-    const line = { event: "denied", limit: "admin", key, path: "/admin/takedown", retryAt: NOW + SECOND };
-    expect(log.mock.calls.map(([text]) => JSON.parse(text) as unknown)).toEqual([line]);
-  });
+it("the registry sweeps exactly the rows of buckets that are full again", async () => {
+  const t = await openRegistry();
+  const { getRateLimit } = defineRateLimits({}, { component: components.rateLimits });
+  const config: RateLimitConfig = { kind: "token bucket", rate: 60, period: 60 * SECOND };
+  const key = `bearer:${await hashKey("admins-token")}`;
+  const writtenAt = async () =>
+    (await t.query(async (ctx) => await getRateLimit(ctx, { name: "admin", key, config }))).ts;
+  await administer(t, "admins-token");
+  await t.mutation(internal.limits.sweep, {});
+  expect(await writtenAt()).toBe(NOW);
+  vi.setSystemTime(NOW + 2 * 60 * SECOND);
+  await t.mutation(internal.limits.sweep, {});
+  expect(await writtenAt()).toBe(0);
+});
 
-  it("sweeps exactly the rows of buckets that are full again", async () => {
-    const t = await openRegistry();
-    const { getRateLimit } = defineRateLimits({}, { component: components.rateLimits });
-    const config: RateLimitConfig = { kind: "token bucket", rate: 60, period: 60 * SECOND };
-    const key = `bearer:${await hashKey("admins-token")}`;
-    const writtenAt = async () =>
-      (await t.query(async (ctx) => await getRateLimit(ctx, { name: "admin", key, config }))).ts;
-    await administer(t, "admins-token");
-    await t.mutation(internal.limits.sweep, {});
-    expect(await writtenAt()).toBe(NOW);
-    vi.setSystemTime(NOW + 2 * 60 * SECOND);
-    await t.mutation(internal.limits.sweep, {});
-    expect(await writtenAt()).toBe(0);
-  });
-
-  it("sweeps once a day", () => {
-    expect(scheduleOf(crons)).toEqual([["limits:sweep", "daily"]]);
-  });
+it("the registry sweeps once a day", () => {
+  expect(scheduleOf(crons)).toEqual([["limits:sweep", "daily"]]);
 });

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildSite } from "../../example/site/build.js";
 import { deploymentOf } from "../../example/site/deployment.js";
 
@@ -30,26 +30,24 @@ function targetsOf(html: string): string[] {
     .flatMap(([, target = ""]) => (/^[a-z]+:/.test(target) ? [] : target));
 }
 
-describe("the site", () => {
-  it("links only to files that exist below its folder", () => {
-    const pages = files.filter((file) => file.endsWith(".html"));
-    const found = new Set(pages.flatMap((page) => targetsOf(read(page))));
-    expect(found.size).toBeGreaterThan(100);
-    const known = new Set(["", ...files].map((file) => BASE + file));
-    expect([...found].filter((target) => !known.has(target))).toEqual([]);
-  });
+it("the site links only to files that exist below its folder", () => {
+  const pages = files.filter((file) => file.endsWith(".html"));
+  const found = new Set(pages.flatMap((page) => targetsOf(read(page))));
+  expect(found.size).toBeGreaterThan(100);
+  const known = new Set(["", ...files].map((file) => BASE + file));
+  expect([...found].filter((target) => !known.has(target))).toEqual([]);
+});
 
-  it("begins with the README and finds sections", () => {
-    expect(read("index.html")).toContain("<title>convex-rate-limits · convex-rate-limits</title>");
-    const sections = JSON.parse(read("search.json")) as { url: string; heading: string }[];
-    expect(sections.find(({ heading }) => heading === "useRateLimit")?.url).toBe("/docs/react.html#useratelimit");
-    expect(
-      files
-        .filter((file) => file.endsWith(".js"))
-        .map(read)
-        .join(""),
-    ).toContain(BASE);
-  });
+it("the site begins with the README and finds sections", () => {
+  expect(read("index.html")).toContain("<title>convex-rate-limits · convex-rate-limits</title>");
+  const sections = JSON.parse(read("search.json")) as { url: string; heading: string }[];
+  expect(sections.find(({ heading }) => heading === "useRateLimit")?.url).toBe("/docs/react.html#useratelimit");
+  expect(
+    files
+      .filter((file) => file.endsWith(".js"))
+      .map(read)
+      .join(""),
+  ).toContain(BASE);
 });
 
 it("the page's backend is that of VITE_CONVEX_URL, or that of .env.local, or the embedded one", () => {

@@ -1,11 +1,13 @@
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { listedAs, staleAmong } from "../../scripts/mutants/equivalent.js";
 import { filesOf, sampleLines } from "../../scripts/mutants/files.js";
 import { effort } from "../support/random.js";
-import { root } from "../tidy/files.js";
+import { faults } from "../model/faults/list.js";
+import { files, read, root } from "../tidy/files.js";
 
+const tsx = path.join(root, "node_modules/tsx/dist/cli.mjs");
 const PLANTED = "test/mutants/planted/larger.ts";
 
 /** This runs the tool for 15 s, so it only runs every night. */
@@ -17,17 +19,14 @@ function runMutants(): void {
   let status: number | null;
   let output: string;
   beforeAll(() => {
-    const script = [path.join(root, "node_modules/tsx/dist/cli.mjs"), "scripts/mutants/main.ts"];
     const where = [
       "--tests",
       "test/mutants/planted/*.tests.ts",
       "--equivalent",
       "test/mutants/planted/equivalent.json",
     ];
-    ({ status, stdout: output } = spawnSync(process.execPath, [...script, PLANTED, ...where], {
-      cwd: root,
-      encoding: "utf8",
-    }));
+    const command = [tsx, "scripts/mutants/main.ts", PLANTED, ...where];
+    ({ status, stdout: output } = spawnSync(process.execPath, command, { cwd: root, encoding: "utf8" }));
   }, 120_000);
 
   it("reports a survivor with file, line, and text without and with the fault, and fails", () => {
@@ -64,14 +63,32 @@ describe("the list of equivalent faults", () => {
   });
 });
 
-describe("a sample", () => {
-  it("consists of lines of code, and is the same for the same seed", () => {
-    const all = sampleLines(root, [PLANTED], 100, 1);
-    expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
-    const files = filesOf(root, ["src/engine"]);
-    const sample = sampleLines(root, files, 10, 7);
-    expect(sample).toHaveLength(10);
-    expect(sampleLines(root, files, 10, 7)).toEqual(sample);
-    expect(sampleLines(root, files, 10, 8)).not.toEqual(sample);
+it("a sample consists of lines of code, and is the same for the same seed", () => {
+  const all = sampleLines(root, [PLANTED], 100, 1);
+  expect([...all].sort()).toEqual([2, 3, 6, 7].map((line) => `${PLANTED}:${line}-${line}`));
+  const engine = filesOf(root, ["src/engine"]);
+  const sample = sampleLines(root, engine, 10, 7);
+  expect(sample).toHaveLength(10);
+  expect(sampleLines(root, engine, 10, 7)).toEqual(sample);
+  expect(sampleLines(root, engine, 10, 8)).not.toEqual(sample);
+});
+
+/** The list of planted faults is useful only while each fault can be planted. */
+describe("a planted fault", () => {
+  it.each(faults.map((fault) => [fault.name, fault] as const))(
+    "%s: has its place",
+    (_name, { file, from, to, test }) => {
+      expect(read(`src/${file}`).split(from)).toHaveLength(2);
+      expect(to).not.toBe(from);
+      if (test !== undefined) expect(files).toContain(test);
+    },
+  );
+
+  it("is found in a copy of the repository", () => {
+    const script = path.join(root, "test/model/faults/main.ts");
+    // One that has a test of its own, so nothing is played.
+    const number = 1 + faults.findIndex(({ test }) => test === "test/engine/headroom.test.ts");
+    const printed = execFileSync(process.execPath, [tsx, script, `${number}`], { cwd: root, encoding: "utf8" });
+    expect(printed).toContain("All faults were found.");
   });
 });

@@ -9,13 +9,12 @@ useClock();
 const limits = { llm: { kind: "token bucket", rate: 10, period: 1000, queue: {} } } as const;
 const SECOND = 1000;
 
-it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
-  { title: "the object that holds its functions", exported: (worker) => ({ worker }) },
-  {
-    title: "no query, before Convex 1.47",
-    exported: ({ workQueue, runQueuedAction }) => ({ workQueue, runQueuedAction }),
-  },
-])("callers get an error while an app exports $title", async ({ title, exported }) => {
+const withoutQuery = ({ workQueue, runQueuedAction }: RegisteredQueue) => ({ workQueue, runQueuedAction });
+
+it.each([
+  ["the object that holds its functions", (worker: RegisteredQueue): object => ({ worker })],
+  ["no query, before Convex 1.47", withoutQuery],
+])("callers get an error while an app exports %s", async (title, exported) => {
   let exportsOf = exported;
   const { t, starts, enqueueRateLimited } = openQueues("tables", limits, (worker) => exportsOf(worker));
   if (title.startsWith("no query")) withoutSnapshotTs();
@@ -40,8 +39,7 @@ it.each<{ title: string; exported: (worker: RegisteredQueue) => object }>([
 });
 
 it("two exports suffice since Convex 1.47", async () => {
-  const exported = ({ workQueue, runQueuedAction }: RegisteredQueue) => ({ workQueue, runQueuedAction });
-  const { t, starts, enqueueRateLimited } = openQueues("tables", limits, exported);
+  const { t, starts, enqueueRateLimited } = openQueues("tables", limits, withoutQuery);
   for (const label of ["mutation", "action"]) {
     const args = { name: "llm", settles: label } as never;
     await t.mutation(

@@ -98,27 +98,17 @@ function enqueueAll(
   return { app, backend, handles, costs };
 }
 
-describe("when a worker stops", () => {
-  it("a caller that arrives at any time around the stop is served", async () => {
-    const stuck: number[] = [];
-    for (let gapMs = 200; gapMs < 500; gapMs += 3) {
-      let ran = 0;
-      const { backend } = enqueueAll({ rate: 1000, period: 1000 }, [{ atMs: 0 }, { atMs: gapMs }], ({ address }) => {
-        if (address.module === "jobs") ran++;
-      });
-      await backend.agenda.run();
-      if (ran !== 2) stuck.push(gapMs);
-    }
-    expect(stuck).toEqual([]);
-  });
-
-  it("no run is planned after the last job", async () => {
-    const { backend } = enqueueAll({ rate: 1, period: 1000 }, [{ atMs: 0 }]);
-    // The agenda is empty in the end: no polling. A lone job costs at most 9 runs, its own included.
+it("a caller that arrives at any time around the stop of a worker is served", async () => {
+  const stuck: number[] = [];
+  for (let gapMs = 200; gapMs < 500; gapMs += 3) {
+    let ran = 0;
+    const { backend } = enqueueAll({ rate: 1000, period: 1000 }, [{ atMs: 0 }, { atMs: gapMs }], ({ address }) => {
+      if (address.module === "jobs") ran++;
+    });
     await backend.agenda.run();
-    expect(backend.background.runs).toBeLessThanOrEqual(9);
-    expect(backend.agenda.nowMs).toBeLessThan(1000);
-  });
+    if (ran !== 2) stuck.push(gapMs);
+  }
+  expect(stuck).toEqual([]);
 });
 
 it("a job that waits for years does not block the jobs before it, and the worker looks once a day", async () => {

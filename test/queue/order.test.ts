@@ -1,7 +1,7 @@
-/** The order of jobs: within a priority class, between classes, in rounds, and if only the heads of the lists were read. */
+/** The order of jobs: within a priority class, between classes, and if only the heads of the lists were read. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inOrder, merged, roundAfter } from "../../src/queue/order.js";
+import { inOrder, merged } from "../../src/queue/order.js";
 
 const NS = 1_000_000;
 
@@ -68,13 +68,4 @@ describe("the order between classes", () => {
       }),
     );
   });
-});
-
-it.each([
-  [undefined, undefined, 1],
-  [3, undefined, 4],
-  [3, 3, 4],
-  [3, 7, 8],
-])("with the served round %j and the user's own last round %j, the next round is %j", (serving, own, round) => {
-  expect(roundAfter(serving, own)).toBe(round);
 });

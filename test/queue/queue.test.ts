@@ -86,6 +86,22 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await position(first)).toBeNull();
   });
 
+  it("a job can be neither found nor cancelled under the key or the limit of another", async () => {
+    const { jobOf, position, cancel, until, order } = open({
+      llm: { ...config, queue: {} },
+      other: { ...config, queue: {} },
+    });
+    const mine = await jobOf("mine", { key: "me" });
+    for (const job of [
+      { ...mine, key: "you" },
+      { ...mine, name: "other" },
+    ]) {
+      expect([await position(job), await cancel(job)]).toEqual([null, false]);
+    }
+    await until(1000);
+    expect(order()).toEqual(["mine"]);
+  });
+
   it("a job that returns `used` is settled once, when it ends; a job that fails is charged its count", async () => {
     const { enqueue, value, until } = open({
       llm: { ...config, rate: 1, period: 1000 * MINUTE, capacity: 100, queue: {} },

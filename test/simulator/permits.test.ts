@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { Agenda } from "../../bench/simulator/agenda.js";
 import { Permits } from "../../bench/simulator/permits.js";
 import { Queue } from "../../bench/simulator/queue.js";
@@ -25,38 +25,27 @@ async function run(count: number, mostWaitMs: number, holds: readonly { atMs: nu
   return log;
 }
 
-describe("permits", () => {
-  it("are given to `count` holders at once, and to the others in the order of their requests", async () => {
-    const holds = [0, 1, 2, 3, 4].map((atMs) => ({ atMs, forMs: 10 }));
-    expect(await run(2, Infinity, holds)).toEqual(["0 from 0", "1 from 1", "2 from 10", "3 from 11", "4 from 20"]);
-  });
+it("permits are given to `count` holders at once, and to the others in the order of their requests", async () => {
+  const holds = [0, 1, 2, 3, 4].map((atMs) => ({ atMs, forMs: 10 }));
+  expect(await run(2, Infinity, holds)).toEqual(["0 from 0", "1 from 1", "2 from 10", "3 from 11", "4 from 20"]);
+});
 
-  it("go to the next in line if one gives up after the longest wait", async () => {
-    const holds = [
-      { atMs: 0, forMs: 6000 },
-      { atMs: 10, forMs: 10 },
-      { atMs: 1500, forMs: 10 },
-    ];
-    expect(await run(1, 5000, holds)).toEqual(["0 from 0", "1 gave up at 5010", "2 from 6000"]);
-  });
+it("permits can be released only once", () => {
+  const permits = new Permits(new Agenda(), 1, 5000);
+  expect(() => {
+    permits.release();
+  }).toThrow("nobody held");
+});
 
-  it("can be released only once", () => {
-    const permits = new Permits(new Agenda(), 1, 5000);
-    expect(() => {
-      permits.release();
-    }).toThrow("nobody held");
-  });
-
-  it("wait in a queue that returns every item once, in order, however many it has held", () => {
-    const queue = new Queue<number>();
-    const taken: (number | undefined)[] = [];
-    for (let i = 0; i < 5000; i++) {
-      queue.push(2 * i);
-      queue.push(2 * i + 1);
-      taken.push(queue.take());
-    }
-    for (let item = queue.take(); item !== undefined; item = queue.take()) taken.push(item);
-    expect(taken).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
-    expect(queue.take()).toBeUndefined();
-  });
+it("permits wait in a queue that returns every item once, in order, however many it has held", () => {
+  const queue = new Queue<number>();
+  const taken: (number | undefined)[] = [];
+  for (let i = 0; i < 5000; i++) {
+    queue.push(2 * i);
+    queue.push(2 * i + 1);
+    taken.push(queue.take());
+  }
+  for (let item = queue.take(); item !== undefined; item = queue.take()) taken.push(item);
+  expect(taken).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
+  expect(queue.take()).toBeUndefined();
 });

@@ -13,29 +13,18 @@ export interface Block {
 
 /** Every fenced block of every document, and of every comment in src. */
 export function allBlocks(): Block[] {
-  const documents = markdown.map((file) => ({ file, margin: "" }));
-  const sources = files
-    .filter((file) => /^src\/.*\.tsx?$/.test(file))
-    .map((file) => ({ file, margin: String.raw`\s*\* ?` }));
-  return [...documents, ...sources].flatMap(({ file, margin }) => blocksIn(file, lines(file), margin));
+  const sources = files.filter((file) => /^src\/.*\.tsx?$/.test(file));
+  return [...markdown.flatMap((file) => blocksIn(file, "")), ...sources.flatMap((file) => blocksIn(file, /^\s*\* ?/))];
 }
 
-function blocksIn(source: string, text: readonly string[], margin: string): Block[] {
-  const fence = new RegExp(`^${margin}\`\`\`(.*)$`);
-  const start = new RegExp(`^${margin}`);
-  const blocks: Block[] = [];
-  let open: { line: number; language: string } | undefined;
-  text.forEach((line, index) => {
-    const mark = fence.exec(line);
-    if (!mark) return;
-    if (open) {
-      const code = text.slice(open.line - 1, index).map((codeLine) => codeLine.replace(start, ""));
-      blocks.push({ source, ...open, code: code.join("\n") });
-      open = undefined;
-    } else {
-      open = { line: index + 2, language: (mark[1] ?? "").trim() };
-    }
+/** @param margin - what precedes the text in each line. */
+function blocksIn(source: string, margin: RegExp | ""): Block[] {
+  const text = lines(source)
+    .map((line) => line.replace(margin, ""))
+    .join("\n");
+  if ((text.match(/^```/gm) ?? []).length % 2 !== 0) throw new Error(`${source} has a code block that is not closed`);
+  return [...text.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(({ index, 1: language = "", 2: code = "" }) => {
+    const line = text.slice(0, index).split("\n").length + 1;
+    return { source, line, language: language.trim(), code };
   });
-  if (open) throw new Error(`${source}:${open.line} begins a code block that is not closed`);
-  return blocks;
 }

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { documents as makeForAssistants } from "../../scripts/assistants/documents.js";
 import { movedApp } from "../docs/pages.js";
 import { appsIn, withGenerated } from "./apps.js";
 import { allBlocks } from "./blocks.js";
@@ -13,9 +14,7 @@ const INDEX = "docs/README.md";
 const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file) && file !== INDEX);
 
 /** Pages whose blocks continue the app of another page. */
-const CONTINUED: Readonly<Record<string, string>> = {
-  "docs/client.md": "docs/react.md",
-};
+const CONTINUED: Readonly<Record<string, string>> = { "docs/client.md": "docs/react.md" };
 
 describe("a block of code", () => {
   it("names its language", () => {
@@ -46,37 +45,35 @@ describe("a block of code", () => {
   });
 });
 
-describe("a document", () => {
-  it("links to files and headings that exist", () => {
-    const broken = markdown.flatMap((file) =>
-      linksIn(read(file))
-        .filter((link) => !/^(https?:|mailto:)/.test(link))
-        .filter((link) => !resolves(file, link))
-        .map((link) => `${file} → ${link}`),
-    );
-    expect(broken).toEqual([]);
-  });
+it("a document links to files and headings that exist", () => {
+  const broken = markdown.flatMap((file) =>
+    linksIn(read(file))
+      .filter((link) => !/^(https?:|mailto:)/.test(link))
+      .filter((link) => !resolves(file, link))
+      .map((link) => `${file} → ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
 
-  it("names only npm scripts that exist", () => {
-    const unknown = markdown.flatMap((file) =>
-      [...read(file).matchAll(/npm run ([\w:]+)/g)]
-        .filter(([, script]) => !Object.hasOwn(manifest.scripts, script ?? ""))
-        .map(([command]) => `${file}: ${command}`),
-    );
-    expect(unknown).toEqual([]);
-  });
+it("a document names only npm scripts that exist", () => {
+  const unknown = markdown.flatMap((file) =>
+    [...read(file).matchAll(/npm run ([\w:]+)/g)]
+      .filter(([, script]) => !Object.hasOwn(manifest.scripts, script ?? ""))
+      .map(([command]) => `${file}: ${command}`),
+  );
+  expect(unknown).toEqual([]);
+});
 
-  it("is read in a few minutes: a page of the docs has at most 1,000 words besides its code", () => {
-    const long = pages
-      .map((file) => `${file} ${wordsIn(read(file))}`)
-      .filter((page) => Number(page.split(" ")[1]) > 1000);
-    expect(long).toEqual([]);
-  });
+it("a document is read in a few minutes: a page of the docs has at most 1,000 words besides its code", () => {
+  const long = pages
+    .map((file) => `${file} ${wordsIn(read(file))}`)
+    .filter((page) => Number(page.split(" ")[1]) > 1000);
+  expect(long).toEqual([]);
+});
 
-  it("has a title, and an answer before its first heading or block", () => {
-    const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
-    expect(without).toEqual([]);
-  });
+it("a document has a title, and an answer before its first heading or block", () => {
+  const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
+  expect(without).toEqual([]);
 });
 
 it("wordsIn counts the words of prose and tables, not those of code", () => {
@@ -122,6 +119,23 @@ it("the list of the docs names every page once", () => {
 
 it("ARCHITECTURE.md has at most 200 lines", () => {
   expect(lines("ARCHITECTURE.md").length).toBeLessThanOrEqual(200);
+});
+
+/** The files for assistants, made of the current documents. */
+const made = await makeForAssistants();
+
+it.each(["llms.txt", "AGENTS.md"] as const)("%s is made of the current documents (npm run assistants)", (name) => {
+  expect(read(name)).toBe(made[name]);
+});
+
+it("llms.txt lists every page of the docs, and AGENTS.md links to llms.txt", () => {
+  expect(linksIn(made["llms.txt"])).toEqual(expect.arrayContaining(pages));
+  expect(linksIn(made["AGENTS.md"])).toContain("llms.txt");
+});
+
+it("the package contains both files", () => {
+  const { files } = JSON.parse(read("package.json")) as { files: string[] };
+  expect(files).toEqual(expect.arrayContaining(["AGENTS.md", "llms.txt"]));
 });
 
 /** The number of words that a reader reads: without code blocks and the rules of tables. */

@@ -1,7 +1,7 @@
-/** One word, one meaning: the names of types, values and functions in src/ use the words of the glossary in ARCHITECTURE.md. */
+/** One word, one meaning, in plain technical English: the names of types, values and functions in src/ use the words of the glossary in ARCHITECTURE.md. */
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { read } from "./files.js";
+import { files, lines, read } from "./files.js";
 import { openProgram, pathOf, walk } from "./program.js";
 
 /** Words that are common in programs and need no entry in the glossary. */
@@ -159,4 +159,38 @@ describe("the glossary", () => {
     const twice = exported.filter(({ file, name }) => exported.some((one) => one.name === name && one.file !== file));
     expect([...new Set(twice.map(({ name }) => name))].sort()).toEqual(Object.keys(EXPORTED_TWICE).sort());
   });
+});
+
+/** Phrases for which the field has a term, and old names of things that have been renamed. */
+const BANNED_PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
+  [/\bwhoever\b/i, "callers, or the caller that …"],
+  [/\bdice\b/i, "random number"],
+  [/\bhome ?[AB]\b/i, "in your tables, in the component"],
+  [/\b(each|either|both|other|which|of the) homes?\b/i, "place"],
+  [/\bunder your hands\b/i, "that you change"],
+  [/\bfound out\b/i, "read, decided, known"],
+  [/\bwish(es|ed)?\b/i, "request"],
+];
+
+const checked = files.filter(
+  (file) => /^(src|convex|example\/convex)\/.*\.tsx?$/.test(file) || /^(README|ARCHITECTURE|docs\/.*)\.md$/.test(file),
+);
+
+function phrasesIn(file: string, text: readonly string[]): string[] {
+  return text.flatMap((line, index) =>
+    BANNED_PHRASES.filter(([phrase]) => phrase.test(line)).map(
+      ([, instead]) => `${file}:${index + 1} ${line.trim()} (say: ${instead})`,
+    ),
+  );
+}
+
+it("comments and messages use the field's terms", () => {
+  expect(checked.length).toBeGreaterThan(50);
+  expect(checked.flatMap((file) => phrasesIn(file, lines(file)))).toEqual([]);
+});
+
+it("comments and messages are checked for every banned phrase", () => {
+  const wrong = ["Whoever", "the dice", "home A", "both homes", "under your hands", "found out", "a wish for a key"];
+  expect(wrong.map((text) => phrasesIn("a.ts", [text]).length)).toEqual(wrong.map(() => 1));
+  expect(phrasesIn("a.ts", ["the request of a client, in your tables"])).toEqual([]);
 });
