@@ -9,7 +9,7 @@ const FAR = ["client", "queue", "model"];
 
 /** Files that take long and find few faults that the others do not find. Every surviving fault would have to wait for them. */
 const SLOW = [
-  "test/client/{fingerprint,liveQueries,misuse,types}.test.ts",
+  "test/client/{liveQueries,misuse,types}.test.ts",
   "test/model/{inexact,oneRow,overrides,severalRows,wholeBackend}.test.ts",
   "test/queue/{bound,figures,model}.test.ts",
 ];
