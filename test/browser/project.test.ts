@@ -206,6 +206,14 @@ describe("projectRateLimit", () => {
     expect(agreed(limit, [fullShard(limit)], NOW, { count: 1 - 2 / 3 })).toMatchObject({ ok: true, remaining: 0 });
   });
 
+  it("charges a decimal count as the units that it means, where the product is a little more", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
+    const value = 7_168_000;
+    expect(0.07 * limit.unitsPerToken).toBeGreaterThan(value);
+    const shards = [{ ...fullShard(limit), state: { value, ts: NOW } }];
+    expect(agreed(limit, shards, NOW, { count: 0.07 })).toMatchObject({ ok: true, remaining: 0 });
+  });
+
   it("reports when a sliding window on two rows is full, even if a clock that is ahead has written one of them", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, shards: { atLeast: 2 } });
     const { capacity } = shareOf(limit, "0");
