@@ -5,7 +5,7 @@ import base, { repository } from "../../vitest.config.js";
 
 /** The tests nearest to the engine. They find almost every fault, so only survivors of these run with the others. */
 const NEAR = ["engine", "storage", "operations", "laws"];
-const FAR = ["client", "queue", "model"];
+const FAR = ["browser", "client", "http", "queue", "model"];
 
 /** Files that take long and find few faults that the others do not find. Every surviving fault would have to wait for them. */
 const SLOW = [
@@ -25,8 +25,7 @@ class NearestFirst extends BaseSequencer {
 const { MUTANTS_TESTS: tests = "near", MUTANTS_SLOW: slow } = process.env;
 const chosen: Record<string, string[]> = {
   near: [`test/{${NEAR.join(",")}}/**/*.test.ts`],
-  // Of test/http the one file whose tests use more of an answer than other tests do.
-  far: [`test/{${FAR.join(",")}}/**/*.test.ts`, "test/http/overrides.test.ts"],
+  far: [`test/{${FAR.join(",")}}/**/*.test.ts`],
 };
 
 export default {

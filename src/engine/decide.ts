@@ -77,7 +77,7 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   const { units } = demand.atLeast ?? demand;
   const atOnce = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   if (!reserve) return atOnce;
-  const reservable = units === 0 ? now : kind.whenReservable(limit, stored, units);
+  const reservable = kind.whenReservable(limit, stored, units);
   let time = now;
   // The start of a reservation depends on when one asks: by the time of one unit if a rate is rounded, by a window if a full bucket
   // wastes one. The time found may then not be the first.

@@ -32,7 +32,8 @@ describe("the units of an adjustment", () => {
     const bucket = bucketAt(limit, "alice");
     const count = 1.5 / unitsPerToken;
     expect(requestTo(bucket, { count }).demand.units).toBe(2);
-    expect(adjustmentOf(bucket, { count: -count, at: 7 })).toMatchObject({ units: -2, at: 7 });
+    const adjusted = adjustmentOf(bucket, { count: -count, at: 7, takenAt: 5 });
+    expect(adjusted).toMatchObject({ units: -2, at: 7, taking: { takenAt: 5, startsAt: 7 } });
   });
 
   it.each([NaN, Infinity, 1e12 + 1, -1e12 - 1, "1", undefined])("cannot be %s", (count) => {

@@ -144,6 +144,13 @@ const rows: Row[] = [
   ["a take lasts one period", sliding, log([-1000, 4], [-999, 6]), { count: 4 }, ok(0, 1000), log([-999, 6], [0, 4])],
   ["a sliding window denies until enough has expired", sliding, log(...both), { count: 5 }, denied(700, 0, 700)],
   ["a reservation is logged", sliding, log(...both), { count: 4, reserve }, ok(0, 1300, 300), log(...both, [300, 4])],
+  [
+    "a count of 0 ignores it in a window",
+    sliding,
+    log([-500, 10], [500, 3], [1400, 9]),
+    { count: 0, ...within(600) },
+    denied(900, 0, 2400),
+  ],
   ["a window owes at most maxReserved", sliding, log(...both, [300, 4]), { count: 2, reserve }, denied(300, 0, 1300)],
 ];
 

@@ -12,7 +12,7 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, 
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation } = useBackend(place);
-  const { adjustRateLimit, getRateLimit, resetRateLimit } = define({ llm: config });
+  const { adjustRateLimit, getRateLimit, pauseRateLimit, resetRateLimit } = define({ llm: config });
   const valueOf = async (args: object) => (await getRateLimit(args)).value;
 
   it("a debt is cut off at the largest countable one: no refund counts before it is paid or reset", async () => {
@@ -29,6 +29,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await charge(-1e12)).toMatchObject(cutOff);
     await resetRateLimit({ name: "llm" });
     expect(await charge(-1)).toEqual({ ok: true, remaining: 10, resetAt: NOW });
+    // What is charged down to zero owes nothing, so it has no retryAt.
+    expect(await charge(10)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 1000 });
+  });
+
+  it("a pause until now, or until a time before, changes nothing", async () => {
+    await adjustRateLimit({ name: "llm", count: 3 });
+    for (const until of [NOW - 1, NOW]) expect(await pauseRateLimit({ name: "llm", until })).toBeNull();
+    expect(await valueOf({ name: "llm" })).toBe(7);
   });
 
   it("a reservation that onDecision undoes by throwing is refunded up to the largest count of an adjustment", async () => {

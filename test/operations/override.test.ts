@@ -226,14 +226,16 @@ describe.each(placeNames)("in the %s", (place) => {
     const buckets = [alice, all, { name: "wide" }];
     for (const id of buckets) await limits.pauseRateLimit({ ...id, until: end });
     expect(await Promise.all(buckets.map(servedAt))).toEqual([end + 50, end + 500, end + 50]);
-    // A pause until a time in the past changes nothing.
-    const stored = await rows();
-    for (const until of [NOW - 1, NOW]) expect(await limits.pauseRateLimit({ ...all, until })).toBeNull();
-    expect(await rows()).toEqual(stored);
     await override({ block: true }, all);
     await limits.pauseRateLimit({ ...all, until: end + 1000 });
     await clear(all);
     expect(await servedAt(all)).toBe(end + 1500);
+  });
+
+  it("a reset keeps an override", async () => {
+    await override({ block: true });
+    await limits.resetRateLimit(alice);
+    expect(await take()).toMatchObject({ ...forEver, reason: "blocked" });
   });
 
   it("a block without an end denies even if the rows are damaged", async () => {

@@ -39,7 +39,6 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   const { unitsPerToken } = limit;
   if (areAll(rows)) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
-  if (limit.kind.lapses?.(limit) === "together") return false;
   const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
   const waiting = sumOf(rows, (row) => heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit));
   return waits + 2 * waiting < (rows.length - 1) * (units <= unitsPerToken ? CONTENDED_MS.one : CONTENDED_MS.more);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { calendarOf, type CalendarPeriod } from "../../../src/engine/kinds/calendar.js";
+import { calendarOf, type CalendarPeriod, runsOf } from "../../../src/engine/kinds/calendar.js";
 import { ANCHORS } from "../../../src/engine/kinds/fields.js";
 import { runs } from "../../support/random.js";
 import listed from "./calendarCases.json";
@@ -127,6 +127,12 @@ describe("calendar windows", () => {
     expect(starts()).toEqual(before);
     // 18,000 days after the epoch is 14 April 2019; New York's midnight is 04:00 UTC then.
     expect(before[0]).toBe(Date.parse("2019-04-14T04:00Z"));
+  });
+
+  it("that are equally distant are listed as one run, with the last", () => {
+    const days = calendarOf("day", "UTC", undefined);
+    const [start, last] = [20_000, 20_009].map(days.startOf) as [number, number];
+    expect(runsOf(days, start, last, DAY)).toEqual([{ start, period: DAY, count: 10 }]);
   });
 
   it("refuse an unknown zone", () => {

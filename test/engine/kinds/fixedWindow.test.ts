@@ -56,6 +56,9 @@ describe("a fixed window", () => {
     expect([250, 501, 1051].map((ms) => kind.advance(window, since(ms), 1250).value / window.unitsPerToken)).toEqual([
       5, 3, 0,
     ]);
+    const decimal = parseLimit("decimal", { ...config, rate: 2.5 });
+    const whole = { value: 0, ts: 250, window: { since: 250, used: decimal.capacity } };
+    expect(decimal.kind.advance(decimal, whole, 1250).value).toBe(2.5 * decimal.unitsPerToken);
     const run = { start: 250, period: 1000, count: 1 };
     expect([250, 501, 1051].map((ms) => kind.arrivals(window).shortStep?.(since(ms)))).toEqual([
       undefined,

@@ -44,11 +44,13 @@ describe("a compact log", () => {
   // Joining makes 4 units wait for 20 ms, rather than 9 units for 10 ms.
   const uneven = [...spaced(30), { at: 300, units: 4 }, ...spaced(65).slice(32), { at: 5000, units: 9 }];
   const small = { at: -1, units: 1 };
+  const odd = spaced(66).map((entry, i) => (i === 40 ? { ...entry, units: 1 } : entry));
   it.each<[string, entries: Entry[], now: number, joined: Entry[]]>([
     ["the neighbours whose units then wait least in all, at the later time", uneven, 10_000, log([320, 13])],
     ["an entry that starts exactly now with started entries", promised, 301, log([301, 18])],
     ["future entries with each other", promised, 299, log([301, 18])],
     ["the oldest of equal neighbours, except the very oldest", spaced(66), 1000, log([20, 18], [40, 18])],
+    ["of equal neighbours no more than it must", odd, 1000, log([20, 18], [410, 10])],
     ["never the very oldest, even if close and small", [small, ...spaced(64)], 1000, [small, ...log([10, 18])]],
   ])("joins %s", (_what, entries, now, joined) => {
     const all = compact(entries, now);

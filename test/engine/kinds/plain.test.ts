@@ -15,6 +15,8 @@ it.each<[object, boolean]>([
   [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
   [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
   [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
+  [{ ...window, period: "day" }, true],
+  [{ ...window, period: "week" }, true],
   [{ ...window, period: "month" }, true],
   [sliding, true],
   // The first ones are valid, but not plain. A property below checks that invalid configs are never plain.

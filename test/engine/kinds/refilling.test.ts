@@ -24,10 +24,40 @@ describe.each(limits)("a $name", (limit) => {
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(2))).toEqual({ value: tokens(1), ts: NOW });
     expect(kind.take(limit, { value: tokens(3), ts: NOW }, tokens(5))).toEqual({ value: -tokens(2), ts: NOW });
     expect(kind.take(limit, { value: 0, ts: NOW }, 2 * MAX_UNITS)).toMatchObject({ value: -MAX_UNITS, ts: NOW });
+    expect(kind.take(limit, { value: 0, ts: NOW }, MAX_UNITS)).toEqual({ value: -MAX_UNITS, ts: NOW });
     const larger = { value: -2 * MAX_UNITS, ts: NOW };
     expect(kind.take(limit, larger, 0)).toEqual(larger);
     const window = { since: NOW, used: tokens(10) };
     expect(kind.take(limit, { value: 0, ts: NOW, window }, tokens(1)).window).toEqual({ since: NOW, used: tokens(11) });
+  });
+
+  it("remembers through a take, a gift and a pause what may come back", () => {
+    const pairs = (...list: [ms: number, count: number][]) =>
+      list.map(([ms, count]) => ({ at: NOW + ms, units: tokens(count) }));
+    const state = (held: number, headroom: State["headroom"]): State => ({ value: tokens(held), ts: NOW, headroom });
+    expect(kind.take(limit, state(3, pairs([0, 7])), tokens(1))).toEqual(state(2, pairs([0, 7])));
+    expect(kind.giveBack(limit, state(3, pairs([0, 7])), tokens(2))).toEqual(state(5, pairs([1, 5])));
+    expect(kind.pause(limit, state(-2, pairs([0, 1])), NOW)).toMatchObject(state(-2, pairs([0, 1], [0.5, 2])));
+  });
+
+  it("is empty after a pause, also if that ends now, and is the same state if it was paused", () => {
+    const empty = { value: 0, ts: NOW };
+    expect(kind.pause(limit, { value: tokens(3), ts: NOW }, NOW)).toMatchObject(empty);
+    expect(kind.pause(limit, empty, NOW)).toBe(empty);
+    expect(kind.pause(limit, { value: -tokens(1), ts: NOW }, NOW + 7000)).toMatchObject({ value: 0, ts: NOW + 7000 });
+  });
+
+  it("lets later refunds pay what it still owes when a longer pause ends, and no more", () => {
+    const headroom = [{ at: NOW + 0.5, units: tokens(10) }];
+    const { value, ...after } = kind.pause(limit, { value: -tokens(10), ts: NOW, headroom }, NOW + 600);
+    expect(after).toMatchObject({ ts: NOW + 600, headroom: [{ at: NOW + 600.5, units: -value }] });
+  });
+
+  it("holds at once what it has", () => {
+    expect([3, 5].map((count) => kind.whenHolding(limit, { value: tokens(5), ts: NOW }, tokens(count)))).toEqual([
+      NOW,
+      NOW,
+    ]);
   });
 
   it("can be refunded up to the capacity, with a date or without", () => {
@@ -91,6 +121,10 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
       { used: 14, excess: 1, loweredAt: -50 },
     ],
     ["all that was used beyond the capacity", 0, { used: 12, loweredAt: 2 }, 1, 0, { used: 10 }],
+    ["after it was lowered, and owed", -2, { used: 14, loweredAt: 1 }, 2, 0, { used: 12, loweredAt: 1 }],
+    ["when it began, lowered", 0, { used: 14, loweredAt: -50 }, 0, 2, { used: 12, loweredAt: -50 }],
+    ["at the last write", 0, { used: 14, loweredAt: 2 }, 5, 2, { used: 12, loweredAt: 2 }],
+    ["promised for later", 0, { used: 14, loweredAt: 2 }, 7, 0, { used: 12, loweredAt: 2 }],
   ])(
     "counts two tokens that come back against the use that they were: %s",
     (_what, held, used, takenMs, heldAfter, usedAfter) => {
@@ -109,6 +143,27 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
       });
     },
   );
+
+  it("is refunded without a date first what this window used, then the excess", () => {
+    const used = { value: tokens(3), ts: NOW, window: { since: NOW, used: tokens(1), excess: tokens(3) } };
+    const { value, window } = limit.kind.giveBack(limit, used, tokens(2));
+    expect({ value, window }).toEqual({ value: tokens(5), window: { since: NOW, used: 0, excess: tokens(2) } });
+  });
+
+  it("has used the same after a pause that finds it in debt", () => {
+    const window = { since: NOW, used: tokens(12) };
+    const owing = { value: -tokens(2), ts: NOW, headroom: [{ at: NOW, units: tokens(1) }], window };
+    expect(limit.kind.pause(limit, owing, NOW).window).toEqual(window);
+  });
+
+  it("is joined as a window that began when the latest part did", () => {
+    const part = (ms: number, used: number): State => ({
+      value: 0,
+      ts: NOW + 5,
+      window: { since: NOW + ms, used: tokens(used) },
+    });
+    expect(limit.kind.join(limit, [part(0, 1), part(5, 2)]).window).toEqual({ since: NOW + 5, used: tokens(3) });
+  });
 
   it("can be refunded by date what only this window used", () => {
     const only = { since: NOW, used: tokens(14) };

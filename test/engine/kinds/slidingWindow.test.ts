@@ -133,9 +133,17 @@ describe("a sliding window", () => {
     const reservable = (count: number) => bounded.kind.whenReservable(bounded, state, tokens(count)) - NOW;
     expect([0, 1, 5, 6].map(reservable)).toEqual([1000, 1000, 1500, 2500]);
     expect(bounded.kind.whenReservable(bounded, { ...state, ts: NOW + 1200 }, 0)).toBe(NOW + 1200);
+    // Once the first of two has started, three more are as many as may wait.
+    const early = stateOf(900, [0, 1], [900, 9], [1000, 3], [2000, 2]);
+    expect(bounded.kind.whenReservable(bounded, early, tokens(3))).toBe(NOW + 1000);
+  });
+
+  it("lists what was taken, without the entry that says since when units have been there", () => {
+    expect(kind.entries?.(limit, stateOf(0, [-1500, 0], [0, 3]))).toEqual(entries([0, 3]));
   });
 
   it("owes no more than can be counted, in few entries", () => {
+    expect(kind.take(limit, stateOf(0), limit.capacity + MAX_UNITS).value).toBe(-MAX_UNITS);
     const state = kind.take(limit, stateOf(0, [-500, 4]), 2 * MAX_UNITS);
     expect(state.value).toBe(tokens(6) - MAX_UNITS);
     expect(kind.take(limit, state, MAX_UNITS).value).toBe(tokens(6) - MAX_UNITS);

@@ -72,6 +72,8 @@ describe("the units of a limit", () => {
     [{ ...third, capacity: 1e6 }, "capacity 1000000", 1e5],
     [{ ...third, capacity: 1e9 }, "capacity 1000000000", 1e5],
     [{ ...fine, maxReserved: 1e12 }, "maxReserved 1000000000000", 1e11],
+    [{ ...third, rate: 1e-5 / 3, capacity: 50 }, "capacity 50", 1],
+    [{ ...third, rate: 1e-6 / 3, capacity: 50 }, "capacity 50", undefined],
     [{ kind: "fixed window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
     [{ kind: "sliding window", rate: 1e-10, period: 1000 }, "capacity 1e-10", undefined],
   ])("are refused if a window's rate would lose more; the error says what to change: %j", (config, field, most) => {
