@@ -10,7 +10,7 @@ const bucket = { kind: "token bucket", rate: 10, period: 1000 };
 const window = { kind: "fixed window", rate: 10, period: 1000 };
 const sliding = { kind: "sliding window", rate: 10, period: 1000 };
 
-it.each<[object, boolean]>([
+it.each<[unknown, boolean]>([
   [bucket, true],
   [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
   [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
@@ -28,6 +28,7 @@ it.each<[object, boolean]>([
   [{ kind: "token bucket", rate: 1 }, false],
   [{ kind: "token bucket", period: 1 }, false],
   [[], false],
+  [null, false],
 ])("a config is plain %j: %s", (config, expected) => {
   expect(isPlain(config)).toBe(expected);
 });
