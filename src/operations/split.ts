@@ -50,7 +50,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   const { units, isRefundable } = demand;
   const { now, random } = call;
   const rows = [first];
-  for (let draws = 0; draws < MOST_DRAWS && (rows.length < 2 || !areEnough(limit, rows, now, units)); draws++) {
+  for (let draws = 0; draws < MOST_DRAWS && !areEnough(limit, rows, now, units); draws++) {
     const row = await loadAt(ctx, request, random());
     if (rows.some(({ interval }) => interval === row.interval)) continue;
     if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, [row, first]);

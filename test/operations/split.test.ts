@@ -88,6 +88,12 @@ const rows: Row[] = [
   ["moves no more than a smaller row can hold", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
   ["splits an emptied row if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
   [
+    "splits a window's in the same way",
+    [0, 1, 9, 9],
+    [0, 0, 0, 9, 9],
+    { ...windows, ...splitting, draws: [0, 0.3, 0] },
+  ],
+  [
     "does not split an emptied row if none was short",
     [1, 16, 16, 16],
     [0, 16, 16, 16],
