@@ -9,7 +9,7 @@ interface Run {
   readonly mutate: readonly string[];
   /** `near` or `far`, the two groups of vitest.config.ts, or a glob of test files. */
   readonly tests: string;
-  /** Whether the slow files also run. */
+  /** Whether the slow files also run, and faults in code that runs while a module loads: each needs all tests. */
   readonly slow: boolean;
   readonly concurrency: number;
 }
@@ -25,6 +25,7 @@ export async function withPlantedFaults({ mutate, tests, slow, concurrency }: Ru
     configFile: "scripts/mutants/stryker.json",
     mutate: [...mutate],
     concurrency,
+    ignoreStatic: !slow,
   }).runMutationTest();
 }
 
@@ -39,8 +40,12 @@ export interface Survivor {
   readonly after: string;
 }
 
-export function survivorsOf(root: string, results: readonly MutantResult[]): Survivor[] {
-  const survivors = results.filter(({ status }) => status === "Survived" || status === "NoCoverage");
+export function survivorsOf(
+  root: string,
+  results: readonly MutantResult[],
+  statuses: readonly string[] = ["Survived", "NoCoverage"],
+): Survivor[] {
+  const survivors = results.filter(({ status }) => statuses.includes(status));
   return survivors.map(({ fileName, location, replacement }) => {
     const file = path.relative(root, path.resolve(root, fileName)).split(path.sep).join("/");
     const lines = readFileSync(path.join(root, file), "utf8").split("\n");

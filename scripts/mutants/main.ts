@@ -1,13 +1,13 @@
 /**
- * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault: first those nearest to
- * the engine, then, on what survived, the others.
+ * Mutation testing: plants faults into the source, one at a time, and runs the tests that reach each fault. The tests nearest to the
+ * engine run first, and the others on what survives them.
  *
  *     npm run mutants                                         src/engine, src/storage and src/operations
  *     npm run mutants -- src/engine/kinds src/index.ts        these folders and files
  *     npm run mutants -- --sample 40 --seed 7                 only the faults on 40 lines of code, chosen by the seed
  *     npm run mutants -- --concurrency 2                      two faults at a time; default 1
  *     npm run mutants -- --tests test/engine/units.test.ts    only the tests of this glob
- *     npm run mutants -- --slow                               then also the tests that take long (vitest.config.ts)
+ *     npm run mutants -- --slow                               also faults in code that runs while a module loads, and slow tests
  *
  * Fails if a fault survives the tests and scripts/mutants/equivalent.json does not list it with a reason. Also fails if it lists a
  * fault that does not survive, or if no fault could be planted.
@@ -49,7 +49,8 @@ if (tests === "near" && unknown.length > 0) {
 }
 const unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
 // A sample does not test all lines, so it cannot show that an entry is stale.
-const stale = sampled ? [] : staleAmong(equivalent, files, survivors);
+const untested = survivorsOf(root, results, ["Ignored"]);
+const stale = sampled ? [] : staleAmong(equivalent, files, [...survivors, ...untested]);
 
 for (const survivor of unlisted) console.log(`${printed(survivor)}\n`);
 for (const { file, before } of stale) console.log(`listed as equivalent, but no survivor: ${file}: ${before}`);
