@@ -214,6 +214,16 @@ describe("projectRateLimit", () => {
     expect(agreed(limit, shards, NOW, { count: 0.07 })).toMatchObject({ ok: true, remaining: 0 });
   });
 
+  it("grants part of the next window's tokens after a window that began elsewhere", () => {
+    const limit = parseLimit("send", { kind: "fixed window", rate: 5, period: 1000, start: 0 });
+    const state = { value: 0, ts: NOW + 400, window: { since: NOW + 400, used: limit.capacity } };
+    const shards = [{ ...fullShard(limit), state }];
+    // Of five tokens a second, three in 600 ms.
+    const after = [999, 1000, 2000].map((ms) => agreed(limit, shards, NOW + ms, { count: 3 }));
+    expect(after).toMatchObject([{ ok: false, retryAt: NOW + 1000 }, { remaining: 0 }, { remaining: 2 }]);
+    expect(agreed(limit, shards, NOW + 1000, { count: 4 })).toMatchObject({ ok: false, retryAt: NOW + 2000 });
+  });
+
   it("reports when a sliding window on two rows is full, even if a clock that is ahead has written one of them", () => {
     const limit = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000, shards: { atLeast: 2 } });
     const { capacity } = shareOf(limit, "0");

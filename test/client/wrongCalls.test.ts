@@ -185,6 +185,14 @@ describe.each(placeNames)("for the limits in the %s,", (place) => {
     });
   });
 
+  it("scheduleRateLimited refuses a ctx whose scheduler is null", async () => {
+    await openBackend().mutation(async (ctx) => {
+      for (const call of callsOf(place, ctx).filter(({ name }) => name === "scheduleRateLimited")) {
+        await refuses(call, [{ ...ctx, scheduler: null }, ...call.args.slice(1)], "no scheduler");
+      }
+    });
+  });
+
   it("cancelRateLimited refuses the ctx of an action, with an error that names it", async () => {
     const { cancelRateLimited } = defineIn(place, { open: config });
     const call = async (ctx: unknown) => String(await errorOf(cancelRateLimited as Fn, [ctx, job]));

@@ -36,6 +36,16 @@ describe("a bundle", () => {
     expect(sum?.demand.units).toBe(3.5 * (sum?.limit.unitsPerToken ?? NaN));
   });
 
+  it("may be given back if one of the requests may", () => {
+    const refundable = (...asked: (boolean | undefined)[]) =>
+      bundle(asked.map((refundable) => ask("a", { refundable }))).summed[0]?.asked.refundable;
+    expect([refundable(true, undefined), refundable(false, true), refundable(false, undefined)]).toEqual([
+      true,
+      true,
+      undefined,
+    ]);
+  });
+
   it("adds numbers, not units: three requests for 1/3 become one for 1", () => {
     const one = { config: { ...config, capacity: 1 }, count: 1 / 3 };
     const [sum] = bundle([ask("a", one), ask("a", one), ask("a", one)]).summed;

@@ -113,6 +113,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await stored()).toEqual(afterMs === Infinity ? before : []);
   });
 
+  it("a row that is full under its override as well is deleted, and the override stays", async () => {
+    const [, override] = await insert(row(), overridden({ config: ample })).then(stored);
+    await sweepAt(NOW + 98_999 + SETTLED, all);
+    expect(await stored()).toHaveLength(2);
+    await sweepAt(NOW + 99_000 + SETTLED, all);
+    expect(await stored()).toEqual([override]);
+  });
+
   it("the rows of a split bucket are deleted together, once all are full", async () => {
     const hot = { name: "hot", key: "a" };
     // The first call leaves four rows, each full after 1,000 ms. 4 tokens of one row come back in 16,000 ms.
