@@ -139,7 +139,7 @@ describe("a sliding window", () => {
   });
 
   it("lists what was taken, without the entry that says since when units have been there", () => {
-    expect(kind.entries?.(limit, stateOf(0, [-1500, 0], [0, 3]))).toEqual(entries([0, 3]));
+    expect(kind.entries(limit, stateOf(0, [-1500, 0], [0, 3]))).toEqual(entries([0, 3]));
   });
 
   it("owes no more than can be counted, in few entries", () => {
