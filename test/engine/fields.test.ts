@@ -5,6 +5,7 @@ const fields = {
   rate: required({ above: 0, atMost: 1e12 }),
   start: { atLeast: -5, atMost: 5, isWhole: true, unit: "milliseconds" },
   open: booleanField,
+  mode: { oneOf: ["shadow"] },
 };
 const check = (given: unknown) => checkFields.bind(null, "send", "a token bucket", given, fields);
 
@@ -18,7 +19,7 @@ describe("fields", () => {
 
   const RATE = "rate must be a number above 0 and at most 1e12, got";
   const START = "start must be a whole number of milliseconds at least -5 and at most 5, got";
-  const KNOWN = "is not a field of a token bucket, which has rate, start, open.";
+  const KNOWN = "is not a field of a token bucket, which has rate, start, open, mode.";
   it.each<[unknown, string]>([
     [null, "a token bucket must be an object, got null."],
     ["rate", 'a token bucket must be an object, got "rate".'],
@@ -27,6 +28,7 @@ describe("fields", () => {
     [{ rate: "1" }, `${RATE} "1".`],
     ...[-6, 6, 0.5, null].map((start): [object, string] => [{ rate: 1, start }, `${START} ${start}.`]),
     [{ rate: 1, open: 1 }, "open must be true or false, got 1."],
+    [{ rate: 1, mode: "on" }, 'mode must be "shadow", got "on".'],
     [{ rate: 1, rat: 1 }, `"rat" ${KNOWN}`],
     [{ rate: 1, rat: undefined }, `"rat" ${KNOWN}`],
     [{ rate: 1, toString: 1 }, `"toString" ${KNOWN}`],

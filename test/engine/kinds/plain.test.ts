@@ -21,6 +21,7 @@ it.each<[unknown, boolean]>([
   [sliding, true],
   // The first ones are valid, but not plain. A property below checks that invalid configs are never plain.
   [{ ...bucket, rate: 0.5 }, false],
+  [{ ...bucket, rate: 1.5 }, false],
   [{ ...bucket, rate: 1e9 + 1 }, false],
   [{ ...bucket, mode: "shadow" }, false],
   [{ ...window, period: "day", anchor: 1 }, false],
