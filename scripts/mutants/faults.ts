@@ -40,6 +40,7 @@ export interface Survivor {
   readonly after: string;
 }
 
+/** @param statuses - those of StrykerJS; by default of the faults that survived. */
 export function survivorsOf(
   root: string,
   results: readonly MutantResult[],

@@ -39,22 +39,21 @@ const { slow, tests = "near" } = options;
 const concurrency = Number(options.concurrency);
 const results = await withPlantedFaults({ mutate, tests, slow, concurrency });
 
-let survivors = survivorsOf(root, results);
+const survivors = survivorsOf(root, results);
 const equivalent = JSON.parse(readFileSync(path.join(root, options.equivalent), "utf8")) as Equivalent[];
-const unknown = survivors.filter((survivor) => !listedAs(survivor, equivalent));
-if (tests === "near" && unknown.length > 0) {
-  const places = unknown.map(({ place }) => place);
+let unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
+const listed = survivors.length - unlisted.length;
+if (tests === "near" && unlisted.length > 0) {
+  const places = unlisted.map(({ place }) => place);
   const again = survivorsOf(root, await withPlantedFaults({ mutate: places, tests: "far", slow, concurrency }));
-  survivors = survivors.filter((one) => !unknown.includes(one) || again.some((other) => isSame(one, other)));
+  unlisted = unlisted.filter((one) => again.some((other) => isSame(one, other)));
 }
-const unlisted = survivors.filter((survivor) => !listedAs(survivor, equivalent));
 // A sample does not test all lines, so it cannot show that an entry is stale.
 const untested = survivorsOf(root, results, ["Ignored"]);
 const stale = sampled ? [] : staleAmong(equivalent, files, [...survivors, ...untested]);
 
 for (const survivor of unlisted) console.log(`${printed(survivor)}\n`);
 for (const { file, before } of stale) console.log(`listed as equivalent, but no survivor: ${file}: ${before}`);
-const listed = survivors.length - unlisted.length;
 console.log(
   `${results.length} faults: ${unlisted.length} survived, ${listed} are equivalent, ${stale.length} listed in vain`,
 );
