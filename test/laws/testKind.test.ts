@@ -8,8 +8,8 @@ import { afterAll } from "vitest";
 import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
-import type { Kind, State } from "../../src/engine/kinds/kind.js";
-import { refilling, type RefillingLimit } from "../../src/engine/kinds/refilling.js";
+import type { Kind, Limit } from "../../src/engine/kinds/kind.js";
+import { refilling } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
@@ -25,7 +25,7 @@ const WAVE_MS = TIDE_MS / 2;
 /** Thousandths, in 1,024 parts for the rows. */
 const UNITS = 1000 * 1024;
 
-interface TidalLimit extends RefillingLimit {
+interface TidalLimit extends Limit {
   /** Units of a wave. */
   readonly refill: number;
 }
@@ -40,14 +40,11 @@ function startOf(wave: number): number {
   return Math.min(END_OF_TIME, Math.floor(wave / 2) * TIDE_MS + (wave % 2) * EBB_MS);
 }
 
-const accrual = {
-  accrued: ({ refill }: TidalLimit, { ts }: State, to: number) => (to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill),
-  whenAccrued: ({ refill }: TidalLimit, { ts }: State, units: number) =>
-    units <= 0 ? ts : startOf(waveAt(ts) + Math.ceil(units / refill)),
-};
-
 const tidal: Kind<TidalLimit> = {
-  ...refilling(),
+  ...refilling<TidalLimit>({
+    accrued: ({ refill }, { ts }, to) => (to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill),
+    whenAccrued: ({ refill }, { ts }, units) => (units <= 0 ? ts : startOf(waveAt(ts) + Math.ceil(units / refill))),
+  }),
   name: "tidal" as never,
   parse({ name, config }) {
     const { rate, depth: tokens = rate, maxReserved, shards } = config as RateLimitConfig & { depth?: number };
@@ -62,7 +59,6 @@ const tidal: Kind<TidalLimit> = {
       capacity: Math.floor(tokens * UNITS),
       maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
       refill: (rate * UNITS * WAVE_MS) / period,
-      accrual,
       levels: levelsOf(most),
     };
   },

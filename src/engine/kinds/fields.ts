@@ -82,7 +82,7 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
     throw fieldError(name, "kind", known.join(" or "), config.kind);
   }
   checkFields(name, `a ${config.kind}`, config, fields);
-  if ("anchor" in fields) checkWindows(name, config as FixedWindowConfig);
+  checkWindows(name, config as FixedWindowConfig);
 }
 
 /**

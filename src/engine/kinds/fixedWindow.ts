@@ -1,17 +1,17 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
+import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import { type CheckedTerms, type Kind, type Outlook, type Share, type State, windowOf } from "./kind.js";
-import { loweredAfter, refilling, type RefillingLimit } from "./refilling.js";
+import { type CheckedTerms, type Kind, type Limit, type Share, type State, windowOf } from "./kind.js";
+import { loweredAfter, refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
 
-interface FixedWindowLimit extends RefillingLimit {
+interface FixedWindowLimit extends Limit {
   /** Units that arrive with each window. */
   readonly refill: number;
   readonly windows: Calendar;
@@ -58,21 +58,6 @@ function accrued(limit: FixedWindowLimit, state: State, to: number): number {
   return count === 0 ? 0 : firstRefill(limit, state) + (count - 1) * refill;
 }
 
-function whenAccrued(limit: FixedWindowLimit, state: State, units: number): number {
-  const { windows, refill } = limit;
-  if (units <= 0) return state.ts;
-  // A share without refill never fills: 1e15 windows end after the end of time.
-  const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
-  return windows.startOf(windows.windowAt(state.ts) + 1 + further);
-}
-
-/** Under another capacity than before: what was not used of it in the window, or the debt. Tokens used before a raise count against it. */
-function held({ capacity }: FixedWindowLimit, { value, window }: State): number {
-  if (!window) return Math.min(capacity, value);
-  const unused = capacity - window.used;
-  return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
-}
-
 /**
  * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
  * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
@@ -103,25 +88,12 @@ function parse({ name, config: given, kind }: CheckedTerms): FixedWindowLimit {
     kind,
     config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
     ...counted,
-    accrual: { accrued, whenAccrued, held, windowAt },
     averageMs,
     windows: isCalendar
       ? calendarOf(period, timeZone, anchor)
       : periodic(period, config.start ?? hashedStart(name, period)),
     levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
   };
-}
-
-/** If the config does not say when windows start, a hash of the key does. */
-function forKey(limit: FixedWindowLimit, key: string | undefined): FixedWindowLimit {
-  const { period, start } = limit.config as FixedWindowConfig;
-  if (typeof period === "string" || start !== undefined) return limit;
-  return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
-}
-
-function shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
-  const start = windows.startOf(0);
-  return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
 }
 
 function arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
@@ -146,52 +118,71 @@ function arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
   };
 }
 
-function shareOf(limit: FixedWindowLimit, share: Share): FixedWindowLimit {
-  const { capacity, refill, unitsPerToken } = limit;
-  const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
-  return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
-}
-
-function windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): number {
-  const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
-  const window = windows.windowAt(now);
-  return windows.startOf(window + count) - windows.startOf(window);
-}
-
-function renewedAt(
-  { config, windows }: FixedWindowLimit,
-  { remaining, resetAt, retryAt = 0 }: Outlook,
-  { spent, count }: { spent: number; count: number },
-): number {
-  // A window brings `rate` tokens, which may be less than a request takes.
-  const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
-  const next = Math.max(resetAt, retryAt);
-  return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
-}
-
-function whenReset(limit: FixedWindowLimit, state: State, now: number): number {
-  const { windows } = limit;
-  const current = windows.windowAt(Math.max(state.ts, now));
-  // A window that brings nothing resets nothing.
-  const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
-  return windows.startOf(current + (isEmpty ? 2 : 1));
-}
-
 export function fixedWindow(): Kind<FixedWindowLimit> {
   return {
-    ...refilling(),
+    ...refilling<FixedWindowLimit>({
+      accrued,
+      whenAccrued(limit, state, units) {
+        const { windows, refill } = limit;
+        if (units <= 0) return state.ts;
+        // A share without refill never fills: 1e15 windows end after the end of time.
+        const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
+        return windows.startOf(windows.windowAt(state.ts) + 1 + further);
+      },
+      // Under another capacity than before: what was not used of it in the window, or the debt. Tokens used before a raise
+      // count against it.
+      held({ capacity }, { value, window }) {
+        if (!window) return Math.min(capacity, value);
+        const unused = capacity - window.used;
+        return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
+      },
+      windowAt,
+    }),
     name: "fixed window",
     parse,
-    forKey,
-    shownConfig,
+    // If the config does not say when windows start, a hash of the key does.
+    forKey(limit, key) {
+      const { period, start } = limit.config as FixedWindowConfig;
+      if (typeof period === "string" || start !== undefined) return limit;
+      return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
+    },
+    shownConfig({ config, windows }) {
+      const start = windows.startOf(0);
+      return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
+    },
     arrivals,
     entries: () => undefined,
-    shareOf,
-    quota: { windowMs, renewedAt, restoredInMs: () => 0 },
+    shareOf(limit, share) {
+      const { capacity, refill, unitsPerToken } = limit;
+      const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+      return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
+    },
+    quota,
     // A capacity above the refill saves up tokens.
     lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
     countsMs: ({ averageMs }) => Math.ceil(averageMs),
     unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
-    whenReset,
+    whenReset(limit, state, now) {
+      const { windows } = limit;
+      const current = windows.windowAt(Math.max(state.ts, now));
+      // A window that brings nothing resets nothing.
+      const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
+      return windows.startOf(current + (isEmpty ? 2 : 1));
+    },
   };
 }
+
+const quota: Kind<FixedWindowLimit>["quota"] = {
+  windowMs({ config, tokens, windows }, now) {
+    const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
+    const window = windows.windowAt(now);
+    return windows.startOf(window + count) - windows.startOf(window);
+  },
+  renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, { spent, count }) {
+    // A window brings `rate` tokens, which may be less than a request takes.
+    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+    const next = Math.max(resetAt, retryAt);
+    return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+  },
+  restoredInMs: () => 0,
+};

@@ -110,7 +110,7 @@ interface QuotaTerms<L> {
 }
 
 /** The fields of a status that depend on the bucket. */
-export interface Outlook {
+interface Outlook {
   readonly remaining: number;
   readonly resetAt: number;
   readonly retryAt?: number | undefined;

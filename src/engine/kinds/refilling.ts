@@ -4,23 +4,19 @@
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import { type Kind, type Limit, type Reservation, type State, type Taking, usedIn, windowOf } from "./kind.js";
+import { type Kind, type Limit, type State, type Taking, usedIn, windowOf } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
 /** How units arrive. */
-interface Accrual {
+interface Accrual<L extends Limit> {
   /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
-  accrued(limit: Limit, state: State, to: number): number;
+  readonly accrued: (limit: L, state: State, to: number) => number;
   /** The first ms, from a state's `ts` on, by which `units` have arrived. */
-  whenAccrued(limit: Limit, state: State, units: number): number;
+  readonly whenAccrued: (limit: L, state: State, units: number) => number;
   /** The units that a state holds at its `ts`; by default its value, up to the capacity. */
-  held?(limit: Limit, state: State): number;
+  readonly held?: (limit: L, state: State) => number;
   /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
-  windowAt?(limit: Limit, state: State, to: number, value: number): State["window"];
-}
-
-export interface RefillingLimit extends Limit {
-  readonly accrual: Accrual;
+  readonly windowAt?: (limit: L, state: State, to: number, value: number) => State["window"];
 }
 
 /** A state of these kinds: a field is absent, not undefined. */
@@ -42,13 +38,7 @@ function using(window: State["window"], units: number): State["window"] {
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
 }
 
-function whenHolding(limit: RefillingLimit, state: State, units: number): number {
-  const { accrual, capacity } = limit;
-  const value = accrual.held ? accrual.held(limit, state) : Math.min(capacity, state.value);
-  return accrual.whenAccrued(limit, state, units - value);
-}
-
-function take(_limit: RefillingLimit, { value, ts, headroom, window }: State, units: number): State {
+function take(_limit: Limit, { value, ts, headroom, window }: State, units: number): State {
   if (value - units >= -MAX_UNITS) {
     if (!headroom && !window) return { value: value - units, ts };
     return stateOf(value - units, ts, headroom, using(window, units));
@@ -57,27 +47,7 @@ function take(_limit: RefillingLimit, { value, ts, headroom, window }: State, un
   return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? refunds.UNKNOWN : headroom, undefined);
 }
 
-function advance(limit: RefillingLimit, state: State, now: number): State {
-  const { capacity, accrual } = limit;
-  const { ts, headroom } = state;
-  const before = accrual.held ? accrual.held(limit, state) : state.value;
-  const value = Math.min(capacity, before + accrual.accrued(limit, state, now));
-  const to = Math.max(ts, now);
-  const window = accrual.windowAt?.(limit, state, to, value);
-  if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
-  const known = accrual.windowAt ? headroom : refunds.withoutWindow(headroom, state.window);
-  // Under a lowered capacity more was used than is missing. All of it may come back.
-  const most = Math.max(capacity - value, window ? usedIn(window) : 0);
-  return stateOf(value, to, refunds.noted(known, ts, to, most), window);
-}
-
-function reserve(limit: RefillingLimit, advanced: State, units: number): Reservation {
-  const state = take(limit, advanced, units);
-  // Not what the state can count: a debt that was cut off has no room for more.
-  return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
-}
-
-function giveBack({ capacity }: RefillingLimit, state: State, units: number, taking?: Taking): State {
+function giveBack({ capacity }: Limit, state: State, units: number, taking?: Taking): State {
   const { value, ts, headroom, window } = state;
   const missing = capacity - value;
   if (!taking) {
@@ -99,20 +69,7 @@ function giveBack({ capacity }: RefillingLimit, state: State, units: number, tak
   return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);
 }
 
-function pause(limit: RefillingLimit, state: State, until: number): State {
-  const advanced = advance(limit, state, until);
-  const { value, ts, headroom, window } = advanced;
-  if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
-  const level = Math.min(0, value);
-  const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
-  return stateOf(level, ts, pairs, using(window, value - level));
-}
-
-function split(
-  left: RefillingLimit,
-  right: RefillingLimit,
-  { value, ts, headroom, window }: State,
-): readonly [State, State] {
+function split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
   const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
   const share = left.capacity / (left.capacity + right.capacity);
   const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
@@ -126,29 +83,56 @@ function split(
   ];
 }
 
-function join(_limit: RefillingLimit, states: readonly State[]): State {
-  return stateOf(
-    states.reduce((sum, { value }) => sum + value, 0),
-    Math.max(...states.map(({ ts }) => ts)),
-    refunds.joined(states.map(({ headroom }) => headroom)),
-    joinedWindow(states.map(({ window }) => window)),
-  );
-}
+export function refilling<L extends Limit>({ accrued, whenAccrued, held = heldUpToCapacity, windowAt }: Accrual<L>) {
+  const whenHolding = (limit: L, state: State, units: number) => whenAccrued(limit, state, units - held(limit, state));
 
-export function refilling() {
+  function advance(limit: L, state: State, now: number): State {
+    const { capacity } = limit;
+    const { ts, headroom } = state;
+    const value = Math.min(capacity, held(limit, state) + accrued(limit, state, now));
+    const to = Math.max(ts, now);
+    const window = windowAt?.(limit, state, to, value);
+    if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
+    const known = windowAt ? headroom : refunds.withoutWindow(headroom, state.window);
+    // Under a lowered capacity more was used than is missing. All of it may come back.
+    const most = Math.max(capacity - value, window ? usedIn(window) : 0);
+    return stateOf(value, to, refunds.noted(known, ts, to, most), window);
+  }
+
   return {
     whenHolding,
     take,
     advance,
     most: ({ capacity, maxReserved }, reserves) => (reserves ? capacity + maxReserved : capacity),
-    reserve,
+    reserve(limit, advanced, units) {
+      const state = take(limit, advanced, units);
+      // Not what the state can count: a debt that was cut off has no room for more.
+      return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
+    },
     whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
     owed: ({ value }) => Math.max(0, -value),
     giveBack,
-    pause,
+    pause(limit, state, until) {
+      const advanced = advance(limit, state, until);
+      const { value, ts, headroom, window } = advanced;
+      if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
+      const level = Math.min(0, value);
+      const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
+      return stateOf(level, ts, pairs, using(window, value - level));
+    },
     split,
-    join,
-  } satisfies Partial<Kind<RefillingLimit>>;
+    join: (_limit, states) =>
+      stateOf(
+        states.reduce((sum, { value }) => sum + value, 0),
+        Math.max(...states.map(({ ts }) => ts)),
+        refunds.joined(states.map(({ headroom }) => headroom)),
+        joinedWindow(states.map(({ window }) => window)),
+      ),
+  } satisfies Partial<Kind<L>>;
+}
+
+function heldUpToCapacity({ capacity }: Limit, { value }: State): number {
+  return Math.min(capacity, value);
 }
 
 /** The units that count as used at a time beside those that are missing. */

@@ -6,7 +6,7 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, Reservation, State, Taking, CheckedTerms } from "./kind.js";
+import type { Entry, Kind, Limit, State } from "./kind.js";
 import { cut, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -76,13 +76,6 @@ function owed({ recent = [], ts }: State): number {
   return sum(recent.filter(({ at }) => at > ts));
 }
 
-function parse({ name, config, kind }: CheckedTerms): SlidingWindowLimit {
-  const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
-  const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
-  const levels = shards ? levelsOf({ shards, most: rate, perSecond: (rate / period) * 1000, capacity: rate }) : ONE_ROW;
-  return { name, kind, config, ...counted, period, levels };
-}
-
 /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
 function advance(limit: SlidingWindowLimit, state: State, now: number): State {
   const { capacity, period, levels } = limit;
@@ -92,21 +85,6 @@ function advance(limit: SlidingWindowLimit, state: State, now: number): State {
   const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
   const last = levels.most > 0 ? past.at(-1) : undefined;
   return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
-}
-
-function waitedMs(limit: SlidingWindowLimit, state: State): number {
-  const left = state.ts - limit.period;
-  const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
-  return last ? left - last.at : Infinity;
-}
-
-/** In order: never before what is promised already. */
-function reserve(limit: SlidingWindowLimit, advanced: State, units: number): Reservation {
-  const entries = entriesOf(limit, advanced);
-  const last = entries.at(-1)?.at ?? advanced.ts;
-  const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
-  const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
-  return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
 }
 
 function whenReservable(limit: SlidingWindowLimit, state: State, units: number): number {
@@ -120,14 +98,6 @@ function whenReservable(limit: SlidingWindowLimit, state: State, units: number):
     reservable = at;
   }
   return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
-}
-
-/** Takes from its own entry. Once that has left, older ones have left as well, and nothing comes back. */
-function giveBack(limit: SlidingWindowLimit, advanced: State, units: number, taking?: Taking): State {
-  const { ts } = advanced;
-  const entries = entriesOf(limit, advanced);
-  if (entries.some(isUnknown)) return advanced;
-  return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
 }
 
 /** As if all that the window held, or had taken before, were taken at that time. */
@@ -166,7 +136,13 @@ function join(limit: SlidingWindowLimit, states: readonly State[]): State {
 export function slidingWindow(): Kind<SlidingWindowLimit> {
   return {
     name: "sliding window",
-    parse,
+    parse({ name, config, kind }) {
+      const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
+      const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
+      const perSecond = (rate / period) * 1000;
+      const levels = shards ? levelsOf({ shards, most: rate, perSecond, capacity: rate }) : ONE_ROW;
+      return { name, kind, config, ...counted, period, levels };
+    },
     forKey: (limit) => limit,
     shownConfig: ({ config }) => config,
     arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
@@ -179,17 +155,34 @@ export function slidingWindow(): Kind<SlidingWindowLimit> {
       restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
     },
     lapses: () => "singly",
-    waitedMs,
+    waitedMs(limit, state) {
+      const left = state.ts - limit.period;
+      const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
+      return last ? left - last.at : Infinity;
+    },
     unitsPerMs: ({ capacity, period }) => capacity / period,
     most: ({ capacity }) => capacity,
     advance,
     whenHolding,
     whenReset: (limit, state, now) => Math.max(now, whenHolding(limit, state, limit.capacity)),
     take,
-    reserve,
+    reserve(limit, advanced, units) {
+      const entries = entriesOf(limit, advanced);
+      // In order: never before what is promised already.
+      const last = entries.at(-1)?.at ?? advanced.ts;
+      const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
+      const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
+      return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
+    },
     whenReservable,
     owed,
-    giveBack,
+    giveBack(limit, advanced, units, taking) {
+      const { ts } = advanced;
+      const entries = entriesOf(limit, advanced);
+      if (entries.some(isUnknown)) return advanced;
+      // From its own entry. Once that has left, older ones have left as well, and nothing comes back.
+      return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
+    },
     pause,
     split,
     join,

@@ -24,15 +24,16 @@ const zones = new Map<string, TimeZone>();
 
 function readTimeZone(name: string): TimeZone {
   const offsetAt = offsets(name);
-  const firstAt = remembering((local: number) => {
+  const find = (local: number) => {
     // No zone is a day away from UTC, and no two changes of one zone's clocks since 1970 are less than six days apart.
     const before = offsetAt(local - DAY_MS);
     const after = offsetAt(local + DAY_MS);
     if (offsetAt(local - before) === before) return local - before;
     // The change is over by then, or `local` is skipped and the change is the next one.
     return firstSecond(local - after, (time) => offsetAt(time) === after);
-  });
-  return { firstAt, dateLine: dateLineOf(offsetAt) };
+  };
+  const starts = new Map<number, number>();
+  return { firstAt: (local) => remember(starts, local, find), dateLine: dateLineOf(offsetAt) };
 }
 
 /** Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day. */
@@ -73,12 +74,7 @@ function offsets(timeZone: string): (time: number) => number {
 
 type ClockFace = [month: number, day: number, year: number, hours: number, minutes: number, seconds: number];
 
-/** The same pure function, which remembers its results; all are forgotten when there are many, so that memory stays bounded. */
-function remembering<Argument, Result>(compute: (argument: Argument) => Result): (argument: Argument) => Result {
-  const results = new Map<Argument, Result>();
-  return (argument) => remember(results, argument, compute);
-}
-
+/** The result of a pure function. All results are forgotten when there are many, so that memory stays bounded. */
 function remember<Argument, Result>(
   results: Map<Argument, Result>,
   argument: Argument,

@@ -4,12 +4,12 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Outlook, Share, State, CheckedTerms } from "./kind.js";
-import { refilling, type RefillingLimit } from "./refilling.js";
+import type { Kind, Limit, State } from "./kind.js";
+import { refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
-interface TokenBucketLimit extends RefillingLimit {
+interface TokenBucketLimit extends Limit {
   /** Units per ms. */
   readonly refill: number;
 }
@@ -18,7 +18,7 @@ interface TokenBucketLimit extends RefillingLimit {
 const QUOTIENT_ERROR = 2 ** -50;
 
 function accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {
-  return to <= ts ? 0 : Math.floor((to - ts) * refill);
+  return Math.floor(Math.max(0, to - ts) * refill);
 }
 
 function whenAccrued(limit: TokenBucketLimit, state: State, units: number): number {
@@ -31,60 +31,50 @@ function whenAccrued(limit: TokenBucketLimit, state: State, units: number): numb
   return Math.min(END_OF_TIME, time);
 }
 
-function parse({ name, config: given, kind }: CheckedTerms): TokenBucketLimit {
-  const config = given as TokenBucketConfig;
-  const { rate, period, capacity = rate, maxReserved, shards } = config;
-  if (rate / period > MAX_TOKENS) {
-    // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
-    throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
-  }
-  const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
-  const levels = shards ? levelsOf({ shards, most: capacity, perSecond: (rate / period) * 1000, capacity }) : ONE_ROW;
-  return { name, kind, config: { ...config, capacity }, ...counted, accrual: { accrued, whenAccrued }, levels };
-}
-
-function shareOf(limit: TokenBucketLimit, share: Share): TokenBucketLimit {
-  const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
-  return { ...limit, capacity, refill: limit.refill / share.count };
-}
-
-function windowMs({ config, tokens }: TokenBucketLimit): number {
-  const { rate, period } = config as TokenBucketConfig;
-  // Not a quotient and a product where the period itself is meant.
-  return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
-}
-
-function renewedAt(
-  { config, tokens }: TokenBucketLimit,
-  { remaining, resetAt, retryAt = 0 }: Outlook,
-  { spent, count }: { spent: number; count: number },
-  now: number,
-): number {
-  const { rate, period } = config as TokenBucketConfig;
-  // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
-  const byReset = resetAt - Math.floor(raised(((tokens - spent - count) / rate) * period));
-  // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
-  // counted from now.
-  const missingMs = ((count - (remaining - spent)) / rate) * period;
-  return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
-}
-
-function restoredInMs({ config }: TokenBucketLimit, spent: number): number {
-  const { rate, period } = config as TokenBucketConfig;
-  return (spent / rate) * period;
-}
-
 export function tokenBucket(): Kind<TokenBucketLimit> {
   return {
-    ...refilling(),
+    ...refilling({ accrued, whenAccrued }),
     name: "token bucket",
-    parse,
+    parse({ name, config: given, kind }) {
+      const config = given as TokenBucketConfig;
+      const { rate, period, capacity = rate, maxReserved, shards } = config;
+      if (rate / period > MAX_TOKENS) {
+        // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
+        throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
+      }
+      const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
+      const perSecond = (rate / period) * 1000;
+      const levels = shards ? levelsOf({ shards, most: capacity, perSecond, capacity }) : ONE_ROW;
+      return { name, kind, config: { ...config, capacity }, ...counted, levels };
+    },
     forKey: (limit) => limit,
     shownConfig: ({ config }) => config,
     arrivals: ({ refill }) => ({ refill }),
     entries: () => undefined,
-    shareOf,
-    quota: { windowMs, renewedAt, restoredInMs },
+    shareOf(limit, share) {
+      const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
+      return { ...limit, capacity, refill: limit.refill / share.count };
+    },
+    quota: {
+      windowMs({ config, tokens }) {
+        const { rate, period } = config as TokenBucketConfig;
+        // Not a quotient and a product where the period itself is meant.
+        return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
+      },
+      renewedAt({ config, tokens }, { remaining, resetAt, retryAt = 0 }, { spent, count }, now) {
+        const { rate, period } = config as TokenBucketConfig;
+        // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
+        const byReset = resetAt - Math.floor(raised(((tokens - spent - count) / rate) * period));
+        // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
+        // counted from now.
+        const missingMs = ((count - (remaining - spent)) / rate) * period;
+        return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
+      },
+      restoredInMs({ config }, spent) {
+        const { rate, period } = config as TokenBucketConfig;
+        return (spent / rate) * period;
+      },
+    },
     unitsPerMs: ({ refill }) => refill,
     whenReset: (limit, state, now) => Math.max(now, whenAccrued(limit, state, limit.capacity - state.value)),
   };
