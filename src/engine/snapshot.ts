@@ -33,14 +33,10 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(runsFrom && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
-    fullAt: Math.max(...shards.map(whenFull)),
+    fullAt: Math.max(...shards.map((shard) => kind.whenHolding(shard.limit, shard.state, shard.limit.capacity))),
     parts: shards.map((shard) => partOf(shard, runs)),
     few: fastUnits(limit),
   };
-}
-
-function whenFull({ limit, state }: Shard): number {
-  return limit.kind.whenHolding(limit, state, limit.capacity);
 }
 
 /** Windows shorter than this start too often to be shown one by one. */

@@ -9,11 +9,6 @@ import { type Reader, type Row, rowsAfter } from "./rows.js";
 export const BATCH_ROWS = 512;
 /** And after this many bytes of the 16 MiB that a transaction may read: old keys may be of any length. */
 const BATCH_BYTES = 4 * 2 ** 20;
-/** The bytes of a row without its name and key, and those of one entry of `recent`. */
-const ROW_BYTES = 300;
-const ENTRY_BYTES = 40;
-/** UTF-8 takes at most three bytes for a UTF-16 unit. */
-const BYTES_PER_UNIT = 3;
 
 /** A place between two buckets of a limit; without `after`, the one before the first. */
 export interface Cursor {
@@ -50,8 +45,9 @@ export async function readBatch(ctx: Reader, cursor: Cursor): Promise<Batch> {
   return { buckets, bytes, next: null };
 }
 
+/** At most, in bytes: UTF-8 takes three for a UTF-16 unit, an entry of `recent` 40, and all other fields together 300. */
 function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
-  return ROW_BYTES + BYTES_PER_UNIT * (name.length + key.length + note.length) + ENTRY_BYTES * recent.length;
+  return 300 + 3 * (name.length + key.length + note.length) + 40 * recent.length;
 }
 
 /** Whether a walk may read another batch in the same transaction. */

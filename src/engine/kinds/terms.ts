@@ -2,8 +2,7 @@
 import { misuseError } from "../misuse.js";
 import { chooseGrain, finestGrain, type Grain } from "../grain.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "./civil.js";
 
 /** The debts of this many full buckets fit, or of a day of the rate if that is more. */
 const DEBT_BUCKETS = 1000;

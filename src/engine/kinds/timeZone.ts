@@ -33,14 +33,13 @@ function readTimeZone(name: string): TimeZone {
     return firstSecond(local - after, (time) => offsetAt(time) === after);
   };
   const starts = new Map<number, number>();
-  return { firstAt: (local) => remember(starts, local, find), dateLine: dateLineOf(offsetAt) };
-}
-
-/** Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day. */
-function dateLineOf(offsetAt: (time: number) => number): TimeZone["dateLine"] {
-  const crossed = (time: number) => offsetAt(time) - offsetAt(0) > DAY_MS / 2;
-  const crossing = crossed(END_OF_TIME) ? firstSecond(0, crossed) : 0;
-  return { left: crossing + offsetAt(crossing - 1000), reached: crossing + offsetAt(crossing) };
+  // Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day.
+  const hasCrossed = (time: number) => offsetAt(time) - offsetAt(0) > DAY_MS / 2;
+  const crossing = hasCrossed(END_OF_TIME) ? firstSecond(0, hasCrossed) : 0;
+  return {
+    firstAt: (local) => remember(starts, local, find),
+    dateLine: { left: crossing + offsetAt(crossing - 1000), reached: crossing + offsetAt(crossing) },
+  };
 }
 
 /** Clocks change on whole seconds. */

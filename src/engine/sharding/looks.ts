@@ -37,22 +37,14 @@ export function fitsFew({ limit }: Shard, units: number): boolean {
 /** Whether rows that do not hold a count together are enough for its denial. */
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { unitsPerToken } = limit;
-  if (areAll(rows)) return true;
+  // There are no other rows: those of a bucket tile [0, 1).
+  if (sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
   const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
   const most = (rows.length - 1) * (units <= unitsPerToken ? CONTENDED_MS.one : CONTENDED_MS.more);
   // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every row.
-  return waits < most && waits + 2 * sumOf(rows, (row) => waitingMs(row, now)) < most;
-}
-
-/** The time in which as many units come back to a row as wait in it. */
-function waitingMs(row: Shard, now: number): number {
-  return heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit);
-}
-
-/** Whether there are no other rows: those of a bucket tile [0, 1). */
-function areAll(rows: readonly Shard[]): boolean {
-  return sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1;
+  const comesBackMs = (row: Shard) => heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit);
+  return waits < most && waits + 2 * sumOf(rows, comesBackMs) < most;
 }
 
 /** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */

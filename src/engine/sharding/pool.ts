@@ -33,11 +33,12 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   // Several rows decide as the whole bucket would as one row.
   const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
-  if (taken)
-    return {
-      status: dateTaken(status, shards, now),
-      left: takeFromAll(limit, shards, { ...whole, state: taken }, now),
-    };
+  if (taken) {
+    // Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them.
+    const isDated = demand.isRefundable && shards.length > 1;
+    const left = takeFromAll(limit, shards, { ...whole, state: taken }, now);
+    return { status: isDated ? ({ ...status, takenAt: now } as RateLimitStatus) : status, left };
+  }
   if (status.ok || whole === only) return { status, left: shards };
   const { retryAt } = status;
   return { status: { ...status, retryAt: whenServed(limit, shards, demand, { now, retryAt }) }, left: shards };
@@ -57,11 +58,6 @@ export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, un
   const whole = fold(limit, WHOLE, shards, now);
   const state = limit.kind.pause(limit, whole.state, until);
   return state === whole.state ? shards : [{ ...whole, state }];
-}
-
-/** Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them. */
-function dateTaken(status: RateLimitStatus, shards: readonly Shard[], now: number): RateLimitStatus {
-  return status.ok && status.takenAt !== undefined && shards.length > 1 ? { ...status, takenAt: now } : status;
 }
 
 /**
