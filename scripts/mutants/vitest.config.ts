@@ -39,7 +39,7 @@ export default {
       ...repository,
       ...(slow === undefined ? SLOW : []),
     ],
-    setupFiles: ["scripts/mutants/sameSeed.ts"],
+    setupFiles: ["scripts/mutants/setup.ts"],
     sequence: { sequencer: NearestFirst },
     reporters: ["default"],
   },

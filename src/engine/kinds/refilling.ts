@@ -83,13 +83,15 @@ function split(left: Limit, right: Limit, { value, ts, headroom, window }: State
   ];
 }
 
-export function refilling<L extends Limit>({ accrued, whenAccrued, held = heldUpToCapacity, windowAt }: Accrual<L>) {
-  const whenHolding = (limit: L, state: State, units: number) => whenAccrued(limit, state, units - held(limit, state));
+export function refilling<L extends Limit>({ accrued, whenAccrued, held, windowAt }: Accrual<L>) {
+  const whenHolding = (limit: L, state: State, units: number) =>
+    whenAccrued(limit, state, units - (held?.(limit, state) ?? Math.min(limit.capacity, state.value)));
 
   function advance(limit: L, state: State, now: number): State {
     const { capacity } = limit;
     const { ts, headroom } = state;
-    const value = Math.min(capacity, held(limit, state) + accrued(limit, state, now));
+    const before = held?.(limit, state) ?? state.value;
+    const value = Math.min(capacity, before + accrued(limit, state, now));
     const to = Math.max(ts, now);
     const window = windowAt?.(limit, state, to, value);
     if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
@@ -129,10 +131,6 @@ export function refilling<L extends Limit>({ accrued, whenAccrued, held = heldUp
         joinedWindow(states.map(({ window }) => window)),
       ),
   } satisfies Partial<Kind<L>>;
-}
-
-function heldUpToCapacity({ capacity }: Limit, { value }: State): number {
-  return Math.min(capacity, value);
 }
 
 /** The units that count as used at a time beside those that are missing. */
