@@ -1,4 +1,4 @@
-/** What each file of tests runs first, so that the tool judges a fault by all tests that could notice it, and twice the same. */
+/** Runs before each file of tests, so that all tests that could notice a fault judge it, and two runs judge alike. */
 import fc from "fast-check";
 import { beforeEach } from "vitest";
 import { KINDS } from "../../src/engine/kinds/index.js";

@@ -218,7 +218,7 @@ describe("projectRateLimit", () => {
     const limit = parseLimit("send", { kind: "fixed window", rate: 5, period: 1000, start: 0 });
     const state = { value: 0, ts: NOW + 400, window: { since: NOW + 400, used: limit.capacity } };
     const shards = [{ ...fullShard(limit), state }];
-    // Of five tokens a second, three in 600 ms.
+    // At five tokens a second, 600 ms bring three.
     const after = [999, 1000, 2000].map((ms) => agreed(limit, shards, NOW + ms, { count: 3 }));
     expect(after).toMatchObject([{ ok: false, retryAt: NOW + 1000 }, { remaining: 0 }, { remaining: 2 }]);
     expect(agreed(limit, shards, NOW + 1000, { count: 4 })).toMatchObject({ ok: false, retryAt: NOW + 2000 });

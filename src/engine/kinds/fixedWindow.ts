@@ -129,8 +129,8 @@ export function fixedWindow(): Kind<FixedWindowLimit> {
         const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
         return windows.startOf(windows.windowAt(state.ts) + 1 + further);
       },
-      // Under another capacity than before: what was not used of it in the window, or the debt. Tokens used before a raise
-      // count against it.
+      // If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise
+      // count against the raised capacity.
       held({ capacity }, { value, window }) {
         if (!window) return Math.min(capacity, value);
         const unused = capacity - window.used;

@@ -13,9 +13,9 @@ const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
 /**
  * Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
- * stops looking. How long a row's tokens wait is estimated twice: by the wait of those that were taken last, and, by Little's law,
- * by the time in which as many come back as wait now. Wald's sequential test tells contended rows from others: n rows are contended
- * if the first estimate and two times the second add up to less than (n - 1) × this. A row that is short of one token holds less
+ * stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that were taken last, and by the time
+ * in which as many come back as wait now (Little's law). Wald's sequential test tells contended rows from others: n rows are
+ * contended if the first estimate plus twice the second is less than (n - 1) × this. A row that is short of one token holds less
  * than one, so there the second says little. The constants are from simulations of demand at 90 % and at three times the rate.
  */
 const CONTENDED_MS = { one: 30, more: 240 } as const;
