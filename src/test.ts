@@ -11,6 +11,7 @@ const modules: Record<string, () => Promise<unknown>> = {
   "../convex/queue.js": () => import("../convex/queue.js"),
   "../convex/schema.js": () => import("../convex/schema.js"),
   "../convex/sweep.js": () => import("../convex/sweep.js"),
+  "../convex/upkeep.js": () => import("../convex/upkeep.js"),
 };
 
 /**

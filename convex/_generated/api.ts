@@ -11,6 +11,7 @@
 import type * as public_ from "../public.js";
 import type * as queue from "../queue.js";
 import type * as sweep from "../sweep.js";
+import type * as upkeep from "../upkeep.js";
 
 import type {
   ApiFromModules,
@@ -23,6 +24,7 @@ const fullApi: ApiFromModules<{
   public: typeof public_;
   queue: typeof queue;
   sweep: typeof sweep;
+  upkeep: typeof upkeep;
 }> = anyApi as any;
 
 /**

@@ -1207,13 +1207,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           },
         Name
       >;
-      clearOverride: FunctionReference<
-        "mutation",
-        "internal",
-        { key?: string; name: string },
-        null,
-        Name
-      >;
       consume: FunctionReference<
         "mutation",
         "internal",
@@ -2086,176 +2079,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         Name
       >;
-      list: FunctionReference<
-        "query",
-        "internal",
-        {
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
-          cursor?: string;
-          limit?: number;
-          name: string;
-          onlyLimited?: boolean;
-          onlyOverridden?: boolean;
-          overrides?: boolean;
-          plans?: Array<{
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                };
-            plan: string;
-          }>;
-        },
-        {
-          cursor: string | null;
-          page: Array<{
-            error?: string;
-            key?: string;
-            ok: boolean;
-            override?: {
-              block?: true;
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              note?: string;
-              unlimited?: true;
-              until?: number;
-            };
-            plan?: string;
-            reason?: "blocked";
-            remaining?: number;
-            resetAt?: number;
-            retryAt?: number;
-            value: number;
-          }>;
-        },
-        Name
-      >;
-      override: FunctionReference<
-        "mutation",
-        "internal",
-        {
-          block?: true;
-          config?:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
-          key?: string;
-          name: string;
-          note?: string;
-          unlimited?: true;
-          until?: number;
-        },
-        null,
-        Name
-      >;
       pause: FunctionReference<
         "mutation",
         "internal",
@@ -2583,6 +2406,185 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           }>;
         },
         { deleted: number; isDone: boolean },
+        Name
+      >;
+    };
+    upkeep: {
+      clearOverride: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string },
+        null,
+        Name
+      >;
+      list: FunctionReference<
+        "query",
+        "internal",
+        {
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          cursor?: string;
+          limit?: number;
+          name: string;
+          onlyLimited?: boolean;
+          onlyOverridden?: boolean;
+          overrides?: boolean;
+          plans?: Array<{
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                };
+            plan: string;
+          }>;
+        },
+        {
+          cursor: string | null;
+          page: Array<{
+            error?: string;
+            key?: string;
+            ok: boolean;
+            override?: {
+              block?: true;
+              config?:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              note?: string;
+              unlimited?: true;
+              until?: number;
+            };
+            plan?: string;
+            reason?: "blocked";
+            remaining?: number;
+            resetAt?: number;
+            retryAt?: number;
+            value: number;
+          }>;
+        },
+        Name
+      >;
+      override: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          block?: true;
+          config?:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              };
+          key?: string;
+          name: string;
+          note?: string;
+          unlimited?: true;
+          until?: number;
+        },
+        null,
         Name
       >;
     };

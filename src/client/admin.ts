@@ -55,7 +55,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const request = parseList({ limit, plans, isOverridable: overrides }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
       const asked = present({ name, config, plans, overrides, ...options });
-      return await component.query(ctx)(component.api.public.list, asked);
+      return await component.query(ctx)(component.api.upkeep.list, asked);
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
@@ -66,13 +66,13 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
       if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
-      return await component.mutation(ctx)(component.api.public.override, { ...id, ...parsed });
+      return await component.mutation(ctx)(component.api.upkeep.override, { ...id, ...parsed });
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
       const id = idOf(findOverridable(definitions, "clearRateLimitOverride", args));
       if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
-      return await component.mutation(ctx)(component.api.public.clearOverride, id);
+      return await component.mutation(ctx)(component.api.upkeep.clearOverride, id);
     },
 
     sweepRateLimits: (ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>) => sweep(set, ctx, options),

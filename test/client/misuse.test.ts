@@ -342,7 +342,7 @@ describe("the component does not trust the wire:", () => {
   });
 
   it("a wrong page and a wrong sweep are refused", async () => {
-    const list = (args: object) => query((ctx) => ctx.runQuery(api.list, { ...good, ...args }));
+    const list = (args: object) => query((ctx) => ctx.runQuery(component.upkeep.list, { ...good, ...args }));
     await expect(list({ limit: 0 })).rejects.toThrow(`${LIMIT} limit must be`);
     await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow(`${LIMIT} rate must be`);
     const sweep = (args: object) => mutation((ctx) => ctx.runMutation(component.sweep.sweep, args as never));

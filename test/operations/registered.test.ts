@@ -1,9 +1,10 @@
-/** The types of the component's functions, compared with version 2: an app and its component may be deployed at different times. */
+/** The types of the component's functions, compared with version 2: an app that is upgraded keeps what it has scheduled. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import * as publicFunctions from "../../convex/public.js";
 import * as queue from "../../convex/queue.js";
 import * as sweep from "../../convex/sweep.js";
+import * as upkeep from "../../convex/upkeep.js";
 
 /** A hash of each function's arguments and result in version 2 (commit cacbdab), with sorted fields. */
 const VERSION_2: Record<string, string> = {
@@ -11,12 +12,12 @@ const VERSION_2: Record<string, string> = {
   "public:adjustAll": "d41a09fa3b2e2d6d",
   "public:check": "0ccb2f001acf5fda",
   "public:checkAll": "5b385138cd940c81",
-  "public:clearOverride": "bc1de92d5c58e629",
+  "upkeep:clearOverride": "bc1de92d5c58e629",
   "public:consume": "0ccb2f001acf5fda",
   "public:consumeAll": "5b385138cd940c81",
   "public:get": "69b9d09b172081c6",
-  "public:list": "ecd6a3127a44e967",
-  "public:override": "7e0dee0e658a5f9c",
+  "upkeep:list": "ecd6a3127a44e967",
+  "upkeep:override": "7e0dee0e658a5f9c",
   "public:reset": "bc1de92d5c58e629",
   "queue:cancel": "e28a4583b410f079",
   "queue:enqueue": "d7feda0c50e82a47",
@@ -62,7 +63,7 @@ interface Exported {
   values: { fieldType: Exported };
 }
 
-const functions = Object.entries({ public: publicFunctions, queue, sweep }).flatMap(([module, all]) =>
+const functions = Object.entries({ public: publicFunctions, queue, sweep, upkeep }).flatMap(([module, all]) =>
   Object.entries(all).map(
     ([name, fn]) => [`${module}:${name}`, describeFunction(fn as unknown as Registered)] as const,
   ),

@@ -5,7 +5,7 @@ import { directoryFaults } from "./directory.js";
 
 /** The files that its reviewers see. */
 const shown = [...filesIn("convex").filter((file) => file.endsWith(".ts")), "src/index.ts", "src/test.ts"];
-const registering = ["convex/public.ts", "convex/queue.ts", "convex/sweep.ts"];
+const registering = ["convex/public.ts", "convex/queue.ts", "convex/sweep.ts", "convex/upkeep.ts"];
 
 /** The exports that are not functions made by a builder of _generated/server from an object with args, returns and a handler. */
 function oddIn(text: string): string[] {
