@@ -9,7 +9,6 @@ import { parseBucket, parseRequest } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
-import { inQueue, wake } from "../src/queue/wake.js";
 import * as wire from "../src/wire/answers.js";
 import { functionOf } from "../src/wire/functionOf.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
@@ -45,12 +44,11 @@ export const adjustAll = mutation(
   functionOf(
     wire.adjustAllArgs,
     () => v.array(wire.statusValidator()),
-    async (ctx, { adjustments }) => {
-      const all = adjustments.map((args) => adjustmentOf(parseBucket(args), args));
-      const statuses = await adjusting.adjustAll(ctx, all);
-      for (const args of adjustments) if (args.count < 0) await wake(inQueue(ctx, "queue"), args);
-      return statuses;
-    },
+    (ctx, { adjustments }) =>
+      adjusting.adjustAll(
+        ctx,
+        adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
+      ),
   ),
 );
 

@@ -1,6 +1,5 @@
 /** What administrators call besides sweep.ts: listing keys, and overriding their limits. The wire is not trusted. */
 import { v } from "convex/values";
-import { parseLimit } from "../src/engine/limit.js";
 import * as listing from "../src/operations/list.js";
 import * as overriding from "../src/operations/override.js";
 import * as wire from "../src/wire/answers.js";
@@ -19,6 +18,6 @@ export const clearOverride = mutation(
 
 export const list = query(
   functionOf(wire.listArgs, wire.pageValidator, (ctx, { name, config, plans, overrides, ...options }) =>
-    listing.list(ctx, listing.parseList({ limit: parseLimit(name, config), plans, isOverridable: overrides }, options)),
+    listing.list(ctx, listing.parseList({ name, config, plans, overrides }, options)),
   ),
 );

@@ -1,7 +1,6 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { parseBucket } from "../engine/request.js";
 import { parseOverride } from "../engine/override.js";
 import { list, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
@@ -50,11 +49,10 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
       const definition = definitionUnder(name, own, plan, false);
       const { config, overrides = false } = definition;
-      const plans = plan === undefined ? plansOf(own) : undefined;
-      const { limit } = parseBucket({ name, config, definition });
-      const request = parseList({ limit, plans, isOverridable: overrides }, options);
+      const listed = { name, config, overrides, plans: plan === undefined ? plansOf(own) : undefined };
+      const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
-      const asked = present({ name, config, plans, overrides, ...options });
+      const asked = present({ ...listed, ...options });
       return await component.query(ctx)(component.api.upkeep.list, asked);
     },
 

@@ -132,7 +132,7 @@ export interface Request extends Bucket {
 }
 
 /** Which bucket, from the wire or from a call. */
-interface BucketArgs {
+export interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
@@ -150,12 +150,6 @@ export function parseBucket({ name, key, config, overrides, plan, plans, definit
   const bucket = { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
   if (plans) return { ...bucket, plans };
   return plan === undefined ? bucket : { ...bucket, plan: plan ?? storedConfig(config) };
-}
-
-export function bucketAt(limit: Limit, key: string | undefined, isOverridable = false): Bucket {
-  const { name } = limit;
-  if (key !== undefined) checkKey(name, key);
-  return { name, limit: limit.kind.forKey(limit, key), key, isOverridable };
 }
 
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {

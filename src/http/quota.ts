@@ -2,8 +2,7 @@
 import type { RateLimitDefinition } from "../client/definitionTypes.js";
 import { checkDefinition } from "../client/definitions.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
-import { bucketAt } from "../engine/request.js";
+import { parseBucket } from "../engine/request.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { lowered, raised } from "../engine/units.js";
 import type { RateLimitConfig } from "../wire/configs.js";
@@ -65,7 +64,7 @@ export function quotaOf(limited: LimitedBy, now: number) {
   const { name, key, config, status, partitionKey } = limited;
   const own = status.override?.config ?? checkDefinition(name, config).config;
   // Windows without a `start` begin when the key says.
-  const { limit } = bucketAt(parseLimit(name, own), key);
+  const { limit } = parseBucket({ name, key, config: own });
   const windowMs = limit.kind.quota.windowMs(limit, now);
   return {
     name: toAscii(name),

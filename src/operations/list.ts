@@ -1,10 +1,9 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import type { Limit } from "../engine/kinds/kind.js";
 import { misuseError } from "../engine/misuse.js";
-import { bucketAt, requestTo } from "../engine/request.js";
+import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
-import { asWritten, type NamedPlan } from "../engine/written.js";
+import { asWritten } from "../engine/written.js";
 import * as walk from "../storage/batches.js";
 import { type Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
@@ -15,13 +14,6 @@ import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
-
-/** The limit that is listed; its plans, if rows say which of them holds. */
-interface Listed {
-  readonly limit: Limit;
-  readonly plans?: readonly NamedPlan[] | undefined;
-  readonly isOverridable?: boolean | undefined;
-}
 
 export interface ListOptions {
   /** The `cursor` of the page before; absent for the first. */
@@ -41,16 +33,22 @@ const FIELDS: Fields = {
   onlyOverridden: booleanField,
 };
 
-/** @throws when `limit` is no whole number from 1 to 1,000, the cursor is another limit's, or the limit has no overrides to list. */
-export function parseList(listed: Listed, options: ListOptions) {
-  const { name } = listed.limit;
+/**
+ * @param asked - the limit; its plans, if rows say which of them holds.
+ * @throws when `limit` is no whole number from 1 to 1,000, the cursor is another limit's, or the limit has no overrides to list.
+ */
+export function parseList(asked: BucketArgs, options: ListOptions) {
+  const { name, config, overrides } = asked;
+  const { limit } = parseBucket(asked);
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
-  if (onlyOverridden && !listed.isOverridable) {
+  if (onlyOverridden && !overrides) {
     throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
   }
   const from = cursor === undefined ? { name } : walk.readCursor(name, cursor);
   if (from.name !== name) throw walk.cursorError(name, cursor);
+  // Parsed once for all keys.
+  const listed = { ...asked, definition: { config, limit } };
   return { listed, from, most, onlyLimited, onlyOverridden };
 }
 
@@ -78,16 +76,12 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
 type Entry = Omit<RateLimitPage["page"][number], "key">;
 
 /** The state of a bucket and its answer to one more token; for a damaged one, the error. */
-async function describe(
-  { limit, plans, isOverridable }: Listed,
-  { key, rows }: walk.BucketRows,
-  now: number,
-): Promise<Entry> {
-  const [override] = isOverridable ? overridesAmong(rows) : [];
+async function describe(listed: ListRequest["listed"], { key, rows }: walk.BucketRows, now: number): Promise<Entry> {
+  const [override] = listed.overrides ? overridesAmong(rows) : [];
   const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
   const shown = isOverridden ? { override } : {};
   try {
-    const bucket = asWritten({ ...bucketAt(limit, key, isOverridable), ...(plans && { plans }) }, planOf(rows));
+    const bucket = asWritten(parseBucket({ ...listed, key }), planOf(rows));
     const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
     const counted = countedUnder(inForce, bucket);
     const { capacity, unitsPerToken } = counted.limit;

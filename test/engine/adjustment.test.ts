@@ -2,13 +2,13 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf, parseAdjustment } from "../../src/engine/adjustment.js";
-import { parseLimit } from "../../src/engine/limit.js";
 import { show } from "../../src/engine/misuse.js";
-import { bucketAt, requestTo } from "../../src/engine/request.js";
+import { parseBucket, requestTo } from "../../src/engine/request.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
-const limit = parseLimit("send", config);
+const bucket = parseBucket({ name: "send", key: "alice", config });
+const { limit } = bucket;
 const { unitsPerToken } = limit;
 
 describe("the units of an adjustment", () => {
@@ -25,11 +25,10 @@ describe("the units of an adjustment", () => {
     [-1e12, -2 * MAX_UNITS],
   ])("of %d tokens are %d", (count, units) => {
     expect(parseAdjustment(limit, count) + 0).toBe(units);
-    expect(adjustmentOf(bucketAt(limit, "alice"), { count })).toMatchObject({ count, at: undefined });
+    expect(adjustmentOf(bucket, { count })).toMatchObject({ count, at: undefined });
   });
 
   it("of a cancelled reservation equal all that was charged for it", () => {
-    const bucket = bucketAt(limit, "alice");
     const count = 1.5 / unitsPerToken;
     expect(requestTo(bucket, { count }).demand.units).toBe(2);
     const adjusted = adjustmentOf(bucket, { count: -count, at: 7, takenAt: 5 });
@@ -39,6 +38,6 @@ describe("the units of an adjustment", () => {
   it.each([NaN, Infinity, 1e12 + 1, -1e12 - 1, "1", undefined])("cannot be %s", (count) => {
     const problem = `Rate limit "send": count must be a number from -1e12 to 1e12, got ${show(count)}.`;
     expect(() => parseAdjustment(limit, count as number)).toThrow(problem);
-    expect(() => adjustmentOf(bucketAt(limit, "alice"), { count: count as number })).toThrow(problem);
+    expect(() => adjustmentOf(bucket, { count: count as number })).toThrow(problem);
   });
 });

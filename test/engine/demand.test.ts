@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { show } from "../../src/engine/misuse.js";
 import {
-  bucketAt,
   type DemandArgs,
   isServable,
   neverServedError,
+  parseBucket,
   parseDemand,
   requestTo,
 } from "../../src/engine/request.js";
@@ -160,7 +160,8 @@ describe("a demand of a limit with overrides", () => {
   });
 
   it("is checked against the config in force to see if it can be served", () => {
-    const isServed = (asked: DemandArgs) => isServable(requestTo(bucketAt(limit, undefined, true), asked));
+    const overridable = parseBucket({ name: "send", config: bucket, overrides: true });
+    const isServed = (asked: DemandArgs) => isServable(requestTo(overridable, asked));
     expect([9, 10, 10.001, 15].map((count) => isServed({ count }))).toEqual([true, true, false, false]);
     expect([15, 15.001].map((count) => isServed({ count, reserve: true }))).toEqual([true, false]);
   });

@@ -6,8 +6,7 @@ import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests
 import { describe, expect, it } from "vitest";
 import { tokens } from "./backend.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
-import { bucketAt } from "../../src/engine/request.js";
+import { parseBucket } from "../../src/engine/request.js";
 
 const NOW = Date.UTC(2026, 0, 1);
 const windows = (rate: number, period: number, capacity = rate, start?: number): RateLimitConfig => ({
@@ -253,7 +252,7 @@ it.each([
 
 it("t follows the windows of the key if the config does not say when they start", () => {
   const config = windows(4, MINUTE, 10);
-  const { limit } = bucketAt(parseLimit("api", config), "ada");
+  const { limit } = parseBucket({ name: "api", key: "ada", config });
   const resetIn = limit.kind.whenReset(limit, fullState(limit), NOW) - NOW;
   const limited = { name: "api", key: "ada", status: allowed(1, resetIn), config, count: 10 };
   const { RateLimit } = rateLimitHeaders(limited, { now: NOW });

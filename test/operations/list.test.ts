@@ -1,6 +1,5 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
-import { parseLimit } from "../../src/engine/limit.js";
 import { list as listIn, parseList } from "../../src/operations/list.js";
 import type { Reader } from "../../src/storage/rows.js";
 import { useBackend } from "../support/limits.js";
@@ -181,10 +180,9 @@ function readerOf(keys: readonly string[]): Reader {
 
 it("a page ends once it has read 4 MiB", async () => {
   const keys = ["a", "b", "c"].map((first) => first + "k".repeat(2 ** 21));
-  const limit = parseLimit("send", send);
-  const first = await listIn(readerOf(keys), parseList({ limit }, {}));
+  const first = await listIn(readerOf(keys), parseList({ name: "send", config: send }, {}));
   expect(first.page.map(({ key }) => key)).toEqual(keys.slice(0, 1));
   expect(first.cursor).toBe(JSON.stringify(["send", keys[0]]));
-  const small = await listIn(readerOf(["a", "b", "c"]), parseList({ limit }, {}));
+  const small = await listIn(readerOf(["a", "b", "c"]), parseList({ name: "send", config: send }, {}));
   expect(small).toMatchObject({ page: [{ key: "a" }, { key: "b" }, { key: "c" }], cursor: null });
 });

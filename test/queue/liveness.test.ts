@@ -3,6 +3,8 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
+import { setOf } from "../../src/client/set.js";
+import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { isFirst } from "../../src/queue/batch.js";
 import { parseQueue } from "../../src/queue/terms.js";
@@ -144,16 +146,14 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("tokens that come back over HTTP wake the worker", async () => {
-    const { enqueueAll, t, pass, until, log } = open();
+    const { enqueueAll, functions, t, pass, until, log } = open();
     await enqueueAll(["first", "second"]);
     await pass(5000);
     const giveBack = [{ bucket: { name: "llm" }, count: 10, renews: 1 }];
     if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { giveBack });
     else {
-      const adjustments = [{ name: "llm", config: slow, count: -10 }];
-      await t.mutation(async (ctx) => {
-        await ctx.runMutation(component.public.adjustAll, { adjustments });
-      });
+      const set = setOf(functions(), "limitHttp");
+      await t.action(async (ctx) => await transact(set, ctx as never, { giveBack }));
     }
     await until(10 * MINUTE);
     expect(log()).toEqual(["first 20", "second 5000"]);

@@ -43,7 +43,7 @@ export function periodic(period: number, start: number): Calendar {
  */
 export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number | undefined): Calendar {
   const { firstAt, dateLine } = timeZoneOf(timeZone);
-  const nominal = nominalWindows[period](anchor ?? ANCHORS[period][0]);
+  const nominal = nominalWindows(period, anchor ?? ANCHORS[period][0]);
   // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last has a
   // duration.
   const unnumbered = nominal.indexAt(dateLine.left - 1) + 1;
@@ -94,12 +94,11 @@ interface NominalWindows {
   readonly indexAt: (local: number) => number;
 }
 
-const nominalWindows: Record<CalendarPeriod, (anchor: number) => NominalWindows> = {
-  day: (minutes) => daysFrom(minutes * 60_000, 1),
+function nominalWindows(period: CalendarPeriod, anchor: number): NominalWindows {
+  if (period === "month") return months(anchor);
   // The first of January 1970 was a Thursday, the fourth day of its week.
-  week: (weekday) => daysFrom((weekday - 4) * DAY_MS, 7),
-  month: months,
-};
+  return period === "week" ? daysFrom((anchor - 4) * DAY_MS, 7) : daysFrom(anchor * 60_000, 1);
+}
 
 function daysFrom(start: number, days: number): NominalWindows {
   return {

@@ -157,7 +157,7 @@ export function fixedWindow(): Kind<FixedWindowLimit> {
       const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
       return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
     },
-    quota,
+    quota: quota(),
     // A capacity above the refill saves up tokens.
     lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
     countsMs: ({ averageMs }) => Math.ceil(averageMs),
@@ -172,17 +172,19 @@ export function fixedWindow(): Kind<FixedWindowLimit> {
   };
 }
 
-const quota: Kind<FixedWindowLimit>["quota"] = {
-  windowMs({ config, tokens, windows }, now) {
-    const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
-    const window = windows.windowAt(now);
-    return windows.startOf(window + count) - windows.startOf(window);
-  },
-  renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, { spent, count }) {
-    // A window brings `rate` tokens, which may be less than a request takes.
-    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
-    const next = Math.max(resetAt, retryAt);
-    return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
-  },
-  restoredInMs: () => 0,
-};
+function quota(): Kind<FixedWindowLimit>["quota"] {
+  return {
+    windowMs({ config, tokens, windows }, now) {
+      const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
+      const window = windows.windowAt(now);
+      return windows.startOf(window + count) - windows.startOf(window);
+    },
+    renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, { spent, count }) {
+      // A window brings `rate` tokens, which may be less than a request takes.
+      const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+      const next = Math.max(resetAt, retryAt);
+      return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+    },
+    restoredInMs: () => 0,
+  };
+}
