@@ -53,7 +53,7 @@ export function parseDefinitions(
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
     const own = given[name];
-    const definition = isPlain(own) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
+    const definition = isPlain(own, true) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
     if (definition.plans) checkPlans(name, definition.plans, check);
     else if (!isPlain(definition.config)) check(name, definition);
     remembered.set(name, definition);
@@ -62,7 +62,7 @@ export function parseDefinitions(
   const names = Object.keys(limits);
   for (const name of names) {
     checkName(name);
-    if (!isPlain(given[name])) parse(name);
+    if (!isPlain(given[name], true)) parse(name);
   }
   return {
     names,

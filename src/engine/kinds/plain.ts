@@ -5,10 +5,11 @@ const PLAIN_TOKENS = 1e9;
 const PLAIN_PERIOD_MS = 1e12;
 
 /**
- * Whether a config, or a definition that is one with more fields, surely is valid: whole numbers of a common size. A quick look without
- * tables, which are slow at load: an app may define hundreds of limits in a module that every function imports.
+ * Whether a config surely is valid: whole numbers of a common size. A quick look without tables, which are slow to make: the component
+ * checks the config of every call, and an app may define hundreds of limits in a module that every function imports.
+ * @param flags - whether it may be a definition, which has more fields.
  */
-export function isPlain(given: unknown): boolean {
+export function isPlain(given: unknown, flags = false): boolean {
   if (typeof given !== "object" || given === null) return false;
   const fields = given as Readonly<Record<string, unknown>>;
   const { kind } = fields;
@@ -23,7 +24,7 @@ export function isPlain(given: unknown): boolean {
       const most = isTokens ? PLAIN_TOKENS : field === "period" ? PLAIN_PERIOD_MS : 0;
       if (!(value >= 1 && value <= most && value % 1 === 0)) return false;
     } else if (typeof value === "boolean") {
-      if (field !== "keyed" && field !== "throws" && field !== "overrides") return false;
+      if (!flags || (field !== "keyed" && field !== "throws" && field !== "overrides")) return false;
     } else if (field === "period") {
       if (kind !== "fixed window" || (value !== "day" && value !== "week" && value !== "month")) return false;
     } else if (field !== "kind" && (field !== "shards" || value !== "auto")) return false;

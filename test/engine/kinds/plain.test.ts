@@ -3,6 +3,8 @@ import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseDefinitions } from "../../../src/client/definitions.js";
+import { checkFields } from "../../../src/engine/fields.js";
+import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
 import { isPlain } from "../../../src/engine/kinds/plain.js";
 import { parseLimit } from "../../../src/engine/limit.js";
 
@@ -31,7 +33,7 @@ it.each<[unknown, boolean]>([
   [[], false],
   [null, false],
 ])("a config is plain %j: %s", (config, expected) => {
-  expect(isPlain(config)).toBe(expected);
+  expect(isPlain(config, true)).toBe(expected);
 });
 
 const wholes = (max: number) => fc.oneof(fc.integer({ min: 1, max }), fc.constantFrom(1, 2, 7, 1000, max));
@@ -72,10 +74,13 @@ describe("a plain config", () => {
     let accepted = 0;
     fc.assert(
       fc.property(anyConfigs, flags, (config, terms) => {
-        const isAccepted = isPlain({ ...config, ...terms });
+        const isAccepted = isPlain({ ...config, ...terms }, true);
         expect(isPlain(config)).toBe(isAccepted);
+        expect(isPlain({ ...config, ...terms })).toBe(isAccepted && Object.keys(terms).length === 0);
         if (!isAccepted) return;
         accepted++;
+        // The parser does not check what is plain, so the table does here.
+        checkFields("some", "a config", config, fieldsByKind()[config.kind] ?? {});
         const limit = parseLimit("some", config as RateLimitConfig);
         expect(limit.config).toMatchObject(config);
       }),
