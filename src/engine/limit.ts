@@ -3,6 +3,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { checkConfig } from "./kinds/fields.js";
 import { KINDS } from "./kinds/index.js";
 import type { Kind, Limit } from "./kinds/kind.js";
+import { isPlain } from "./kinds/plain.js";
 import { checkName } from "./names.js";
 
 /**
@@ -11,7 +12,7 @@ import { checkName } from "./names.js";
  */
 export function parseLimit(name: string, config: RateLimitConfig): Limit {
   checkName(name);
-  checkConfig(name, config);
+  if (!isPlain(config)) checkConfig(name, config);
   return parseChecked(name, config);
 }
 

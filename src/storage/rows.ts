@@ -154,14 +154,17 @@ export interface RowChange {
 /** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
 export async function write({ db }: Writer, { bucket, rows, contents }: RowChange): Promise<void> {
   const { plan } = bucket;
-  // A patch takes a field away by undefined.
-  const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
-  for (const [index, content] of contents.entries()) {
-    const row = rows[index];
-    if (row) await db.patch("rateLimits", row._id, { ...none, ...content, plan });
-    else await db.insert("rateLimits", { ...idOf(bucket), ...content, ...(plan !== undefined && { plan }) });
+  for (let i = 0; i < rows.length || i < contents.length; i++) {
+    const row = rows[i];
+    const content = contents[i];
+    if (row && content) {
+      // A patch takes a field away by undefined.
+      const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
+      await db.patch("rateLimits", row._id, { ...none, ...content, plan });
+    } else if (content) {
+      await db.insert("rateLimits", { ...idOf(bucket), ...content, ...(plan !== undefined && { plan }) });
+    } else if (row) await db.delete("rateLimits", row._id);
   }
-  for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */

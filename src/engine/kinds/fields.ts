@@ -7,7 +7,6 @@ import { checkFields, type Field, type Fields } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS } from "../units.js";
-import { isPlain } from "./plain.js";
 import { isTimeZone } from "./zoneName.js";
 
 /** Milliseconds: 31,000 years. */
@@ -72,7 +71,6 @@ function makeFields(): Readonly<Record<string, Fields>> {
 
 /** @throws when a field is missing, unknown, out of range or beside one that excludes it; naming limit, field, value and range. */
 export function checkConfig(name: string, config: RateLimitConfig): void {
-  if (isPlain(config)) return;
   // JavaScript may pass anything.
   const given: unknown = config;
   if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);

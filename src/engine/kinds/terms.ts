@@ -48,15 +48,13 @@ function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities):
   const buckets = DEBT_BUCKETS * capacity;
   const ofADay = (rate / steps) * (DAY_MS / stepMs);
   const most = Math.max(1, buckets, ofADay);
-  const finest = finestGrain(rate, steps, { exact, debt: most });
-  if (finest) return finest;
-  // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
-  for (const debt of [most, buckets, capacity]) {
+  const counting = (debt: number): Grain | undefined => {
     const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
     const refill = per === "window" ? Math.floor(given) : given;
-    if (refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR)) return { unitsPerToken, refill };
-  }
-  return undefined;
+    return refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR) ? { unitsPerToken, refill } : undefined;
+  };
+  // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
+  return finestGrain(rate, steps, { exact, debt: most }) ?? counting(most) ?? counting(buckets) ?? counting(capacity);
 }
 
 /** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
