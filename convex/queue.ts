@@ -1,40 +1,93 @@
 /** Queues in the component: callers join, leave and ask; the worker runs by itself. The wire is not trusted. */
 import { v } from "convex/values";
+import { findBatch } from "../src/queue/batch.js";
 import * as jobs from "../src/queue/job.js";
-import { registeredQueue } from "../src/queue/registered.js";
+import { runAction } from "../src/queue/settle.js";
 import { parseQueue } from "../src/queue/terms.js";
 import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
-import { bucketArgs } from "../src/wire/answers.js";
-import { functionOf } from "../src/wire/functionOf.js";
+import { work } from "../src/queue/worker.js";
 import * as wire from "../src/wire/queue.js";
-import { mutation, query } from "./_generated/server.js";
+import { bucketArgs } from "../src/wire/answers.js";
+import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
 
 /** This module also exports the worker's functions. */
 const MODULE = "queue";
 
-export const enqueue = mutation(
-  functionOf(wire.enqueueArgs, wire.enqueueResultValidator, (ctx, { fn, args, ...asked }) => {
+export const enqueue = mutation({
+  get args() {
+    return wire.enqueueArgs();
+  },
+  get returns() {
+    return wire.enqueueResultValidator();
+  },
+  handler: (ctx, { fn, args, ...asked }) => {
     const queue = parseQueue(asked);
     return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked, args), fn });
-  }),
-);
+  },
+});
 
-export const cancel = mutation(
-  functionOf(wire.queuedArgs, wire.cancelQueuedResultValidator, (ctx, { id, ...args }) =>
-    jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
-  ),
-);
+export const cancel = mutation({
+  get args() {
+    return wire.queuedArgs();
+  },
+  get returns() {
+    return wire.cancelQueuedResultValidator();
+  },
+  handler: (ctx, { id, ...args }) => jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
+});
 
-export const get = query(
-  functionOf(
-    wire.queuedArgs,
-    () => v.union(wire.queuePositionValidator(), v.null()),
-    (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
-  ),
-);
+export const get = query({
+  get args() {
+    return wire.queuedArgs();
+  },
+  get returns() {
+    return v.union(wire.queuePositionValidator(), v.null());
+  },
+  handler: (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
+});
 
 /** Tokens have come back: what waits may be paid earlier. */
-export const wake = mutation(functionOf(bucketArgs, v.null, (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket)));
+export const wake = mutation({
+  get args() {
+    return bucketArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket),
+});
+
+// The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
 
 /** The component knows no definitions: a queue is as its worker's row has it. */
-export const { workQueue, findArrivals, runQueuedAction } = registeredQueue(MODULE, () => undefined);
+const lookUp = () => undefined;
+
+export const workQueue = internalMutation({
+  get args() {
+    return wire.workArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp }, asked),
+});
+
+export const findArrivals = internalQuery({
+  get args() {
+    return wire.findArrivalsArgs();
+  },
+  get returns() {
+    return wire.arrivalsValidator();
+  },
+  handler: (ctx, asked) => findBatch(ctx, asked),
+});
+
+export const runQueuedAction = internalAction({
+  get args() {
+    return wire.queuedRunArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, job) => runAction(ctx, job, MODULE),
+});

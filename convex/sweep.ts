@@ -5,7 +5,6 @@ import { deleteFull, findFull } from "../src/operations/sweep.js";
 import { findIdle, sweepInTurn } from "../src/queue/workers.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
-import { functionOf } from "../src/wire/functionOf.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 
@@ -13,28 +12,42 @@ import { internalQuery, mutation } from "./_generated/server.js";
 const fullBucketsValidator = () =>
   v.object({ buckets: v.array(v.object(bucketArgs())), cursor: v.union(v.string(), v.null()) });
 
-export const find = internalQuery(
-  functionOf(sweepArgs, fullBucketsValidator, async (ctx, args) => {
+export const find = internalQuery({
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
+  handler: async (ctx, args) => {
     const { buckets, cursor } = await findFull(ctx, args);
     return { buckets: buckets.map(idOf), cursor };
-  }),
-);
+  },
+});
 
 /** The same of the rows of queues' workers. */
-export const findWorkers = internalQuery(
-  functionOf(
-    () => ({ ...sweepArgs(), cursor: v.string() }),
-    fullBucketsValidator,
-    async (ctx, { targets, cursor }) => {
-      const { buckets, cursor: next } = await findIdle(ctx, { names: targets.map(({ name }) => name), cursor });
-      return { buckets: buckets.map(idOf), cursor: next };
-    },
-  ),
-);
+export const findWorkers = internalQuery({
+  get args() {
+    return { ...sweepArgs(), cursor: v.string() };
+  },
+  get returns() {
+    return fullBucketsValidator();
+  },
+  handler: async (ctx, { targets, cursor }) => {
+    const { buckets, cursor: next } = await findIdle(ctx, { names: targets.map(({ name }) => name), cursor });
+    return { buckets: buckets.map(idOf), cursor: next };
+  },
+});
 
 /** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */
-export const sweep = mutation(
-  functionOf(sweepArgs, sweepResultValidator, async (ctx, args): Promise<SweepResult> => {
+export const sweep = mutation({
+  get args() {
+    return sweepArgs();
+  },
+  get returns() {
+    return sweepResultValidator();
+  },
+  handler: async (ctx, args): Promise<SweepResult> => {
     const { targets } = args;
     type Found = FunctionReturnType<typeof internal.sweep.find>;
     const stale = { useStaleSnapshot: true };
@@ -49,5 +62,5 @@ export const sweep = mutation(
     );
     if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor });
     return { deleted, isDone: cursor === null };
-  }),
-);
+  },
+});

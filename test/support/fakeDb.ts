@@ -14,7 +14,10 @@ import { Store } from "../../bench/simulator/store.js";
 import { Transaction } from "../../bench/simulator/transaction.js";
 import { type PlaceName, schema, type StoredRow } from "./places.js";
 
-const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, sweep: sweepFunctions, upkeep: upkeepFunctions } };
+const rateLimits = {
+  schema: componentSchema,
+  modules: { public: publicFunctions, sweep: sweepFunctions, upkeep: upkeepFunctions },
+};
 const tableIn = (place: PlaceName) => qualifiedName(place === "tables" ? ROOT : "rateLimits", "rateLimits");
 const deployment = new Deployment({ schema, children: { rateLimits } });
 
