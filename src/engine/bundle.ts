@@ -58,7 +58,7 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
 }
 
 /** Equal for equal limits: the order of a config's fields, explicit defaults and the number of rows do not count. */
-function meaning({ kind, config }: Limit): string {
+function meaning({ config }: Limit): string {
   const fields = Object.entries({ ...config, shards: undefined }).filter(([, value]) => value !== undefined);
-  return JSON.stringify([kind.name, fields.sort()]);
+  return JSON.stringify(fields.sort());
 }

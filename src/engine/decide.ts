@@ -97,8 +97,12 @@ const MOST_TRIES = 400;
 
 /** The fields of a status that follow from a state. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {
-  const remaining = Math.max(0, Math.floor(state.value / limit.unitsPerToken));
-  return { remaining, resetAt: limit.kind.whenReset(limit, state, now) };
+  const { kind, capacity, unitsPerToken } = limit;
+  const remaining = Math.max(0, Math.floor(state.value / unitsPerToken));
+  return {
+    remaining,
+    resetAt: kind.whenReset?.(limit, state, now) ?? Math.max(now, kind.whenHolding(limit, state, capacity)),
+  };
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../wire/configs.js";
 import { checkConfig } from "./kinds/fields.js";
 import { KINDS } from "./kinds/index.js";
-import type { Kind, Limit } from "./kinds/kind.js";
+import type { Limit } from "./kinds/kind.js";
 import { isPlain } from "./kinds/plain.js";
 import { checkName } from "./names.js";
 
@@ -16,12 +16,9 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
   return parseChecked(name, config);
 }
 
-/** Each kind is made once. */
-const made: Record<string, Kind | undefined> = {};
-
 /** The same of a name and a config that have been checked. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
-  const kind = (made[config.kind] ??= KINDS[config.kind]?.());
+  const kind = KINDS[config.kind];
   if (!kind) throw new Error(`Rate limit kind ${config.kind} has fields but no parser.`);
-  return kind.parse({ name, config, kind });
+  return kind.parse(name, config);
 }

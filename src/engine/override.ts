@@ -62,7 +62,7 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
     const { config, block, until = END_OF_TIME } = parseOverride(name, stored);
     if (!config) return { until, does: block ? "block" : "unlimit" };
     const whole = parseLimit(name, { ...config, shards });
-    return { until, does: "configure", limit: whole.kind.forKey(whole, key) };
+    return { until, does: "configure", limit: whole.kind.forKey?.(whole, key) ?? whole };
   } catch (error) {
     throw overrideError({ name, key }, (error as Error).message);
   }

@@ -83,7 +83,8 @@ export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = fal
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, ...isRefundable };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (demand.units <= limit.kind.most(limit, demand.reserve) || (isOverridable && count <= MAX_TOKENS)) return demand;
+  if (demand.units <= limit.capacity || demand.units <= limit.kind.most(limit, demand.reserve)) return demand;
+  if (isOverridable && count <= MAX_TOKENS) return demand;
   throw neverServedError(limit, asked);
 }
 
@@ -147,7 +148,7 @@ export interface BucketArgs {
 export function parseBucket({ name, key, config, overrides, plan, plans, definition }: BucketArgs): Bucket {
   const limit = definition ? (definition.limit ??= parseChecked(name, definition.config)) : parseLimit(name, config);
   if (key !== undefined) checkKey(name, key);
-  const bucket = { name, limit: limit.kind.forKey(limit, key), key, isOverridable: overrides ?? false };
+  const bucket = { name, limit: limit.kind.forKey?.(limit, key) ?? limit, key, isOverridable: overrides ?? false };
   if (plans) return { ...bucket, plans };
   return plan === undefined ? bucket : { ...bucket, plan: plan ?? storedConfig(config) };
 }

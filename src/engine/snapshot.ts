@@ -15,7 +15,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
-  const config = kind.shownConfig(limit);
+  const config = kind.shownConfig?.(limit) ?? limit.config;
   const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
   const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...times))) : [EACH_MS]) : [];
   const [firstRun] = runs;
@@ -87,7 +87,7 @@ function correction({ limit, state }: Shard): SnapshotRun[] {
 /** The entries of a sliding window that still counted when it was written; none of any other kind. */
 function entriesOf({ limit, state }: Shard): readonly Entry[] {
   const { kind } = limit;
-  return kind.entries(limit, kind.advance(limit, state, state.ts)) ?? [];
+  return kind.entries?.(limit, kind.advance(limit, state, state.ts)) ?? [];
 }
 
 /** The runs after a time; of a list only as many as the steps need. */

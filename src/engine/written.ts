@@ -52,7 +52,7 @@ export function asWritten<Bucket extends WrittenBucket>(bucket: Bucket, stored: 
 export function storedLimit({ name, key }: Pick<WrittenBucket, "name" | "key">, config: RateLimitConfig): Limit {
   try {
     const limit = parseLimit(name, config);
-    return limit.kind.forKey(limit, key);
+    return limit.kind.forKey?.(limit, key) ?? limit;
   } catch (error) {
     throw damageError(name, key, `the stored config is unusable (${(error as Error).message})`);
   }

@@ -65,7 +65,7 @@ export function quotaOf(limited: LimitedBy, now: number) {
   const own = status.override?.config ?? checkDefinition(name, config).config;
   // Windows without a `start` begin when the key says.
   const { limit } = parseBucket({ name, key, config: own });
-  const windowMs = limit.kind.quota.windowMs(limit, now);
+  const windowMs = limit.kind.windowMs(limit, now);
   return {
     name: toAscii(name),
     partitionKey,
@@ -79,7 +79,7 @@ export function quotaOf(limited: LimitedBy, now: number) {
 }
 
 function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number, now: number): Left | undefined {
-  const { quota } = limit.kind;
+  const { kind } = limit;
   const { remaining: available, resetAt } = status;
   if (available === undefined || resetAt === undefined) return undefined;
   const requests = count > 0 ? available / count : Infinity;
@@ -88,9 +88,9 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   // A request that takes nothing tells nothing about those that follow.
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
-  const lastsSeconds = Math.floor(raised(quota.restoredInMs(limit, usable) / 1000));
-  const until = Math.max(quota.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
-  const perSecond = (limit.kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
+  const lastsSeconds = Math.floor(raised(kind.restoredInMs(limit, usable) / 1000));
+  const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
+  const perSecond = (kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
   const seconds = secondsUntil(until, now);
   // One second more than the window: `lastsSeconds` was rounded down.
   const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));

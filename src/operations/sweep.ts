@@ -113,7 +113,7 @@ function isFull(
 ): boolean {
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
-    return shardsOf({ name, limit: limit.kind.forKey(limit, key), key }, rows).every(
+    return shardsOf({ name, limit: limit.kind.forKey?.(limit, key) ?? limit, key }, rows).every(
       (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
     );
   };

@@ -5,6 +5,7 @@ import { decide } from "../../src/engine/decide.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseChecked, parseLimit } from "../../src/engine/limit.js";
+import { parseBucket } from "../../src/engine/request.js";
 import { show } from "../../src/engine/misuse.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
@@ -148,7 +149,7 @@ describe("a config", () => {
 
 it("the limit of a key is the limit itself if nothing depends on the key", () => {
   for (const config of [bucket, sliding, { ...window, start: 7 }, ...by("day")]) {
-    const limit = parseLimit("send", config);
-    expect(limit.kind.forKey(limit, "alice")).toBe(limit);
+    const definition = { config, limit: parseLimit("send", config) };
+    expect(parseBucket({ name: "send", key: "alice", config, definition }).limit).toBe(definition.limit);
   }
 });

@@ -5,6 +5,7 @@ import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus }
 import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { tokens } from "./backend.js";
+import { outlook } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseBucket } from "../../src/engine/request.js";
 
@@ -253,7 +254,7 @@ it.each([
 it("t follows the windows of the key if the config does not say when they start", () => {
   const config = windows(4, MINUTE, 10);
   const { limit } = parseBucket({ name: "api", key: "ada", config });
-  const resetIn = limit.kind.whenReset(limit, fullState(limit), NOW) - NOW;
+  const resetIn = outlook(limit, fullState(limit), NOW).resetAt - NOW;
   const limited = { name: "api", key: "ada", status: allowed(1, resetIn), config, count: 10 };
   const { RateLimit } = rateLimitHeaders(limited, { now: NOW });
   expect(RateLimit).toBe(`"api";r=1;t=${Math.ceil((resetIn + 2 * MINUTE) / SECOND)}`);

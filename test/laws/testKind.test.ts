@@ -1,5 +1,5 @@
 /**
- * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one object, one line in
+ * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one class, one line in
  * the registry, its fields and one entry of the laws. All laws hold for it, so no other code knows the kinds, not even clients.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
@@ -8,8 +8,8 @@ import { afterAll } from "vitest";
 import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
-import type { Kind, Limit } from "../../src/engine/kinds/kind.js";
-import { refilling } from "../../src/engine/kinds/refilling.js";
+import type { Kind, Limit, Outlook, Share, State } from "../../src/engine/kinds/kind.js";
+import { Refilling } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
@@ -40,19 +40,14 @@ function startOf(wave: number): number {
   return Math.min(END_OF_TIME, Math.floor(wave / 2) * TIDE_MS + (wave % 2) * EBB_MS);
 }
 
-const tidal: Kind<TidalLimit> = {
-  ...refilling<TidalLimit>({
-    accrued: ({ refill }, { ts }, to) => (to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill),
-    whenAccrued: ({ refill }, { ts }, units) => (units <= 0 ? ts : startOf(waveAt(ts) + Math.ceil(units / refill))),
-  }),
-  name: "tidal" as never,
-  parse({ name, config }) {
-    const { rate, depth: tokens = rate, maxReserved, shards } = config as RateLimitConfig & { depth?: number };
+class Tidal extends Refilling<TidalLimit> implements Kind<TidalLimit> {
+  parse(name: string, config: RateLimitConfig & { depth?: number }): TidalLimit {
+    const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;
     const most = { shards, most: tokens, perSecond: (rate / period) * 1000, capacity: tokens };
     return {
       name,
-      kind: tidal,
+      kind: this,
       config,
       tokens,
       unitsPerToken: UNITS,
@@ -61,34 +56,38 @@ const tidal: Kind<TidalLimit> = {
       refill: (rate * UNITS * WAVE_MS) / period,
       levels: levelsOf(most),
     };
-  },
-  forKey: (limit) => limit,
-  shownConfig: ({ config }) => config,
+  }
+
+  protected accrued = ({ refill }: TidalLimit, { ts }: State, to: number) =>
+    to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill;
+  whenHolding = ({ refill, capacity }: TidalLimit, { value, ts }: State, units: number) =>
+    units <= Math.min(capacity, value) ? ts : startOf(waveAt(ts) + Math.ceil((units - value) / refill));
   // Flood and ebb each come once a tide.
-  arrivals: ({ refill }) => ({
+  arrivals = ({ refill }: TidalLimit) => ({
     refill,
     runsFrom: () => [0, EBB_MS].map((start) => ({ start, period: TIDE_MS })),
-  }),
-  entries: () => undefined,
-  quota: { windowMs: () => 1000, renewedAt: (_limit, { resetAt }) => resetAt, restoredInMs: () => 0 },
-  shareOf: (limit, share) => ({
+  });
+  shareOf = (limit: TidalLimit, share: Share) => ({
     ...limit,
     capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share),
     refill: limit.refill / share.count,
-  }),
-  unitsPerMs: ({ refill }) => refill / WAVE_MS,
-  whenReset: (_limit, { ts }, now) => startOf(waveAt(Math.max(ts, now)) + 1),
-};
+  });
+  unitsPerMs = ({ refill }: TidalLimit) => refill / WAVE_MS;
+  whenReset = (_limit: TidalLimit, { ts }: State, now: number) => startOf(waveAt(Math.max(ts, now)) + 1);
+  windowMs = () => 1000;
+  renewedAt = (_limit: TidalLimit, { resetAt }: Outlook) => resetAt;
+  restoredInMs = () => 0;
+}
 
 // The registry is a constant for everybody else, and other files share it.
-const kinds = KINDS as Record<string, () => Kind>;
+const kinds = KINDS as Record<string, Kind>;
 const fieldsOf = fieldsByKind() as Record<string, Fields>;
-kinds[tidal.name] = () => tidal;
+kinds["tidal"] = new Tidal();
 const { capacity: depth, ...fields } = fieldsByKind()["token bucket"] as { readonly capacity: Field } & Fields;
-fieldsOf[tidal.name] = { ...fields, depth, kind: { oneOf: ["tidal"] } };
+fieldsOf["tidal"] = { ...fields, depth, kind: { oneOf: ["tidal"] } };
 afterAll(() => {
-  Reflect.deleteProperty(kinds, tidal.name);
-  Reflect.deleteProperty(fieldsOf, tidal.name);
+  Reflect.deleteProperty(kinds, "tidal");
+  Reflect.deleteProperty(fieldsOf, "tidal");
   choose(undefined);
 });
 

@@ -1,12 +1,21 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig } from "../../wire/configs.js";
+import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import { type CheckedTerms, type Kind, type Limit, type Share, type State, windowOf } from "./kind.js";
-import { loweredAfter, refilling } from "./refilling.js";
+import {
+  type Arrivals,
+  type Kind,
+  type Limit,
+  type Outlook,
+  type Share,
+  type Spending,
+  type State,
+  windowOf,
+} from "./kind.js";
+import { loweredAfter, Refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
@@ -33,6 +42,150 @@ const FIRST_USE = 1_767_225_600_000;
 /** How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
 const LISTED_MS = 10 * 366 * DAY_MS;
 
+export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<FixedWindowLimit> {
+  parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
+    const { rate, period, capacity = rate, maxReserved, shards } = config;
+    const isCalendar = typeof period === "string";
+    const averageMs = isCalendar ? CALENDAR_MS[period] : period;
+    const timeZone = config.timeZone ?? "UTC";
+    const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
+    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
+    // A window brings whole tokens to each shard, so each must get some.
+    const most = Math.min(capacity, rate);
+    return {
+      name,
+      kind: this,
+      config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
+      ...counted,
+      averageMs,
+      windows: isCalendar
+        ? calendarOf(period, timeZone, anchor)
+        : periodic(period, config.start ?? hashedStart(name, period)),
+      levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
+    };
+  }
+
+  /** If the config does not say when windows start, a hash of the key does. */
+  forKey(limit: FixedWindowLimit, key: string | undefined): FixedWindowLimit {
+    const { period, start } = limit.config as FixedWindowConfig;
+    if (typeof period === "string" || start !== undefined) return limit;
+    return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
+  }
+
+  protected accrued(limit: FixedWindowLimit, state: State, to: number): number {
+    const { windows, refill } = limit;
+    if (to <= state.ts) return 0;
+    const count = windows.windowAt(to) - windows.windowAt(state.ts);
+    return count === 0 ? 0 : firstRefill(limit, state) + (count - 1) * refill;
+  }
+
+  whenHolding(limit: FixedWindowLimit, state: State, units: number): number {
+    const { windows, refill } = limit;
+    const missing = units - this.held(limit, state);
+    if (missing <= 0) return state.ts;
+    // A share without refill never fills: 1e15 windows end after the end of time.
+    const further = Math.max(0, Math.min(1e15, Math.ceil((missing - firstRefill(limit, state)) / refill)));
+    return windows.startOf(windows.windowAt(state.ts) + 1 + further);
+  }
+
+  /**
+   * If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise count
+   * against the raised capacity.
+   */
+  protected override held({ capacity }: FixedWindowLimit, { value, window }: State): number {
+    if (!window) return Math.min(capacity, value);
+    const unused = capacity - window.used;
+    return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
+  }
+
+  /**
+   * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
+   * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
+   */
+  protected override windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
+    const { windows, capacity } = limit;
+    const { window, ts } = state;
+    const current = windows.windowAt(to);
+    const isCurrent = current <= windows.windowAt(ts);
+    if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
+    const used = capacity - value;
+    const excess = window ? window.used + (window.excess ?? 0) - this.accrued(limit, state, to) - used : 0;
+    return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
+  }
+
+  whenReset(limit: FixedWindowLimit, state: State, now: number): number {
+    const { windows } = limit;
+    const current = windows.windowAt(Math.max(state.ts, now));
+    // A window that brings nothing resets nothing.
+    const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
+    return windows.startOf(current + (isEmpty ? 2 : 1));
+  }
+
+  shareOf(limit: FixedWindowLimit, share: Share): FixedWindowLimit {
+    const { capacity, refill, unitsPerToken } = limit;
+    const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+    return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
+  }
+
+  /** A capacity above the refill saves up tokens. */
+  lapses({ capacity, refill }: FixedWindowLimit): "together" | undefined {
+    return capacity <= refill ? "together" : undefined;
+  }
+
+  countsMs({ averageMs }: FixedWindowLimit): number {
+    return Math.ceil(averageMs);
+  }
+
+  unitsPerMs({ refill, averageMs }: FixedWindowLimit): number {
+    return refill / averageMs;
+  }
+
+  shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
+    const start = windows.startOf(0);
+    return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
+  }
+
+  arrivals(limit: FixedWindowLimit): Arrivals {
+    const { refill, windows, averageMs, config } = limit;
+    const { period, timeZone } = config as FixedWindowConfig;
+    // The days and weeks of UTC have one length.
+    const isPeriodic = typeof period === "number" || (timeZone === "UTC" && period !== "month");
+    return {
+      refill,
+      runsFrom: (ts) => {
+        if (isPeriodic) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
+        const begin = ts || FIRST_USE;
+        return runsOf(windows, begin, begin + LISTED_MS, averageMs);
+      },
+      shortStep: (state) => {
+        const units = refill - firstRefill(limit, state);
+        if (units === 0) return undefined;
+        const window = windows.windowAt(state.ts);
+        const start = windows.startOf(window);
+        return { start, period: windows.startOf(window + 1) - start, count: 1, units };
+      },
+    };
+  }
+
+  windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): number {
+    const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
+    const window = windows.windowAt(now);
+    return windows.startOf(window + count) - windows.startOf(window);
+  }
+
+  renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, { spent, count }: Spending): number {
+    const { remaining, resetAt, retryAt = 0 } = left;
+    // A window brings `rate` tokens, which may be less than a request takes.
+    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+    const next = Math.max(resetAt, retryAt);
+    return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
+  }
+
+  restoredInMs(): number {
+    return 0;
+  }
+}
+
 /**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
  * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
@@ -49,142 +202,4 @@ function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit,
   const units = Math.floor(tokens) * unitsPerToken;
   // The parts of all shards add up to it.
   return part ? shareOfUnits(units, unitsPerToken, part.share) : units;
-}
-
-function accrued(limit: FixedWindowLimit, state: State, to: number): number {
-  const { windows, refill } = limit;
-  if (to <= state.ts) return 0;
-  const count = windows.windowAt(to) - windows.windowAt(state.ts);
-  return count === 0 ? 0 : firstRefill(limit, state) + (count - 1) * refill;
-}
-
-/**
- * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
- * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
- */
-function windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
-  const { windows, capacity } = limit;
-  const { window, ts } = state;
-  const current = windows.windowAt(to);
-  const isCurrent = current <= windows.windowAt(ts);
-  if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
-  const used = capacity - value;
-  const excess = window ? window.used + (window.excess ?? 0) - accrued(limit, state, to) - used : 0;
-  return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
-}
-
-function parse({ name, config: given, kind }: CheckedTerms): FixedWindowLimit {
-  const config = given as FixedWindowConfig;
-  const { rate, period, capacity = rate, maxReserved, shards } = config;
-  const isCalendar = typeof period === "string";
-  const averageMs = isCalendar ? CALENDAR_MS[period] : period;
-  const timeZone = config.timeZone ?? "UTC";
-  const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
-  const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
-  // A window brings whole tokens to each shard, so each must get some.
-  const most = Math.min(capacity, rate);
-  return {
-    name,
-    kind,
-    config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
-    ...counted,
-    averageMs,
-    windows: isCalendar
-      ? calendarOf(period, timeZone, anchor)
-      : periodic(period, config.start ?? hashedStart(name, period)),
-    levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
-  };
-}
-
-function arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
-  const { refill, windows, averageMs, config } = limit;
-  const { period, timeZone } = config as FixedWindowConfig;
-  // The days and weeks of UTC have one length.
-  const isPeriodic = typeof period === "number" || (timeZone === "UTC" && period !== "month");
-  return {
-    refill,
-    runsFrom: (ts) => {
-      if (isPeriodic) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
-      const begin = ts || FIRST_USE;
-      return runsOf(windows, begin, begin + LISTED_MS, averageMs);
-    },
-    shortStep: (state) => {
-      const units = refill - firstRefill(limit, state);
-      if (units === 0) return undefined;
-      const window = windows.windowAt(state.ts);
-      const start = windows.startOf(window);
-      return { start, period: windows.startOf(window + 1) - start, count: 1, units };
-    },
-  };
-}
-
-export function fixedWindow(): Kind<FixedWindowLimit> {
-  return {
-    ...refilling<FixedWindowLimit>({
-      accrued,
-      whenAccrued(limit, state, units) {
-        const { windows, refill } = limit;
-        if (units <= 0) return state.ts;
-        // A share without refill never fills: 1e15 windows end after the end of time.
-        const further = Math.max(0, Math.min(1e15, Math.ceil((units - firstRefill(limit, state)) / refill)));
-        return windows.startOf(windows.windowAt(state.ts) + 1 + further);
-      },
-      // If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise
-      // count against the raised capacity.
-      held({ capacity }, { value, window }) {
-        if (!window) return Math.min(capacity, value);
-        const unused = capacity - window.used;
-        return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
-      },
-      windowAt,
-    }),
-    name: "fixed window",
-    parse,
-    // If the config does not say when windows start, a hash of the key does.
-    forKey(limit, key) {
-      const { period, start } = limit.config as FixedWindowConfig;
-      if (typeof period === "string" || start !== undefined) return limit;
-      return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
-    },
-    shownConfig({ config, windows }) {
-      const start = windows.startOf(0);
-      return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
-    },
-    arrivals,
-    entries: () => undefined,
-    shareOf(limit, share) {
-      const { capacity, refill, unitsPerToken } = limit;
-      const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
-      return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
-    },
-    quota: quota(),
-    // A capacity above the refill saves up tokens.
-    lapses: ({ capacity, refill }) => (capacity <= refill ? "together" : undefined),
-    countsMs: ({ averageMs }) => Math.ceil(averageMs),
-    unitsPerMs: ({ refill, averageMs }) => refill / averageMs,
-    whenReset(limit, state, now) {
-      const { windows } = limit;
-      const current = windows.windowAt(Math.max(state.ts, now));
-      // A window that brings nothing resets nothing.
-      const isEmpty = current === windows.windowAt(state.ts) && firstRefill(limit, state) === 0;
-      return windows.startOf(current + (isEmpty ? 2 : 1));
-    },
-  };
-}
-
-function quota(): Kind<FixedWindowLimit>["quota"] {
-  return {
-    windowMs({ config, tokens, windows }, now) {
-      const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
-      const window = windows.windowAt(now);
-      return windows.startOf(window + count) - windows.startOf(window);
-    },
-    renewedAt({ config, windows }, { remaining, resetAt, retryAt = 0 }, { spent, count }) {
-      // A window brings `rate` tokens, which may be less than a request takes.
-      const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
-      const next = Math.max(resetAt, retryAt);
-      return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
-    },
-    restoredInMs: () => 0,
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * The door for kinds of limits. Everything that depends on the kind is a function of one `Kind` object; no other code asks which
+ * The door for kinds of limits. Everything that depends on the kind is a method of one `Kind` object; no other code asks which
  * kind a limit is. A new kind is a file here, a line in the registry (index.ts), its fields (fields.ts), its validator
  * (wire/configs.ts), and an arbitrary in test/laws.
  */
@@ -60,13 +60,6 @@ export interface Limit {
   readonly levels: Levels;
 }
 
-/** The checked fields of a config that every kind has, for `Kind.parse`. */
-export interface CheckedTerms {
-  readonly name: string;
-  readonly config: RateLimitConfig;
-  readonly kind: Kind;
-}
-
 /** When a reservation has its units, the state that holds it, and the units then owed after now. */
 export interface Reservation {
   readonly at: number;
@@ -88,7 +81,7 @@ export interface Run {
 }
 
 /** How units arrive, for a client's calculations. */
-interface Arrivals {
+export interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */
@@ -99,18 +92,14 @@ interface Arrivals {
   readonly lastsMs?: number;
 }
 
-/** What HTTP tells clients of limits of a kind. `spent` and `count` are tokens. */
-interface QuotaTerms<L> {
-  /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
-  windowMs(limit: L, now: number): number;
-  /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
-  renewedAt(limit: L, left: Outlook, { spent, count }: { spent: number; count: number }, now: number): number;
-  /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
-  restoredInMs(limit: L, spent: number): number;
+/** Tokens that a client spends, and then those of its next request. */
+export interface Spending {
+  readonly spent: number;
+  readonly count: number;
 }
 
 /** The fields of a status that depend on the bucket. */
-interface Outlook {
+export interface Outlook {
   readonly remaining: number;
   readonly resetAt: number;
   readonly retryAt?: number | undefined;
@@ -120,17 +109,16 @@ interface Outlook {
 
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
 export interface Kind<L extends Limit = Limit> {
-  readonly name: RateLimitConfig["kind"];
-  /** @throws when fields that are each valid do not fit together. */
-  parse(terms: CheckedTerms): L;
-  /** The limit as it applies to one key. */
-  forKey(limit: L, key: string | undefined): L;
+  /** @param config - checked. @throws when fields that are each valid do not fit together. */
+  parse(name: string, config: RateLimitConfig): L;
+  /** The limit as it applies to one key; by default it is the same for all. */
+  forKey?(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */
-  shownConfig(limit: L): RateLimitConfig;
+  shownConfig?(limit: L): RateLimitConfig;
   /** How units arrive, for clients: by ms, by windows, or as they come back. */
   arrivals(limit: L): Arrivals;
-  /** The log of a state, for clients. */
-  entries(limit: L, state: State): readonly Entry[] | undefined;
+  /** The log of a state, for a kind that has one. */
+  entries?(limit: L, state: State): readonly Entry[];
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
   /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
@@ -144,19 +132,26 @@ export interface Kind<L extends Limit = Limit> {
   /** The most units that one request can ever get. */
   most(limit: L, reserve: boolean): number;
 
+  // What HTTP tells clients.
+  /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
+  windowMs(limit: L, now: number): number;
+  /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
+  renewedAt(limit: L, left: Outlook, next: Spending, now: number): number;
+  /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
+  restoredInMs(limit: L, spent: number): number;
+
   /** The state at `now`. A clock that steps back changes nothing: before `ts` the state is that of `ts`. */
   advance(limit: L, state: State, now: number): State;
   /** The first ms, from `ts` on, at which the state holds `units` (at most the capacity). */
   whenHolding(limit: L, state: State, units: number): number;
-  /** When the bucket is full again; for a fixed window, the start of the next window. */
-  whenReset(limit: L, state: State, now: number): number;
+  /** When the next window starts, of a kind that is reset then; by default a bucket is reset when it is full. */
+  whenReset?(limit: L, state: State, now: number): number;
   /** Takes units now, below zero if need be. */
   take(limit: L, advanced: State, units: number): State;
   /** Promises units for the first time at which the bucket can pay for them. */
   reserve(limit: L, advanced: State, units: number): Reservation;
   /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
   whenReservable(limit: L, state: State, units: number): number;
-  readonly quota: QuotaTerms<L>;
   /** The units owed after now. */
   owed(advanced: State): number;
   /**

@@ -4,19 +4,113 @@
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import { type Kind, type Limit, type State, type Taking, usedIn, windowOf } from "./kind.js";
+import { type Limit, type Reservation, type State, type Taking, usedIn, windowOf } from "./kind.js";
 import { leftHalf } from "./shares.js";
 
-/** How units arrive. */
-interface Accrual<L extends Limit> {
+/** A kind whose units arrive from the last write on. */
+export abstract class Refilling<L extends Limit> {
   /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
-  readonly accrued: (limit: L, state: State, to: number) => number;
-  /** The first ms, from a state's `ts` on, by which `units` have arrived. */
-  readonly whenAccrued: (limit: L, state: State, units: number) => number;
+  protected abstract accrued(limit: L, state: State, to: number): number;
+  abstract whenHolding(limit: L, state: State, units: number): number;
   /** The units that a state holds at its `ts`; by default its value, up to the capacity. */
-  readonly held?: (limit: L, state: State) => number;
+  protected held?(limit: L, state: State): number;
   /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
-  readonly windowAt?: (limit: L, state: State, to: number, value: number) => State["window"];
+  protected windowAt?(limit: L, state: State, to: number, value: number): State["window"];
+
+  advance(limit: L, state: State, now: number): State {
+    const { capacity } = limit;
+    const { ts, headroom } = state;
+    const before = this.held?.(limit, state) ?? state.value;
+    const value = Math.min(capacity, before + this.accrued(limit, state, now));
+    const to = Math.max(ts, now);
+    const window = this.windowAt?.(limit, state, to, value);
+    if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
+    const known = window ? headroom : refunds.withoutWindow(headroom, state.window);
+    // Under a lowered capacity more was used than is missing. All of it may come back.
+    const most = Math.max(capacity - value, window ? usedIn(window) : 0);
+    return stateOf(value, to, refunds.noted(known, ts, to, most), window);
+  }
+
+  most({ capacity, maxReserved }: L, reserves: boolean): number {
+    return reserves ? capacity + maxReserved : capacity;
+  }
+
+  owed({ value }: State): number {
+    return Math.max(0, -value);
+  }
+
+  take(_limit: Limit, { value, ts, headroom, window }: State, units: number): State {
+    if (value - units >= -MAX_UNITS) {
+      if (!headroom && !window) return { value: value - units, ts };
+      return stateOf(value - units, ts, headroom, using(window, units));
+    }
+    // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
+    return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? refunds.UNKNOWN : headroom, undefined);
+  }
+
+  reserve(limit: L, advanced: State, units: number): Reservation {
+    const state = this.take(limit, advanced, units);
+    // Not what the state can count: a debt that was cut off has no room for more.
+    return { at: this.whenHolding(limit, state, 0), state, owed: units - advanced.value };
+  }
+
+  whenReservable(limit: L, state: State, units: number): number {
+    return this.whenHolding(limit, state, units - limit.maxReserved);
+  }
+
+  giveBack({ capacity }: Limit, state: State, units: number, taking?: Taking): State {
+    const { value, ts, headroom, window } = state;
+    const missing = capacity - value;
+    if (!taking) {
+      const date = refunds.dateIn(state);
+      // Nothing comes back of a debt that is not known.
+      const back = Math.min(units, missing, refunds.headroomSince(state, date));
+      const pairs = headroom && refunds.afterGift(headroom, date, missing - back);
+      return stateOf(value + back, ts, pairs, using(window, -back));
+    }
+    const { takenAt } = taking;
+    // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
+    const most = Math.min(units, refunds.headroomSince(state, takenAt));
+    // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
+    const beyond = Math.min(most, beyondOf(state, missing, takenAt));
+    const back = Math.max(0, Math.min(most - beyond, missing));
+    // Units taken before this window count as its excess first. The window's own use stays, also for a lower capacity.
+    const earlier = window && takenAt < window.since ? back : 0;
+    const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
+    return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);
+  }
+
+  pause(limit: L, state: State, until: number): State {
+    const advanced = this.advance(limit, state, until);
+    const { value, ts, headroom, window } = advanced;
+    if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
+    const level = Math.min(0, value);
+    const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
+    return stateOf(level, ts, pairs, using(window, value - level));
+  }
+
+  split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
+    const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+    const share = left.capacity / (left.capacity + right.capacity);
+    const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
+    const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
+    // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
+    const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
+    const leftExcess = Math.floor(excess * share);
+    return [
+      stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, leftExcess)),
+      stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess - leftExcess)),
+    ];
+  }
+
+  join(_limit: L, states: readonly State[]): State {
+    return stateOf(
+      states.reduce((sum, { value }) => sum + value, 0),
+      Math.max(...states.map(({ ts }) => ts)),
+      refunds.joined(states.map(({ headroom }) => headroom)),
+      joinedWindow(states.map(({ window }) => window)),
+    );
+  }
 }
 
 /** A state of these kinds: a field is absent, not undefined. */
@@ -36,101 +130,6 @@ function using(window: State["window"], units: number): State["window"] {
   const { since, used, excess = 0, loweredAt } = window;
   // Units come back to the window first, then to the time before it.
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
-}
-
-function take(_limit: Limit, { value, ts, headroom, window }: State, units: number): State {
-  if (value - units >= -MAX_UNITS) {
-    if (!headroom && !window) return { value: value - units, ts };
-    return stateOf(value - units, ts, headroom, using(window, units));
-  }
-  // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-  return stateOf(Math.min(value, -MAX_UNITS), ts, units > 0 ? refunds.UNKNOWN : headroom, undefined);
-}
-
-function giveBack({ capacity }: Limit, state: State, units: number, taking?: Taking): State {
-  const { value, ts, headroom, window } = state;
-  const missing = capacity - value;
-  if (!taking) {
-    const date = refunds.dateIn(state);
-    // Nothing comes back of a debt that is not known.
-    const back = Math.min(units, missing, refunds.headroomSince(state, date));
-    const pairs = headroom && refunds.afterGift(headroom, date, missing - back);
-    return stateOf(value + back, ts, pairs, using(window, -back));
-  }
-  const { takenAt } = taking;
-  // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
-  const most = Math.min(units, refunds.headroomSince(state, takenAt));
-  // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
-  const beyond = Math.min(most, beyondOf(state, missing, takenAt));
-  const back = Math.max(0, Math.min(most - beyond, missing));
-  // Units taken before this window count as its excess first. The window's own use stays, also for a lower capacity.
-  const earlier = window && takenAt < window.since ? back : 0;
-  const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
-  return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);
-}
-
-function split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
-  const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-  const share = left.capacity / (left.capacity + right.capacity);
-  const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
-  const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
-  // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
-  const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
-  const leftExcess = Math.floor(excess * share);
-  return [
-    stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, leftExcess)),
-    stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess - leftExcess)),
-  ];
-}
-
-export function refilling<L extends Limit>({ accrued, whenAccrued, held, windowAt }: Accrual<L>) {
-  const whenHolding = (limit: L, state: State, units: number) =>
-    whenAccrued(limit, state, units - (held?.(limit, state) ?? Math.min(limit.capacity, state.value)));
-
-  function advance(limit: L, state: State, now: number): State {
-    const { capacity } = limit;
-    const { ts, headroom } = state;
-    const before = held?.(limit, state) ?? state.value;
-    const value = Math.min(capacity, before + accrued(limit, state, now));
-    const to = Math.max(ts, now);
-    const window = windowAt?.(limit, state, to, value);
-    if (!headroom) return window ? { value, ts: to, window } : { value, ts: to };
-    const known = windowAt ? headroom : refunds.withoutWindow(headroom, state.window);
-    // Under a lowered capacity more was used than is missing. All of it may come back.
-    const most = Math.max(capacity - value, window ? usedIn(window) : 0);
-    return stateOf(value, to, refunds.noted(known, ts, to, most), window);
-  }
-
-  return {
-    whenHolding,
-    take,
-    advance,
-    most: ({ capacity, maxReserved }, reserves) => (reserves ? capacity + maxReserved : capacity),
-    reserve(limit, advanced, units) {
-      const state = take(limit, advanced, units);
-      // Not what the state can count: a debt that was cut off has no room for more.
-      return { at: whenHolding(limit, state, 0), state, owed: units - advanced.value };
-    },
-    whenReservable: (limit, state, units) => whenHolding(limit, state, units - limit.maxReserved),
-    owed: ({ value }) => Math.max(0, -value),
-    giveBack,
-    pause(limit, state, until) {
-      const advanced = advance(limit, state, until);
-      const { value, ts, headroom, window } = advanced;
-      if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
-      const level = Math.min(0, value);
-      const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
-      return stateOf(level, ts, pairs, using(window, value - level));
-    },
-    split,
-    join: (_limit, states) =>
-      stateOf(
-        states.reduce((sum, { value }) => sum + value, 0),
-        Math.max(...states.map(({ ts }) => ts)),
-        refunds.joined(states.map(({ headroom }) => headroom)),
-        joinedWindow(states.map(({ window }) => window)),
-      ),
-  } satisfies Partial<Kind<L>>;
 }
 
 /** The units that count as used at a time beside those that are missing. */

@@ -6,13 +6,161 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import type { Entry, Kind, Limit, State } from "./kind.js";
+import type { Arrivals, Entry, Kind, Limit, Outlook, Reservation, Share, Spending, State, Taking } from "./kind.js";
 import { cut, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
 interface SlidingWindowLimit extends Limit {
   readonly period: number;
+}
+
+export class SlidingWindow implements Kind<SlidingWindowLimit> {
+  parse(name: string, config: SlidingWindowConfig): SlidingWindowLimit {
+    const { rate, period, maxReserved, shards } = config;
+    const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
+    const perSecond = (rate / period) * 1000;
+    const levels = shards ? levelsOf({ shards, most: rate, perSecond, capacity: rate }) : ONE_ROW;
+    return { name, kind: this, config, ...counted, period, levels };
+  }
+
+  /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
+  advance(limit: SlidingWindowLimit, state: State, now: number): State {
+    const { capacity, period, levels } = limit;
+    const ts = Math.max(state.ts, now);
+    const entries = entriesOf(limit, state);
+    const first = entries.findIndex(({ at }) => at > ts - period);
+    const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
+    const last = levels.most > 0 ? past.at(-1) : undefined;
+    return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
+  }
+
+  whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
+    const entries = entriesOf(limit, state);
+    const over = sum(entries) + units - limit.capacity;
+    return Math.max(state.ts, whenLeft(limit, entries, over) ?? state.ts);
+  }
+
+  most({ capacity }: SlidingWindowLimit): number {
+    return capacity;
+  }
+
+  take(limit: SlidingWindowLimit, state: State, units: number): State {
+    const { ts } = state;
+    const entries = entriesOf(limit, state);
+    if (units <= limit.capacity + MAX_UNITS - sum(entries)) {
+      return withEntries(limit, insert(entries, { at: ts, units }), ts);
+    }
+    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
+    const isCut = entries.some(isUnknown);
+    return withEntries(limit, insert(entries, { at: ts, units: isCut ? 0 : MAX_UNITS }), ts);
+  }
+
+  reserve(limit: SlidingWindowLimit, advanced: State, units: number): Reservation {
+    const entries = entriesOf(limit, advanced);
+    // In order: never before what is promised already.
+    const last = entries.at(-1)?.at ?? advanced.ts;
+    const at = Math.max(advanced.ts, last, this.whenHolding(limit, advanced, units));
+    const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
+    return { at, state, owed: this.owed(advanced) + (at > advanced.ts ? units : 0) };
+  }
+
+  whenReservable(limit: SlidingWindowLimit, state: State, units: number): number {
+    const atOnce = this.whenHolding(limit, state, units);
+    const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
+    let reservable = state.ts;
+    let promised = sum(promises);
+    for (const { at, units: started } of promises) {
+      if (promised + units <= limit.maxReserved) break;
+      promised -= started;
+      reservable = at;
+    }
+    return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
+  }
+
+  owed({ recent = [], ts }: State): number {
+    return sum(recent.filter(({ at }) => at > ts));
+  }
+
+  giveBack(limit: SlidingWindowLimit, advanced: State, units: number, taking?: Taking): State {
+    const { ts } = advanced;
+    const entries = entriesOf(limit, advanced);
+    if (entries.some(isUnknown)) return advanced;
+    // From its own entry. Once that has left, older ones have left as well, and nothing comes back.
+    return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
+  }
+
+  /** As if all that the window held, or had taken before, were taken at that time. */
+  pause(limit: SlidingWindowLimit, state: State, until: number): State {
+    const ts = Math.max(state.ts, until);
+    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+    if (ts === state.ts && state.value <= 0 && entries.every(({ at }) => at >= ts)) return state;
+    const later = entries.filter(({ at }) => at > ts);
+    const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
+    return withEntries(limit, insert(later, { at: ts, units }), ts);
+  }
+
+  shareOf(limit: SlidingWindowLimit, share: Share): SlidingWindowLimit {
+    return { ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) };
+  }
+
+  split(
+    left: SlidingWindowLimit,
+    right: SlidingWindowLimit,
+    { value, ts, recent = [] }: State,
+  ): readonly [State, State] {
+    const whole = left.capacity + right.capacity;
+    const taken = whole - value;
+    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
+    // proportion.
+    const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+    const [ofLeft, ofRight] = cut(recent, taken, takenLeft, left.unitsPerToken);
+    return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
+  }
+
+  join(limit: SlidingWindowLimit, states: readonly State[]): State {
+    const ts = Math.max(...states.map((state) => state.ts));
+    // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
+    const logs = states.map(({ recent = [], ts: own }) =>
+      own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
+    );
+    return this.advance(limit, withEntries(limit, merge(logs), ts), ts);
+  }
+
+  lapses(): "singly" {
+    return "singly";
+  }
+
+  waitedMs(limit: SlidingWindowLimit, state: State): number {
+    const left = state.ts - limit.period;
+    const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
+    return last ? left - last.at : Infinity;
+  }
+
+  unitsPerMs({ capacity, period }: SlidingWindowLimit): number {
+    return capacity / period;
+  }
+
+  arrivals({ period }: SlidingWindowLimit): Arrivals {
+    return { refill: 1, lastsMs: period };
+  }
+
+  entries(limit: SlidingWindowLimit, state: State): readonly Entry[] {
+    return entriesOf(limit, state).filter(({ units }) => units > 0);
+  }
+
+  windowMs({ period }: SlidingWindowLimit): number {
+    return period;
+  }
+
+  /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period. */
+  renewedAt({ period }: SlidingWindowLimit, { renewsAt }: Outlook, _next: Spending, now: number): number {
+    return renewsAt ?? now + period;
+  }
+
+  restoredInMs({ config, period }: SlidingWindowLimit, spent: number): number {
+    return (spent / config.rate) * period;
+  }
 }
 
 /**
@@ -39,17 +187,6 @@ function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[],
   return { value: capacity - sum(recent), ts, recent };
 }
 
-function take(limit: SlidingWindowLimit, state: State, units: number): State {
-  const { ts } = state;
-  const entries = entriesOf(limit, state);
-  if (units <= limit.capacity + MAX_UNITS - sum(entries)) {
-    return withEntries(limit, insert(entries, { at: ts, units }), ts);
-  }
-  // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
-  const isCut = entries.some(isUnknown);
-  return withEntries(limit, insert(entries, { at: ts, units: isCut ? 0 : MAX_UNITS }), ts);
-}
-
 /** Whether more may have been taken than an entry says. */
 function isUnknown({ units }: Entry): boolean {
   return units >= MAX_UNITS;
@@ -64,127 +201,4 @@ function whenLeft({ period }: SlidingWindowLimit, entries: readonly Entry[], uni
     if (left >= units) return Math.min(END_OF_TIME, entry.at + period);
   }
   return undefined;
-}
-
-function whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
-  const entries = entriesOf(limit, state);
-  const over = sum(entries) + units - limit.capacity;
-  return Math.max(state.ts, whenLeft(limit, entries, over) ?? state.ts);
-}
-
-function owed({ recent = [], ts }: State): number {
-  return sum(recent.filter(({ at }) => at > ts));
-}
-
-/** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
-function advance(limit: SlidingWindowLimit, state: State, now: number): State {
-  const { capacity, period, levels } = limit;
-  const ts = Math.max(state.ts, now);
-  const entries = entriesOf(limit, state);
-  const first = entries.findIndex(({ at }) => at > ts - period);
-  const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
-  const last = levels.most > 0 ? past.at(-1) : undefined;
-  return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
-}
-
-function whenReservable(limit: SlidingWindowLimit, state: State, units: number): number {
-  const atOnce = whenHolding(limit, state, units);
-  const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
-  let reservable = state.ts;
-  let promised = sum(promises);
-  for (const { at, units: started } of promises) {
-    if (promised + units <= limit.maxReserved) break;
-    promised -= started;
-    reservable = at;
-  }
-  return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
-}
-
-/** As if all that the window held, or had taken before, were taken at that time. */
-function pause(limit: SlidingWindowLimit, state: State, until: number): State {
-  const ts = Math.max(state.ts, until);
-  const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-  if (ts === state.ts && state.value <= 0 && entries.every(({ at }) => at >= ts)) return state;
-  const later = entries.filter(({ at }) => at > ts);
-  const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
-  return withEntries(limit, insert(later, { at: ts, units }), ts);
-}
-
-function split(
-  left: SlidingWindowLimit,
-  right: SlidingWindowLimit,
-  { value, ts, recent = [] }: State,
-): readonly [State, State] {
-  const whole = left.capacity + right.capacity;
-  const taken = whole - value;
-  // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
-  // proportion.
-  const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
-  const [ofLeft, ofRight] = cut(recent, taken, takenLeft, left.unitsPerToken);
-  return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
-}
-
-function join(limit: SlidingWindowLimit, states: readonly State[]): State {
-  const ts = Math.max(...states.map((state) => state.ts));
-  // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
-  const logs = states.map(({ recent = [], ts: own }) =>
-    own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
-  );
-  return advance(limit, withEntries(limit, merge(logs), ts), ts);
-}
-
-export function slidingWindow(): Kind<SlidingWindowLimit> {
-  return {
-    name: "sliding window",
-    parse({ name, config, kind }) {
-      const { rate, period, maxReserved, shards } = config as SlidingWindowConfig;
-      const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
-      const perSecond = (rate / period) * 1000;
-      const levels = shards ? levelsOf({ shards, most: rate, perSecond, capacity: rate }) : ONE_ROW;
-      return { name, kind, config, ...counted, period, levels };
-    },
-    forKey: (limit) => limit,
-    shownConfig: ({ config }) => config,
-    arrivals: ({ period }) => ({ refill: 1, lastsMs: period }),
-    entries: (limit, state) => entriesOf(limit, state).filter(({ units }) => units > 0),
-    shareOf: (limit, share) => ({ ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) }),
-    quota: {
-      windowMs: ({ period }) => period,
-      // Tokens taken earlier come back earlier. Tokens spent now come back after a whole period.
-      renewedAt: ({ period }, { renewsAt }, _next, now) => renewsAt ?? now + period,
-      restoredInMs: ({ config, period }, spent) => (spent / config.rate) * period,
-    },
-    lapses: () => "singly",
-    waitedMs(limit, state) {
-      const left = state.ts - limit.period;
-      const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
-      return last ? left - last.at : Infinity;
-    },
-    unitsPerMs: ({ capacity, period }) => capacity / period,
-    most: ({ capacity }) => capacity,
-    advance,
-    whenHolding,
-    whenReset: (limit, state, now) => Math.max(now, whenHolding(limit, state, limit.capacity)),
-    take,
-    reserve(limit, advanced, units) {
-      const entries = entriesOf(limit, advanced);
-      // In order: never before what is promised already.
-      const last = entries.at(-1)?.at ?? advanced.ts;
-      const at = Math.max(advanced.ts, last, whenHolding(limit, advanced, units));
-      const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
-      return { at, state, owed: owed(advanced) + (at > advanced.ts ? units : 0) };
-    },
-    whenReservable,
-    owed,
-    giveBack(limit, advanced, units, taking) {
-      const { ts } = advanced;
-      const entries = entriesOf(limit, advanced);
-      if (entries.some(isUnknown)) return advanced;
-      // From its own entry. Once that has left, older ones have left as well, and nothing comes back.
-      return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
-    },
-    pause,
-    split,
-    join,
-  };
 }

@@ -4,8 +4,8 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Limit, State } from "./kind.js";
-import { refilling } from "./refilling.js";
+import type { Arrivals, Kind, Limit, Outlook, Share, Spending, State } from "./kind.js";
+import { Refilling } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -17,65 +17,66 @@ interface TokenBucketLimit extends Limit {
 /** Four units in the last place: more than the rounding of a quotient and a product. */
 const QUOTIENT_ERROR = 2 ** -50;
 
-function accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {
-  return Math.floor(Math.max(0, to - ts) * refill);
-}
+export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<TokenBucketLimit> {
+  parse(name: string, config: TokenBucketConfig): TokenBucketLimit {
+    const { rate, period, capacity = rate, maxReserved, shards } = config;
+    if (rate / period > MAX_TOKENS) {
+      // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
+      throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
+    }
+    const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
+    const perSecond = (rate / period) * 1000;
+    const levels = shards ? levelsOf({ shards, most: capacity, perSecond, capacity }) : ONE_ROW;
+    return { name, kind: this, config: { ...config, capacity }, ...counted, levels };
+  }
 
-function whenAccrued(limit: TokenBucketLimit, state: State, units: number): number {
-  const { ts } = state;
-  if (units <= 0) return ts;
-  // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
-  const elapsedMs = Math.floor((units / limit.refill) * (1 - QUOTIENT_ERROR));
-  let time = ts + elapsedMs;
-  while (time < END_OF_TIME && accrued(limit, state, time) < units) time++;
-  return Math.min(END_OF_TIME, time);
-}
+  protected accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {
+    return Math.floor(Math.max(0, to - ts) * refill);
+  }
 
-export function tokenBucket(): Kind<TokenBucketLimit> {
-  return {
-    ...refilling({ accrued, whenAccrued }),
-    name: "token bucket",
-    parse({ name, config: given, kind }) {
-      const config = given as TokenBucketConfig;
-      const { rate, period, capacity = rate, maxReserved, shards } = config;
-      if (rate / period > MAX_TOKENS) {
-        // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
-        throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
-      }
-      const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
-      const perSecond = (rate / period) * 1000;
-      const levels = shards ? levelsOf({ shards, most: capacity, perSecond, capacity }) : ONE_ROW;
-      return { name, kind, config: { ...config, capacity }, ...counted, levels };
-    },
-    forKey: (limit) => limit,
-    shownConfig: ({ config }) => config,
-    arrivals: ({ refill }) => ({ refill }),
-    entries: () => undefined,
-    shareOf(limit, share) {
-      const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
-      return { ...limit, capacity, refill: limit.refill / share.count };
-    },
-    quota: {
-      windowMs({ config, tokens }) {
-        const { rate, period } = config as TokenBucketConfig;
-        // Not a quotient and a product where the period itself is meant.
-        return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
-      },
-      renewedAt({ config, tokens }, { remaining, resetAt, retryAt = 0 }, { spent, count }, now) {
-        const { rate, period } = config as TokenBucketConfig;
-        // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
-        const byReset = resetAt - Math.floor(raised(((tokens - spent - count) / rate) * period));
-        // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
-        // counted from now.
-        const missingMs = ((count - (remaining - spent)) / rate) * period;
-        return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
-      },
-      restoredInMs({ config }, spent) {
-        const { rate, period } = config as TokenBucketConfig;
-        return (spent / rate) * period;
-      },
-    },
-    unitsPerMs: ({ refill }) => refill,
-    whenReset: (limit, state, now) => Math.max(now, whenAccrued(limit, state, limit.capacity - state.value)),
-  };
+  whenHolding(limit: TokenBucketLimit, state: State, units: number): number {
+    const { value, ts } = state;
+    const missing = units - Math.min(limit.capacity, value);
+    if (missing <= 0) return ts;
+    // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
+    const elapsedMs = Math.floor((missing / limit.refill) * (1 - QUOTIENT_ERROR));
+    let time = ts + elapsedMs;
+    while (time < END_OF_TIME && this.accrued(limit, state, time) < missing) time++;
+    return Math.min(END_OF_TIME, time);
+  }
+
+  shareOf(limit: TokenBucketLimit, share: Share): TokenBucketLimit {
+    const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
+    return { ...limit, capacity, refill: limit.refill / share.count };
+  }
+
+  unitsPerMs({ refill }: TokenBucketLimit): number {
+    return refill;
+  }
+
+  arrivals({ refill }: TokenBucketLimit): Arrivals {
+    return { refill };
+  }
+
+  windowMs({ config, tokens }: TokenBucketLimit): number {
+    const { rate, period } = config as TokenBucketConfig;
+    // Not a quotient and a product where the period itself is meant.
+    return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
+  }
+
+  renewedAt(limit: TokenBucketLimit, left: Outlook, { spent, count }: Spending, now: number): number {
+    const { rate, period } = limit.config as TokenBucketConfig;
+    const { remaining, resetAt, retryAt = 0 } = left;
+    // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
+    const byReset = resetAt - Math.floor(raised(((limit.tokens - spent - count) / rate) * period));
+    // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
+    // counted from now.
+    const missingMs = ((count - (remaining - spent)) / rate) * period;
+    return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
+  }
+
+  restoredInMs({ config }: TokenBucketLimit, spent: number): number {
+    const { rate, period } = config as TokenBucketConfig;
+    return (spent / rate) * period;
+  }
 }

@@ -75,7 +75,7 @@ export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== 
   const { limit, state } = shard;
   const { units, taking } = change;
   if (units > 0) return state.value;
-  const entries = isOwn ? limit.kind.entries(limit, state) : undefined;
+  const entries = isOwn ? limit.kind.entries?.(limit, state) : undefined;
   if (!entries) return returnedTo(state, adjusted(shard, change).state);
   return entries.reduce((sum, entry) => sum + (entry.at === taking?.startsAt ? entry.units : 0), 0);
 }

@@ -12,11 +12,11 @@ function quotaOf(
   count = 1,
 ) {
   const limit = parseLimit("send", config);
-  const { quota } = limit.kind;
+  const { kind } = limit;
   return [
-    quota.windowMs(limit, NOW),
-    quota.renewedAt(limit, left, { spent, count }, NOW) - NOW,
-    quota.restoredInMs(limit, spent),
+    kind.windowMs(limit, NOW),
+    kind.renewedAt(limit, left, { spent, count }, NOW) - NOW,
+    kind.restoredInMs(limit, spent),
   ];
 }
 

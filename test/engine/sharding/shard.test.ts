@@ -34,10 +34,10 @@ describe("the share of an interval", () => {
       fc.property(limits, levels, (limit, level) => {
         const shares = partsOf(level).map((part) => shareOf(limit, part));
         expect(capacityOf(shares)).toBe(limit.capacity);
-        if (limit.kind.name === "fixed window") {
+        if (limit.config.kind === "fixed window") {
           expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
         }
-        if (limit.kind.name !== "token bucket") return;
+        if (limit.config.kind !== "token bucket") return;
         // The number of equal parts is a power of two, so the product is exact to the last bit.
         for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
       }),
