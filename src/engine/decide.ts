@@ -72,6 +72,8 @@ function startOf(
 
 /** The first time after `now` at which the same demand succeeds, if nobody else takes anything. */
 function whenServed(limit: Limit, stored: State, now: number, demand: Demand): number {
+  // More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others.
+  const MOST_TRIES = 400;
   const { kind, capacity } = limit;
   const { reserve, withinMs } = demand;
   const { units } = demand.atLeast ?? demand;
@@ -91,9 +93,6 @@ function whenServed(limit: Limit, stored: State, now: number, demand: Demand): n
   // Even a full bucket would start it later than `within`.
   return END_OF_TIME;
 }
-
-/** More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others. */
-const MOST_TRIES = 400;
 
 /** The fields of a status that follow from a state. */
 export function outlook(limit: Limit, state: State, now: number): { remaining: number; resetAt: number } {

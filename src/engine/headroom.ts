@@ -13,9 +13,6 @@
 import type { Entry, State } from "./kinds/kind.js";
 import { END_OF_TIME } from "./time.js";
 
-/** Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes. */
-const MAX_PAIRS = 8;
-
 /** For a bucket with a debt too large to count: nothing comes back until it has been full. */
 export const UNKNOWN: readonly Entry[] = [{ at: END_OF_TIME, units: 0 }];
 
@@ -133,6 +130,8 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
 
 /** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
 function compact(pairs: readonly Entry[]): readonly Entry[] {
+  // Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes.
+  const MAX_PAIRS = 8;
   const merged = [...pairs];
   while (merged.length > MAX_PAIRS) {
     let best = 0;

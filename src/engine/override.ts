@@ -7,33 +7,34 @@ import { misuseError, show } from "./misuse.js";
 import type { Bucket } from "./request.js";
 import { END_OF_TIME } from "./time.js";
 
-/** A note is for people who look at a list: long enough for a reason and a link to a ticket. */
-const MAX_NOTE = 500;
-
 /** A stored override, checked. `until` is the end of time if the override has no end. */
 export type Override = { readonly until: number } & (
   { readonly does: "configure"; readonly limit: Limit } | { readonly does: "block" | "unlimit" }
 );
 
-const onlyTrue = (): Field => ({ permitted: "true", holds: (value) => value === true });
-const fields = (): Fields => ({
-  config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
-  block: onlyTrue(),
-  unlimited: onlyTrue(),
-  until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },
-  note: {
-    permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
-    holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && value.isWellFormed(),
-  },
-});
-const WAYS = ["config", "block", "unlimited"] as const;
+function makeFields(): Fields {
+  // A note is for people who look at a list: long enough for a reason and a link to a ticket.
+  const MAX_NOTE = 500;
+  const onlyTrue: Field = { permitted: "true", holds: (value) => value === true };
+  return {
+    config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
+    block: onlyTrue,
+    unlimited: onlyTrue,
+    until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },
+    note: {
+      permitted: `a well-formed string of at most ${MAX_NOTE} characters (UTF-16 units)`,
+      holds: (value) => typeof value === "string" && value.length <= MAX_NOTE && value.isWellFormed(),
+    },
+  };
+}
 
 /**
  * An override as it is stored: its config with the defaults filled in, and without `shards`, since the rows stay the limit's own.
  * @throws when it is not exactly one of config, block and unlimited, or a field is unknown or out of range.
  */
 export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
-  checkFields(name, "overrideRateLimit", override, fields());
+  const WAYS = ["config", "block", "unlimited"] as const;
+  checkFields(name, "overrideRateLimit", override, makeFields());
   const { config, block, unlimited, until, note } = override;
   const given = WAYS.filter((way) => override[way] !== undefined);
   if (given.length !== 1) {

@@ -12,6 +12,10 @@ type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
 /** The snapshot of all shards of a bucket, at the latest time at which one of them was written. */
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
+  // Windows shorter than this start too often to be shown one by one.
+  const SHORT_MS = 1000;
+  // Units arrive at the end of each ms.
+  const EACH_MS: Run = { start: 0, period: 1 };
   const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
@@ -38,12 +42,6 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     few: fastUnits(limit),
   };
 }
-
-/** Windows shorter than this start too often to be shown one by one. */
-const SHORT_MS = 1000;
-
-/** Units arrive at the end of each ms. */
-const EACH_MS: Run = { start: 0, period: 1 };
 
 /** Runs that list the starts of windows, as runs that begin a window earlier. Arrivals before the first window are unknown. */
 function afterStart(runs: readonly Run[]): Run[] {

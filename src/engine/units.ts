@@ -93,14 +93,13 @@ function windowFrom(
   return windowOf(since, ceilUnits(used, unitsPerToken), ceilUnits(excess, unitsPerToken), loweredAt);
 }
 
-/** Tokens taken are rounded up, tokens that may come back are rounded down. */
-const ROUNDED = { recent: ceilUnits, headroom: floorUnits };
-
 function entriesFrom(
   limit: Limit,
-  [field, stored]: readonly [field: keyof typeof ROUNDED, stored: readonly StoredEntry[]],
+  [field, stored]: readonly [field: "recent" | "headroom", stored: readonly StoredEntry[]],
   key: string | undefined,
 ): Entry[] {
+  // Tokens taken are rounded up, tokens that may come back are rounded down.
+  const round = field === "recent" ? ceilUnits : floorUnits;
   let last = 0;
   return stored.map(({ at, count }) => {
     // A pause lies between two ms (headroom.ts).
@@ -113,7 +112,7 @@ function entriesFrom(
       );
     }
     last = at;
-    return { at, units: Math.min(MAX_UNITS, ROUNDED[field](count, limit.unitsPerToken)) };
+    return { at, units: Math.min(MAX_UNITS, round(count, limit.unitsPerToken)) };
   });
 }
 

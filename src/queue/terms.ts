@@ -6,29 +6,27 @@ import type { QueueConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { StoredQueue } from "../wire/queue.js";
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
-
-/** The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read. */
-const MAX_QUEUED = 10_000;
-
 export const MAX_PRIORITIES = 10;
 
-/** A job that is refused this often is refused for a lasting reason. */
-const MAX_ATTEMPTS = 100;
-
-const fields = (): Fields => ({
-  maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
-  priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
-  aging: { atLeast: 0, atMost: 365 * DAY_MS, unit: "milliseconds", isWhole: true },
-  fair: booleanField,
-  exact: booleanField,
-  attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
-});
+function makeFields(): Fields {
+  const YEAR_MS = 365 * 86_400_000;
+  // The most jobs that one transaction can count: it may read 32,000 documents, and has other things to read.
+  const MAX_QUEUED = 10_000;
+  // A job that is refused this often is refused for a lasting reason.
+  const MAX_ATTEMPTS = 100;
+  return {
+    maxQueued: { atLeast: 1, atMost: MAX_QUEUED, isWhole: true },
+    priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
+    aging: { atLeast: 0, atMost: YEAR_MS, unit: "milliseconds", isWhole: true },
+    fair: booleanField,
+    exact: booleanField,
+    attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
+  };
+}
 
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function checkQueueConfig(name: string, config: QueueConfig): void {
-  checkFields(name, "queue", config, fields());
+  checkFields(name, "queue", config, makeFields());
   if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
 }
 
@@ -50,7 +48,7 @@ interface QueueArgs extends Omit<Parameters<typeof parseBucket>[0], "plan"> {
 /** @throws when name, key, config or the queue's own config are not permitted. */
 export function parseQueue({ queue, ...bucket }: QueueArgs): Queue {
   checkQueueConfig(bucket.name, queue);
-  const { maxQueued = Infinity, priorities = 1, aging = MINUTE_MS, fair = false, exact = false, attempts = 1 } = queue;
+  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, exact = false, attempts = 1 } = queue;
   const terms = { maxQueued, priorities, aging, fair, exact, attempts };
   return { ...parseBucket(bucket), plan: bucket.plan, terms };
 }

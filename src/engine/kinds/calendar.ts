@@ -67,6 +67,8 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
  * the next all days are alike, so most windows need not be looked at.
  */
 export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Run[] {
+  // No two changes of one zone's clocks since 1970 are less than six days apart.
+  const LEAST_CHANGE_MS = 5 * DAY_MS;
   const stride = Math.max(1, Math.floor(LEAST_CHANGE_MS / averageMs));
   const last = windowAt(to);
   const runs: Run[] = [];
@@ -84,9 +86,6 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
   }
   return runs;
 }
-
-/** No two changes of one zone's clocks since 1970 are less than six days apart. */
-const LEAST_CHANGE_MS = 5 * DAY_MS;
 
 /** Windows by the clocks alone: when one begins, as a local time, and the last that begins at or before a local time. */
 interface NominalWindows {
@@ -108,6 +107,8 @@ function daysFrom(start: number, days: number): NominalWindows {
 }
 
 function months(anchor: number): NominalWindows {
+  // The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days.
+  const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;
   const startOf = (month: number) => {
     const first = firstDayOf(month);
     return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
@@ -122,6 +123,3 @@ function months(anchor: number): NominalWindows {
     },
   };
 }
-
-/** The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days. */
-const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;

@@ -9,19 +9,6 @@ import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS } from "../units.js";
 import { isTimeZone } from "./zoneName.js";
 
-/** Milliseconds: 31,000 years. */
-const MAX_PERIOD_MS = 1e15;
-
-function isRowCount(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
-}
-
-function isRange(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
-  return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
-}
-
 /** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
 let byKind: Readonly<Record<string, Fields>> | undefined;
 
@@ -31,8 +18,17 @@ export function fieldsByKind(): Readonly<Record<string, Fields>> {
 }
 
 function makeFields(): Readonly<Record<string, Fields>> {
+  // Milliseconds: 31,000 years.
+  const MAX_PERIOD_MS = 1e15;
   const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
   const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
+  const isRowCount = (value: unknown): value is number =>
+    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
+  const isRange = (value: unknown) => {
+    if (typeof value !== "object" || value === null) return false;
+    const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
+    return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
+  };
   const shards: Field = {
     permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
     holds: (value) => value === "auto" || isRowCount(value) || isRange(value),

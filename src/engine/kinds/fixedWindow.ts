@@ -37,11 +37,6 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   month: (365.2425 / 12) * DAY_MS,
 };
 
-/** A bucket that was never used is full, so a client need not know the windows before this package's first year. */
-const FIRST_USE = 1_767_225_600_000;
-/** How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months. */
-const LISTED_MS = 10 * 366 * DAY_MS;
-
 export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<FixedWindowLimit> {
   parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
     const { rate, period, capacity = rate, maxReserved, shards } = config;
@@ -146,6 +141,10 @@ export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<Fix
   }
 
   arrivals(limit: FixedWindowLimit): Arrivals {
+    // A bucket that was never used is full, so a client need not know the windows before this package's first year.
+    const FIRST_USE = 1_767_225_600_000;
+    // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
+    const LISTED_MS = 10 * 366 * DAY_MS;
     const { refill, windows, averageMs, config } = limit;
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.

@@ -168,6 +168,8 @@ export class SlidingWindow implements Kind<SlidingWindowLimit> {
  * debt as promised for the windows after it.
  */
 function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
+  // A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through.
+  const MAX_WINDOWS_OF_DEBT = 31;
   if (recent) return recent;
   const entries: Entry[] = [];
   let missing = capacity - value;
@@ -179,9 +181,6 @@ function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent
   }
   return entries;
 }
-
-/** A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through. */
-const MAX_WINDOWS_OF_DEBT = 31;
 
 function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[], ts: number): State {
   return { value: capacity - sum(recent), ts, recent };

@@ -4,12 +4,6 @@ import { chooseGrain, finestGrain, type Grain } from "../grain.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
 import { DAY_MS } from "./civil.js";
 
-/** The debts of this many full buckets fit, or of a day of the rate if that is more. */
-const DEBT_BUCKETS = 1000;
-
-/** The share of a rate that rounding may lose: nobody can notice one part in 10^9. */
-const RATE_ERROR = 1e-9;
-
 /** A rate, per ms or per window, and what is saved and owed. */
 interface Quantities {
   readonly rate: number;
@@ -43,6 +37,10 @@ export function countIn(
 
 /** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
 function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
+  // The debts of this many full buckets fit, or of a day of the rate if that is more.
+  const DEBT_BUCKETS = 1000;
+  // The share of a rate that rounding may lose: nobody can notice one part in 10^9.
+  const RATE_ERROR = 1e-9;
   const steps = per === "window" ? 1 : per;
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;

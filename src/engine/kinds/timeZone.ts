@@ -79,6 +79,8 @@ function remember<Argument, Result>(
   argument: Argument,
   compute: (argument: Argument) => Result,
 ): Result {
+  // More than there are zones, and than the days of two years.
+  const MOST_REMEMBERED = 1000;
   const known = results.get(argument);
   if (known !== undefined) return known;
   const result = compute(argument);
@@ -86,6 +88,3 @@ function remember<Argument, Result>(
   results.set(argument, result);
   return result;
 }
-
-/** More than there are zones, and than the days of two years. */
-const MOST_REMEMBERED = 1000;

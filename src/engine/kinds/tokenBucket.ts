@@ -14,9 +14,6 @@ interface TokenBucketLimit extends Limit {
   readonly refill: number;
 }
 
-/** Four units in the last place: more than the rounding of a quotient and a product. */
-const QUOTIENT_ERROR = 2 ** -50;
-
 export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<TokenBucketLimit> {
   parse(name: string, config: TokenBucketConfig): TokenBucketLimit {
     const { rate, period, capacity = rate, maxReserved, shards } = config;
@@ -35,6 +32,8 @@ export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<Tok
   }
 
   whenHolding(limit: TokenBucketLimit, state: State, units: number): number {
+    // Four units in the last place: more than the rounding of a quotient and a product.
+    const QUOTIENT_ERROR = 2 ** -50;
     const { value, ts } = state;
     const missing = units - Math.min(limit.capacity, value);
     if (missing <= 0) return ts;

@@ -11,15 +11,6 @@ import { heldBy, heldByAll, type Shard } from "./shard.js";
 const TOKENS = 40;
 const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
-/**
- * Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
- * stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that were taken last, and by the time
- * in which as many come back as wait now (Little's law). Wald's sequential test tells contended rows from others: n rows are
- * contended if the first estimate plus twice the second is less than (n - 1) × this. A row that is short of one token holds less
- * than one, so there the second says little. The constants are from simulations of demand at 90 % and at three times the rate.
- */
-const CONTENDED_MS = { one: 30, more: 240 } as const;
-
 export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
 }
@@ -40,8 +31,14 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   // There are no other rows: those of a bucket tile [0, 1).
   if (sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1) return true;
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
+  // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
+  // stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that were taken last, and by the time
+  // in which as many come back as wait now (Little's law). Wald's sequential test tells contended rows from others: n rows are
+  // contended if the first estimate plus twice the second is less than (n - 1) × this. A row that is short of one token holds less
+  // than one, so there the second says little. The constants are from simulations of demand at 90 % and at three times the rate.
+  const CONTENDED_MS = units <= unitsPerToken ? 30 : 240;
   const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
-  const most = (rows.length - 1) * (units <= unitsPerToken ? CONTENDED_MS.one : CONTENDED_MS.more);
+  const most = (rows.length - 1) * CONTENDED_MS;
   // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every row.
   const comesBackMs = (row: Shard) => heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit);
   return waits < most && waits + 2 * sumOf(rows, comesBackMs) < most;

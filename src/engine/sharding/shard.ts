@@ -19,9 +19,6 @@ export interface Change {
   readonly taking?: Taking | undefined;
 }
 
-/** Fewer whole tokens than this are not worth a second row's write. */
-const WORTH_MOVING = 2;
-
 /** The share of a limit that an interval has. */
 export function shareOf(limit: Limit, interval: Interval): Limit {
   if (interval === WHOLE) return limit;
@@ -86,6 +83,8 @@ export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== 
  * future, or a sliding window would log them as taken in the past. Both are advanced.
  */
 export function balance(short: Shard, other: Shard): [Shard, Shard] | undefined {
+  // Fewer whole tokens than this are not worth a second row's write.
+  const WORTH_MOVING = 2;
   const { unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
