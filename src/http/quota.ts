@@ -88,7 +88,7 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   // A request that takes nothing tells nothing about those that follow.
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
-  const lastsSeconds = Math.floor(raised(kind.restoredInMs(limit, usable) / 1000));
+  const lastsSeconds = Math.floor(raised((kind.restoredInMs?.(limit, usable) ?? 0) / 1000));
   const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
   const perSecond = (kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
   const seconds = secondsUntil(until, now);

@@ -9,7 +9,7 @@ import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/index.js";
 import type { Kind, Limit, Outlook, Share, State } from "../../src/engine/kinds/kind.js";
-import { Refilling } from "../../src/engine/kinds/refilling.js";
+import { RefillingKind } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
@@ -40,7 +40,7 @@ function startOf(wave: number): number {
   return Math.min(END_OF_TIME, Math.floor(wave / 2) * TIDE_MS + (wave % 2) * EBB_MS);
 }
 
-class Tidal extends Refilling<TidalLimit> implements Kind<TidalLimit> {
+class Tidal extends RefillingKind<TidalLimit> implements Kind<TidalLimit> {
   parse(name: string, config: RateLimitConfig & { depth?: number }): TidalLimit {
     const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;

@@ -5,17 +5,8 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import {
-  type Arrivals,
-  type Kind,
-  type Limit,
-  type Outlook,
-  type Share,
-  type Spending,
-  type State,
-  windowOf,
-} from "./kind.js";
-import { loweredAfter, Refilling } from "./refilling.js";
+import { type Kind, type Limit, type Outlook, type Share, type State, windowOf } from "./kind.js";
+import { loweredAfter, RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
@@ -37,7 +28,7 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
   month: (365.2425 / 12) * DAY_MS,
 };
 
-export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<FixedWindowLimit> {
+export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements Kind<FixedWindowLimit> {
   parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
     const { rate, period, capacity = rate, maxReserved, shards } = config;
     const isCalendar = typeof period === "string";
@@ -140,7 +131,7 @@ export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<Fix
     return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
   }
 
-  arrivals(limit: FixedWindowLimit): Arrivals {
+  arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
     // A bucket that was never used is full, so a client need not know the windows before this package's first year.
     const FIRST_USE = 1_767_225_600_000;
     // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
@@ -172,16 +163,13 @@ export class FixedWindow extends Refilling<FixedWindowLimit> implements Kind<Fix
     return windows.startOf(window + count) - windows.startOf(window);
   }
 
-  renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, { spent, count }: Spending): number {
+  renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, next: { spent: number; count: number }): number {
     const { remaining, resetAt, retryAt = 0 } = left;
+    const { spent, count } = next;
     // A window brings `rate` tokens, which may be less than a request takes.
     const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
-    const next = Math.max(resetAt, retryAt);
-    return further <= 0 ? next : windows.startOf(windows.windowAt(next) + further);
-  }
-
-  restoredInMs(): number {
-    return 0;
+    const at = Math.max(resetAt, retryAt);
+    return further <= 0 ? at : windows.startOf(windows.windowAt(at) + further);
   }
 }
 

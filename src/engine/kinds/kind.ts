@@ -81,7 +81,7 @@ export interface Run {
 }
 
 /** How units arrive, for a client's calculations. */
-export interface Arrivals {
+interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
   /** The starts of windows, from the last write on; without them a step is a ms. */
@@ -90,12 +90,6 @@ export interface Arrivals {
   readonly shortStep?: (state: State) => (Run & { readonly units: number }) | undefined;
   /** How long a taken unit stays away, in ms. */
   readonly lastsMs?: number;
-}
-
-/** Tokens that a client spends, and then those of its next request. */
-export interface Spending {
-  readonly spent: number;
-  readonly count: number;
 }
 
 /** The fields of a status that depend on the bucket. */
@@ -136,9 +130,9 @@ export interface Kind<L extends Limit = Limit> {
   /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
   windowMs(limit: L, now: number): number;
   /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
-  renewedAt(limit: L, left: Outlook, next: Spending, now: number): number;
-  /** How long `spent` tokens take to come back, in ms; 0 where they cannot be saved up beyond the next window. */
-  restoredInMs(limit: L, spent: number): number;
+  renewedAt(limit: L, left: Outlook, { spent, count }: { spent: number; count: number }, now: number): number;
+  /** How long `spent` tokens take to come back, in ms, if they can be saved up beyond the next window. */
+  restoredInMs?(limit: L, spent: number): number;
 
   /** The state at `now`. A clock that steps back changes nothing: before `ts` the state is that of `ts`. */
   advance(limit: L, state: State, now: number): State;

@@ -8,7 +8,7 @@ import { type Limit, type Reservation, type State, type Taking, usedIn, windowOf
 import { leftHalf } from "./shares.js";
 
 /** A kind whose units arrive from the last write on. */
-export abstract class Refilling<L extends Limit> {
+export abstract class RefillingKind<L extends Limit> {
   /** The units that arrive after a state's `ts`, up to and including `to`; none when the clock stepped back. */
   protected abstract accrued(limit: L, state: State, to: number): number;
   abstract whenHolding(limit: L, state: State, units: number): number;

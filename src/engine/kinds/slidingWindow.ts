@@ -6,7 +6,7 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import type { Arrivals, Entry, Kind, Limit, Outlook, Reservation, Share, Spending, State, Taking } from "./kind.js";
+import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, merge, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -15,7 +15,7 @@ interface SlidingWindowLimit extends Limit {
   readonly period: number;
 }
 
-export class SlidingWindow implements Kind<SlidingWindowLimit> {
+export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   parse(name: string, config: SlidingWindowConfig): SlidingWindowLimit {
     const { rate, period, maxReserved, shards } = config;
     const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
@@ -104,11 +104,7 @@ export class SlidingWindow implements Kind<SlidingWindowLimit> {
     return { ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) };
   }
 
-  split(
-    left: SlidingWindowLimit,
-    right: SlidingWindowLimit,
-    { value, ts, recent = [] }: State,
-  ): readonly [State, State] {
+  split(left: Limit, right: Limit, { value, ts, recent = [] }: State): readonly [State, State] {
     const whole = left.capacity + right.capacity;
     const taken = whole - value;
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
@@ -141,7 +137,7 @@ export class SlidingWindow implements Kind<SlidingWindowLimit> {
     return capacity / period;
   }
 
-  arrivals({ period }: SlidingWindowLimit): Arrivals {
+  arrivals({ period }: SlidingWindowLimit): ReturnType<Kind["arrivals"]> {
     return { refill: 1, lastsMs: period };
   }
 
@@ -154,7 +150,7 @@ export class SlidingWindow implements Kind<SlidingWindowLimit> {
   }
 
   /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period. */
-  renewedAt({ period }: SlidingWindowLimit, { renewsAt }: Outlook, _next: Spending, now: number): number {
+  renewedAt({ period }: SlidingWindowLimit, { renewsAt }: Outlook, _next: unknown, now: number): number {
     return renewsAt ?? now + period;
   }
 
@@ -182,7 +178,7 @@ function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent
   return entries;
 }
 
-function withEntries({ capacity }: SlidingWindowLimit, recent: readonly Entry[], ts: number): State {
+function withEntries({ capacity }: Limit, recent: readonly Entry[], ts: number): State {
   return { value: capacity - sum(recent), ts, recent };
 }
 

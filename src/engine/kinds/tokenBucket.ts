@@ -4,8 +4,8 @@ import { fieldError } from "../misuse.js";
 import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Arrivals, Kind, Limit, Outlook, Share, Spending, State } from "./kind.js";
-import { Refilling } from "./refilling.js";
+import type { Kind, Limit, Outlook, Share, State } from "./kind.js";
+import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -14,7 +14,7 @@ interface TokenBucketLimit extends Limit {
   readonly refill: number;
 }
 
-export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<TokenBucketLimit> {
+export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements Kind<TokenBucketLimit> {
   parse(name: string, config: TokenBucketConfig): TokenBucketLimit {
     const { rate, period, capacity = rate, maxReserved, shards } = config;
     if (rate / period > MAX_TOKENS) {
@@ -53,7 +53,7 @@ export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<Tok
     return refill;
   }
 
-  arrivals({ refill }: TokenBucketLimit): Arrivals {
+  arrivals({ refill }: TokenBucketLimit): ReturnType<Kind["arrivals"]> {
     return { refill };
   }
 
@@ -63,7 +63,8 @@ export class TokenBucket extends Refilling<TokenBucketLimit> implements Kind<Tok
     return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
   }
 
-  renewedAt(limit: TokenBucketLimit, left: Outlook, { spent, count }: Spending, now: number): number {
+  renewedAt(limit: TokenBucketLimit, left: Outlook, next: { spent: number; count: number }, now: number): number {
+    const { spent, count } = next;
     const { rate, period } = limit.config as TokenBucketConfig;
     const { remaining, resetAt, retryAt = 0 } = left;
     // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.

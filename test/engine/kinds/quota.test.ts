@@ -16,7 +16,7 @@ function quotaOf(
   return [
     kind.windowMs(limit, NOW),
     kind.renewedAt(limit, left, { spent, count }, NOW) - NOW,
-    kind.restoredInMs(limit, spent),
+    kind.restoredInMs?.(limit, spent) ?? 0,
   ];
 }
 
