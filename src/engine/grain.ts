@@ -13,6 +13,7 @@ const EXACT_UNITS = 2 ** 48;
  * shards) refill in whole units. Without it a write loses less than a unit.
  */
 const FINEST = 1000 * 1024;
+
 /** How many units make a token, and how many of them arrive per step (a millisecond, or a window). */
 export interface Grain {
   readonly unitsPerToken: number;
@@ -45,13 +46,12 @@ export function finestGrain(rate: number, per: number, { exact, debt }: Quantiti
  * quantities, is rounded down to about 15 digits: never up.
  */
 export function chooseGrain(rate: number, per: number, { exact, debt }: Quantities): Grain {
-  const REFINEMENTS = [FINEST, 1000, 100, 10, 1];
   const most = Math.min(EXACT_UNITS / Math.max(1, exact, rate / per), MAX_UNITS / debt);
   const fraction = toFraction(rate, per);
   if (fraction) {
     const [numerator, denominator] = fraction;
     // A token is at least one unit, even where the debts do not fit.
-    for (const refinement of REFINEMENTS) {
+    for (const refinement of [FINEST, 1000, 100, 10, 1]) {
       if (denominator * refinement > Math.max(1, most)) continue;
       return { unitsPerToken: denominator * refinement, refill: numerator * refinement };
     }

@@ -11,6 +11,7 @@ import { heldBy, heldByAll, type Shard } from "./shard.js";
 const TOKENS = 40;
 const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
+
 export function looksFurther(limit: Limit, demand: Demand): boolean {
   return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
 }
