@@ -123,7 +123,7 @@ export interface Kind<L extends Limit = Limit> {
   countsMs?(limit: L): number;
   /** Units that arrive per ms, on average. */
   unitsPerMs(limit: L): number;
-  /** The most units that one request can ever get. */
+  /** The most units that one request can ever get: the capacity, or more. */
   most(limit: L, reserve: boolean): number;
 
   // What HTTP tells clients.
