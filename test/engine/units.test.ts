@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseGrain } from "../../src/engine/grain.js";
+import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import {
@@ -116,6 +117,13 @@ describe("a stored state", () => {
     { value: 0, ts: NOW, headroom: [{ at: NOW + 0.5, count: 2 }] },
   ])("is read back unchanged: %j", (stored) => {
     expect(toStored(limit, fromStored(limit, stored, undefined))).toStrictEqual(stored);
+  });
+
+  it("has what was taken rounded up, and what may come back rounded down", () => {
+    const of = ({ unitsPerToken }: Limit) => [{ at: NOW, count: 1.5 / unitsPerToken }];
+    const taken = fromStored(sliding, { value: 5, ts: NOW, recent: of(sliding) }, undefined);
+    const returnable = fromStored(limit, { value: 5, ts: NOW, headroom: of(limit) }, undefined);
+    expect([taken.recent, returnable.headroom]).toEqual([[{ at: NOW, units: 2 }], [{ at: NOW, units: 1 }]]);
   });
 
   it("is read back to the exact unit for every kind, also with a debt", () => {

@@ -17,7 +17,7 @@ export function fieldsByKind(): Readonly<Record<string, Fields>> {
   return (byKind ??= makeFields());
 }
 
-function makeFields(): Readonly<Record<string, Fields>> {
+export function makeFields(): Readonly<Record<string, Fields>> {
   // Milliseconds: 31,000 years.
   const MAX_PERIOD_MS = 1e15;
   const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
