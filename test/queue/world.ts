@@ -6,6 +6,7 @@ import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
 import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
+import { windowAt } from "../model/exact/fixedWindow.js";
 import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../model/exact/bucket.js";
 import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
@@ -330,7 +331,13 @@ class World {
 
   /** A call that another overtakes has an earlier clock. On one row the two conflict; several rows each have a time of their own. */
   #asOfRows(before: State, after: State, clock: number, count: number): State {
-    return this.#isWhole || count <= 0 ? after : takenBehind(this.setting.limit, before, after, clock, count);
+    const { limit } = this.setting;
+    if (this.#isWhole || count <= 0) return after;
+    // Its row may count it in a window that has ended on another row. A bucket whose time is further ahead is paused.
+    const aheadMs = (before?.ts ?? 0) - clock;
+    const isFixed = limit.kind === "fixed window" && aheadMs < OVERTAKEN_MS;
+    if (isFixed && windowAt(limit, clock) < windowAt(limit, clock + aheadMs)) return before;
+    return takenBehind(limit, before, after, clock, count);
   }
 
   /** Checks that no work starts before an exact bucket could start it; on one row it starts exactly then. */
@@ -515,6 +522,9 @@ function plannedIn(writes: JobRun["writes"]): Job[] {
 const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+/** A call that is overtaken commits this long after it began, at most. */
+const OVERTAKEN_MS = 100;
 
 /** How often a job may run (`queue.attempts`). */
 const ATTEMPTS = 3;
