@@ -92,10 +92,12 @@ export class ExactQueue {
   /**
    * The time at which the job starts if the bucket pays for it now; undefined if it has to wait.
    * @param granted - the start time that the queue gave it, which may be later if the bucket is split.
+   * @param date - of a job that settles: when its tokens were taken.
    */
-  pay({ count }: ExactJob, now: number, granted?: number): number | undefined {
+  pay({ count }: ExactJob, now: number, granted?: number, date?: number): number | undefined {
     const { limit } = this.rules;
-    const { answer, after } = ask(limit, this.bucket, now, { count, reserve: this.#reserve(count, now) }, granted);
+    const asked = { count, reserve: this.#reserve(count, now), date };
+    const { answer, after } = ask(limit, this.bucket, now, asked, granted);
     if (!answer.ok) return undefined;
     this.bucket = after;
     return answer.retryAt ?? now;

@@ -422,7 +422,8 @@ class World {
     if ([...exact.waiting.values()].some(isOvertaking)) this.#counts.overtaken++;
     const { clock } = run;
     const before = exact.bucket;
-    const runAt = exact.pay(job, clock, scheduled.scheduledTime);
+    const { job: settling } = scheduled.args as { job?: Settling };
+    const runAt = exact.pay(job, clock, scheduled.scheduledTime, settling?.takenAt);
     if (runAt === undefined) throw new Error("the exact bucket could not pay");
     this.#checkStart(scheduled.scheduledTime, runAt, job);
     exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
