@@ -100,7 +100,9 @@ export function textOf(state: State): string {
   const fraction = ({ numerator, denominator }: Rational) => `${numerator}/${denominator}`;
   const level = `${state.ts}:${fraction(state.value)}`;
   if (!("entries" in state)) {
-    const events = (state.history ?? []).map(({ ts, before, taken }) => `${ts}=${fraction(before)}-${fraction(taken)}`);
+    const events = (state.history ?? []).map(
+      ({ ts, date, before, taken }) => `${ts}/${date ?? ""}=${fraction(before)}-${fraction(taken)}`,
+    );
     const window = state.window && `:${state.window.since}=${fraction(state.window.used)}`;
     return `${level}:${events.join()}${state.isInexact ? "~" : ""}${window ?? ""}`;
   }
