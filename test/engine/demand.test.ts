@@ -4,14 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { show } from "../../src/engine/misuse.js";
-import {
-  type DemandArgs,
-  isServable,
-  neverServedError,
-  parseBucket,
-  parseDemand,
-  requestTo,
-} from "../../src/engine/request.js";
+import { type DemandArgs, isServable, neverServedError, parseDemand, parseRequest } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/limit.js";
 
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
@@ -160,8 +153,8 @@ describe("a demand of a limit with overrides", () => {
   });
 
   it("is checked against the config in force to see if it can be served", () => {
-    const overridable = parseBucket({ name: "send", config: bucket, overrides: true });
-    const isServed = (asked: DemandArgs) => isServable(requestTo(overridable, asked));
+    const overridable = { name: "send", config: bucket, overrides: true };
+    const isServed = (asked: DemandArgs) => isServable(parseRequest({ ...overridable, ...asked }));
     expect([9, 10, 10.001, 15].map((count) => isServed({ count }))).toEqual([true, true, false, false]);
     expect([15, 15.001].map((count) => isServed({ count, reserve: true }))).toEqual([true, false]);
   });

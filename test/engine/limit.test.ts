@@ -2,10 +2,9 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { parseDemand } from "../../src/engine/request.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseChecked, parseLimit } from "../../src/engine/limit.js";
-import { parseBucket } from "../../src/engine/request.js";
+import { parseBucket, parseDemand } from "../../src/engine/request.js";
 import { show } from "../../src/engine/misuse.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 

@@ -76,7 +76,6 @@ class Tidal extends RefillingKind<TidalLimit> implements Kind<TidalLimit> {
   whenReset = (_limit: TidalLimit, { ts }: State, now: number) => startOf(waveAt(Math.max(ts, now)) + 1);
   windowMs = () => 1000;
   renewedAt = (_limit: TidalLimit, { resetAt }: Outlook) => resetAt;
-  restoredInMs = () => 0;
 }
 
 // The registry is a constant for everybody else, and other files share it.

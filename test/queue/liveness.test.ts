@@ -151,10 +151,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(5000);
     const giveBack = [{ bucket: { name: "llm" }, count: 10, renews: 1 }];
     if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { giveBack });
-    else {
-      const set = setOf(functions(), "limitHttp");
-      await t.action(async (ctx) => await transact(set, ctx as never, { giveBack }));
-    }
+    else await t.action(async (ctx) => await transact(setOf(functions(), "limitHttp"), ctx as never, { giveBack }));
     await until(10 * MINUTE);
     expect(log()).toEqual(["first 20", "second 5000"]);
   });

@@ -333,11 +333,10 @@ class World {
   #asOfRows(before: State, after: State, clock: number, count: number): State {
     const { limit } = this.setting;
     if (this.#isWhole || count <= 0) return after;
-    // Its row may count it in a window that has ended on another row. A bucket whose time is further ahead is paused.
-    const aheadMs = (before?.ts ?? 0) - clock;
-    const isFixed = limit.kind === "fixed window" && aheadMs < OVERTAKEN_MS;
-    if (isFixed && windowAt(limit, clock) < windowAt(limit, clock + aheadMs)) return before;
-    return takenBehind(limit, before, after, clock, count);
+    const ts = before?.ts ?? 0;
+    // Its row may count it in a window that has ended on another row. A bucket whose time is more than 100 ms ahead is paused.
+    const isEnded = limit.kind === "fixed window" && ts - clock < 100 && windowAt(limit, clock) < windowAt(limit, ts);
+    return isEnded ? before : takenBehind(limit, before, after, clock, count);
   }
 
   /** Checks that no work starts before an exact bucket could start it; on one row it starts exactly then. */
@@ -523,9 +522,6 @@ function plannedIn(writes: JobRun["writes"]): Job[] {
 const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
-
-/** A call that is overtaken commits this long after it began, at most. */
-const OVERTAKEN_MS = 100;
 
 /** How often a job may run (`queue.attempts`). */
 const ATTEMPTS = 3;

@@ -5,8 +5,8 @@
 import type { Value } from "convex/values";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
-import * as sweepFunctions from "../../convex/sweep.js";
-import * as upkeepFunctions from "../../convex/upkeep.js";
+import * as sweep from "../../convex/sweep.js";
+import * as upkeep from "../../convex/upkeep.js";
 import { Execution, SimulatedCtx } from "../../bench/simulator/context.js";
 import { qualifiedName } from "../../bench/simulator/database.js";
 import { Deployment, ROOT } from "../../bench/simulator/deployment.js";
@@ -14,10 +14,7 @@ import { Store } from "../../bench/simulator/store.js";
 import { Transaction } from "../../bench/simulator/transaction.js";
 import { type PlaceName, schema, type StoredRow } from "./places.js";
 
-const rateLimits = {
-  schema: componentSchema,
-  modules: { public: publicFunctions, sweep: sweepFunctions, upkeep: upkeepFunctions },
-};
+const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, sweep, upkeep } };
 const tableIn = (place: PlaceName) => qualifiedName(place === "tables" ? ROOT : "rateLimits", "rateLimits");
 const deployment = new Deployment({ schema, children: { rateLimits } });
 

@@ -5,7 +5,7 @@ import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import { type Kind, type Limit, type Outlook, type Share, type State, windowOf } from "./kind.js";
+import { type Kind, type Limit, type Outlook, type Share, type State, usedIn, windowOf } from "./kind.js";
 import { loweredAfter, RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
@@ -95,7 +95,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const isCurrent = current <= windows.windowAt(ts);
     if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
     const used = capacity - value;
-    const excess = window ? window.used + (window.excess ?? 0) - this.accrued(limit, state, to) - used : 0;
+    const excess = window ? usedIn(window) - this.accrued(limit, state, to) - used : 0;
     return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
   }
 

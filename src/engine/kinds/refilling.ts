@@ -95,7 +95,7 @@ export abstract class RefillingKind<L extends Limit> {
     const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
     const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];
     // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
-    const excess = window ? window.used + (window.excess ?? 0) - leftUsed - rightUsed : 0;
+    const excess = window ? usedIn(window) - leftUsed - rightUsed : 0;
     const leftExcess = Math.floor(excess * share);
     return [
       stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, leftExcess)),

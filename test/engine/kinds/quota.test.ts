@@ -12,11 +12,10 @@ function quotaOf(
   count = 1,
 ) {
   const limit = parseLimit("send", config);
-  const { kind } = limit;
   return [
-    kind.windowMs(limit, NOW),
-    kind.renewedAt(limit, left, { spent, count }, NOW) - NOW,
-    kind.restoredInMs?.(limit, spent) ?? 0,
+    limit.kind.windowMs(limit, NOW),
+    limit.kind.renewedAt(limit, left, { spent, count }, NOW) - NOW,
+    limit.kind.restoredInMs?.(limit, spent) ?? 0,
   ];
 }
 
