@@ -215,10 +215,10 @@ function afterUndo(
   const moved = exact.moved.get(idOf(place));
   const isBound = !isExactly(state, setting) && moved !== undefined;
   const gift = isBound && limit.kind !== "sliding window" ? adjust(limit, state, now, -count).after : undefined;
-  // To a lowered window a gift may bring less.
-  if (gift && limit.kind !== "fixed window") return afterGift(exact, place, gift, setting);
   const startsAt = isExactly(state, setting) ? promised : Math.max(promised, moved ?? promised);
-  const states = undo(limit, state, now, count, { takenAt, promised: startsAt });
+  // Only to a lowered window may a gift bring less.
+  const isMost = gift !== undefined && limit.kind !== "fixed window";
+  const states = isMost ? [] : undo(limit, state, now, count, { takenAt, promised: startsAt });
   const given = [...(gift ? [gift] : []), ...states].flatMap((after) => afterGift(exact, place, after, setting));
   // Less may come back there: if it is nothing, nothing is written, and time counts since the write before.
   return isExactly(state, setting) ? given : [...given, exact];

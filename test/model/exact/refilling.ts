@@ -176,7 +176,9 @@ export function undo(limit: RefillingLimit, state: Level, now: number, count: nu
     const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
     const isInexact =
       before.isInexact === true || hasChanged || isAdopted || mostPeaks(state?.history ?? []) > REMEMBERED;
-    return after ? [{ ...after, ts: before.ts, history, ...(isInexact && { isInexact }) }] : [];
+    if (!after) return [];
+    const value = least(rational(limit.capacity), after.value);
+    return [{ ...after, value, ts: before.ts, history, ...(isInexact && { isInexact }) }];
   });
 }
 
