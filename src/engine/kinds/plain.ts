@@ -12,22 +12,26 @@ const PLAIN_PERIOD_MS = 1e12;
 export function isPlain(given: unknown, flags = false): boolean {
   if (typeof given !== "object" || given === null) return false;
   const fields = given as Readonly<Record<string, unknown>>;
-  const { kind } = fields;
+  const { kind, rate, period } = fields as { kind?: unknown; rate?: unknown; period?: unknown };
   const saves = kind !== "sliding window";
   if (kind !== "token bucket" && kind !== "fixed window" && saves) return false;
+  if (typeof rate !== "number" || !(rate >= 1 && rate <= PLAIN_TOKENS && rate % 1 === 0)) return false;
+  if (typeof period === "number") {
+    if (!(period >= 1 && period <= PLAIN_PERIOD_MS && period % 1 === 0)) return false;
+  } else if (kind !== "fixed window" || (period !== "day" && period !== "week" && period !== "month")) return false;
   let required = 0;
   for (const field in fields) {
+    if (field === "kind" || field === "rate" || field === "period") {
+      required++;
+      continue;
+    }
     const value = fields[field];
-    if (field === "rate" || field === "period") required++;
-    if (typeof value === "number") {
-      const isTokens = field === "rate" || field === "maxReserved" || (field === "capacity" && saves);
-      const most = isTokens ? PLAIN_TOKENS : field === "period" ? PLAIN_PERIOD_MS : 0;
-      if (!(value >= 1 && value <= most && value % 1 === 0)) return false;
-    } else if (typeof value === "boolean") {
+    if (typeof value === "boolean") {
       if (!flags || (field !== "keyed" && field !== "throws" && field !== "overrides")) return false;
-    } else if (field === "period") {
-      if (kind !== "fixed window" || (value !== "day" && value !== "week" && value !== "month")) return false;
-    } else if (field !== "kind" && (field !== "shards" || value !== "auto")) return false;
+    } else if (field === "maxReserved" || (field === "capacity" && saves)) {
+      if (typeof value !== "number" || !(value >= 1 && value <= PLAIN_TOKENS && value % 1 === 0)) return false;
+    } else if (field !== "shards" || value !== "auto") return false;
   }
-  return required === 2;
+  // A field that a copy would not have does not count.
+  return required === 3;
 }

@@ -30,6 +30,7 @@ it.each<[unknown, boolean]>([
   [{ ...bucket, capacity: undefined }, false],
   [{ kind: "token bucket", rate: 1 }, false],
   [{ kind: "token bucket", period: 1 }, false],
+  [Object.defineProperty({ kind: "token bucket", period: 1 }, "rate", { value: 1 }), false],
   [[], false],
   [null, false],
 ])("a config is plain %j: %s", (config, expected) => {
