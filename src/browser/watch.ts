@@ -81,7 +81,8 @@ export function watchSource(
     const latest = current();
     const next = latest && projectUntilChange(latest, { ...demand, now: now() });
     snapshot = latest;
-    const nextDigest = next && JSON.stringify([next.status.retryAt, next.status.remaining, next.status.ok, next.limit]);
+    // All of a status but what changes all the time.
+    const nextDigest = next && JSON.stringify([{ ...next.status, value: 0, resetAt: 0 }, next.limit]);
     if (nextDigest !== digest) result = resultOf(next?.status, next?.limit);
     digest = nextDigest;
     return next?.changesAt ?? END_OF_TIME;

@@ -87,20 +87,22 @@ export async function orGiveBack<Result>(
   decisions: readonly Decision[],
   follow: () => Promise<Result>,
 ): Promise<Result> {
+  // Before what follows, which takes its time in an action: tokens that came in since must not come back besides.
+  const now = Date.now();
   try {
     return await follow();
   } catch (error) {
     // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
-    const taken = new Map<string, { bucket: CalledBucket; count: number; at: number }>();
+    const taken = new Map<string, { bucket: CalledBucket; count: number; at: number; takenAt?: number | undefined }>();
     for (const { request, status } of decisions) {
       if (!status.ok) continue;
       const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
-      const { retryAt = Date.now(), taken: count = asked.count ?? 1 } = status;
-      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt });
+      const { retryAt = now, taken: count = asked.count ?? 1, takenAt } = status;
+      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt, takenAt });
     }
-    for (const { bucket, count, at } of taken.values()) {
-      await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at });
+    for (const { bucket, count, at, takenAt } of taken.values()) {
+      await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at, takenAt });
       await wakeQueue(set, ctx, bucket);
     }
     throw error;

@@ -1,7 +1,7 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { adjustedField, untilField } from "../engine/adjustment.js";
+import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import { alone, conclude, concludeOne, report } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
@@ -75,7 +75,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
 
 async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
-  const more = { ...BY_ROWS, count: adjustedField, takenAt: anything };
+  const more = { ...BY_ROWS, count: adjustedField, takenAt: takenAtField };
   const bucket = findBucket(set.definitions, "adjustRateLimit", args, more);
   const { count, takenAt } = args;
   // A date that is lost on the way must not become a gift.

@@ -41,6 +41,14 @@ export interface AdjustmentArgs {
   renews?: number | undefined;
 }
 
+/** When tokens were taken, or promised for. */
+export const takenAtField: Field = {
+  atLeast: 0,
+  atMost: END_OF_TIME,
+  isWhole: true,
+  unit: "milliseconds since the epoch",
+};
+
 export const untilField = {
   atLeast: 0,
   atMost: END_OF_TIME,
@@ -67,8 +75,7 @@ export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: Adj
   const taken = takenAt ?? at;
   const adjustment = { ...bucket, count, units, at, takenAt, renews };
   if (taken === undefined) return { ...adjustment, taking: undefined };
-  const time: Field = { atLeast: 0, atMost: END_OF_TIME, isWhole: true, unit: "milliseconds since the epoch" };
-  checkField(bucket.name, "at", time, at);
-  checkField(bucket.name, "takenAt", time, takenAt);
+  checkField(bucket.name, "at", takenAtField, at);
+  checkField(bucket.name, "takenAt", takenAtField, takenAt);
   return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
 }

@@ -84,7 +84,8 @@ function windowFrom(
   { since, used, excess = 0, loweredAt }: StoredWindow,
   key: string | undefined,
 ): NonNullable<State["window"]> {
-  const isPlausible = [used, excess].every((tokens) => Number.isFinite(tokens) && tokens >= 0);
+  // More was never used: the units of a larger number overflow.
+  const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
   const areTimes = [since, loweredAt ?? 0].every((time) => Number.isInteger(time) && time <= END_OF_TIME);
   if (!(areTimes && isPlausible)) {
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
@@ -112,7 +113,8 @@ function entriesFrom(
       );
     }
     last = at;
-    return { at, units: Math.min(MAX_UNITS, round(count, limit.unitsPerToken)) };
+    // Cut off before and after: the product of the largest numbers overflows.
+    return { at, units: Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, count), limit.unitsPerToken)) };
   });
 }
 

@@ -41,10 +41,12 @@ export function withFields(response: Response, fields: HeaderFields): Response {
 }
 
 function add(headers: Headers, fields: HeaderFields): void {
-  const isTighter = remainingIn(new Headers(fields)) < remainingIn(headers);
-  for (const [name, added] of Object.entries(fields)) {
+  const [given, before] = [new Headers(fields), new Headers(headers)];
+  for (const [field, added] of Object.entries(fields)) {
+    const name = field.toLowerCase();
     const known = headers.get(name);
-    const sent = known === null ? added : merge(name.toLowerCase(), known, added, isTighter);
+    const isTighter = remainingIn(given, name) < remainingIn(before, name);
+    const sent = known === null ? added : merge(name, known, added, isTighter);
     if (sent !== known) headers.set(name, sent);
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
@@ -86,8 +88,11 @@ function waitOf(retryAfter: string): number {
   return Number.isNaN(seconds) ? -Infinity : seconds;
 }
 
-/** The remaining tokens by the fields that describe one limit; Infinity if there are none. */
-function remainingIn(headers: Headers): number {
-  const known = headers.get("X-RateLimit-Remaining") ?? headers.get("RateLimit-Remaining");
-  return Number(known ?? /remaining=(\d+)/.exec(headers.get("RateLimit") ?? "")?.[1] ?? Infinity);
+/** The remaining tokens by the fields of the same format, which describe one limit; Infinity if they do not say. */
+function remainingIn(headers: Headers, name: string): number {
+  const said =
+    name === "ratelimit"
+      ? /remaining=(\d+)/.exec(headers.get(name) ?? "")?.[1]
+      : headers.get(name.replace(/-[^-]*$/, "-remaining"));
+  return Number(said ?? Infinity);
 }

@@ -88,6 +88,8 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   // A request that takes nothing tells nothing about those that follow.
   const each = count > 0 ? count : 1;
   const usable = Math.floor(raised(available / each)) * each;
+  // `r` is a whole number, and what is available is: of a request that takes a fraction, the tokens that hold it.
+  const least = Math.ceil(lowered(each));
   const lastsSeconds = Math.floor(raised((kind.restoredInMs?.(limit, usable) ?? 0) / 1000));
   const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
   const perSecond = (kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
@@ -96,10 +98,10 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));
   // r / t never exceeds the rate by far: r is cut, and a single request is spread over a longer t.
   const most = windowMs < LONG_WINDOW_MS ? Infinity : Math.floor(raised(MOST_PACE * perSecond * seconds));
-  const paced = Math.min(usable <= arriving ? available : Math.max(each, arriving), most);
-  if (usable < each || most >= each) return { available, paced, requests, until };
-  const apart = now + Math.ceil(lowered(each / (MOST_PACE * perSecond))) * 1000;
-  return { available, paced: each, requests, until: Math.max(until, apart) };
+  const paced = Math.min(usable <= arriving ? available : Math.max(least, arriving), most);
+  if (usable < each || most >= least) return { available, paced, requests, until };
+  const apart = now + Math.ceil(lowered(least / (MOST_PACE * perSecond))) * 1000;
+  return { available, paced: least, requests, until: Math.max(until, apart) };
 }
 
 /** From this window on whole seconds are fine enough to hold r / t to `MOST_PACE` × the rate. */

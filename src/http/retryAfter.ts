@@ -25,7 +25,9 @@ export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now
   // The range of `pauseRateLimit`: a header with a later time is a mistake.
   const isTime = (at: number) => at >= 0 && at <= now + FURTHEST_MS;
   const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
-  const said = [now + milliseconds, timeIn(headers.get("retry-after") ?? "", now)].find(isTime);
+  const said = [milliseconds >= 0 ? now + milliseconds : NaN, timeIn(headers.get("retry-after") ?? "", now)].find(
+    isTime,
+  );
   const known = resetsIn(headers, now).filter(({ at }) => isTime(at));
   const spent = known.filter(({ isSpent }) => isSpent);
   const until = said ?? Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
@@ -66,5 +68,7 @@ function timeIn(text: string, now: number): number {
     const parts = value.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g);
     return [...parts].reduce((at, [, count, unit = ""]) => at + Number(count) * (UNIT_MS[unit] ?? NaN), now);
   }
-  return /^\w{3},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
+  // The three forms of RFC 9110, section 5.6.7; that of C's asctime does not say that it is GMT.
+  if (/^\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}$/.test(value)) return Date.parse(`${value} GMT`);
+  return /^\w{3,9},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
 }

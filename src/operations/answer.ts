@@ -1,5 +1,6 @@
 /** The answer of one bucket to one demand, also under an override of its limit, and the write that makes it true. */
 import { renewsAt } from "../engine/decide.js";
+import { dateIn } from "../engine/headroom.js";
 import type { Limit, State } from "../engine/kinds/kind.js";
 import type { Override } from "../engine/override.js";
 import { type Bucket, isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
@@ -56,8 +57,10 @@ export function renewing(request: Request, status: RateLimitStatus, now: number,
 function answerCharging(request: Request, shards: readonly StoredShard[], now: number): Answer {
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand);
+  // One row may have a later time: of a pause, or of a clock ahead. Units taken from several are dated by the clock (pool.ts).
+  const date = Math.max(now, ...(shards.length === 1 ? left : []).map(({ state }) => dateIn(state)));
   return {
-    status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: now }) },
+    status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: date }) },
     change: changeOf(request, shards, left),
     before: { limit, shards },
   };

@@ -2,7 +2,7 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/limit.js";
 import { isUsable, overrideOf } from "../engine/override.js";
-import { heldBy } from "../engine/sharding/shard.js";
+import { advance, type Shard } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/written.js";
 import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
@@ -101,6 +101,11 @@ function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, 
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 
+/** A full shard, unless its window remembers tokens that count if the capacity is raised again. */
+function isUnused({ limit, state }: Shard): boolean {
+  return state.value === limit.capacity && !state.window?.excess;
+}
+
 /**
  * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. A
  * damaged bucket is not: its rows stay, and continue to deny.
@@ -114,7 +119,7 @@ function isFull(
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
     return shardsOf({ name, limit: limit.kind.forKey?.(limit, key) ?? limit, key }, rows).every(
-      (shard) => shard.state.ts <= settled && heldBy(shard, settled) === shard.limit.capacity,
+      (shard) => shard.state.ts <= settled && isUnused(advance(shard, settled)),
     );
   };
   try {

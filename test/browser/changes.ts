@@ -125,6 +125,14 @@ const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: strin
     "600: allowed, 9 left of 10, reset at 700",
   ],
   [
+    "when a block ends while the bucket is empty, although only the reason changes",
+    [{ ...snapshotBy(empty), override: { until: NOW + 50, reason: "blocked" } }],
+    "0: denied until 100, blocked, 0 left of 0, reset at 1000",
+    "50: denied until 100, 0 left of 0.5, reset at 1000",
+    "100: allowed, 0 left of 1, reset at 1100",
+    "1000: allowed, 9 left of 10, reset at 1100",
+  ],
+  [
     // The fuzzer found this: a fixed window did not report when it is reset.
     "one answer for a block that has no end",
     [{ ...snapshotBy(windows(10, { rate: 10, period: SECOND })), override: { until: 8.64e15, reason: "blocked" } }],

@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /** `onDecision` is called for each decision, in the caller's transaction. */
 import type { RateLimitDecision } from "convex-rate-limits";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";
 import { run, useJobs } from "../support/jobs.js";
@@ -145,6 +145,26 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await held()).toEqual(before);
     }
   });
+
+  if (place === "component") {
+    it("in an action onDecision takes its time: what has come in since does not come back besides", async () => {
+      const plain = define({ send: bucket });
+      const slow = define(
+        { send: bucket },
+        {
+          onDecision: async () => {
+            vi.setSystemTime(NOW + 60_000);
+            await plain.rateLimit({ name: "send", count: 2 });
+            throw new Error("the log is full");
+          },
+        },
+      );
+      const inAction = async (ctx: unknown) =>
+        await slow.within(ctx as MutationCtx).rateLimit({ name: "send", count: 2 });
+      await expect(backend().action(inAction)).rejects.toThrow("the log is full");
+      expect(await plain.checkRateLimit({ name: "send" })).toMatchObject({ ok: false });
+    });
+  }
 
   it("onDecision may call limits itself, in the caller's transaction", async () => {
     const plain = define(definitions);

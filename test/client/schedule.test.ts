@@ -51,17 +51,22 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(new Set(delays).size).toBeGreaterThan(5);
   });
 
-  it("a job that the scheduler refuses leaves no tokens taken, even if the error is caught", async () => {
-    await mutation(async (ctx) => {
-      const scheduler = { ...ctx.scheduler, runAt: () => Promise.reject(new Error("too many jobs")) };
-      const calls = limits.within({ ...ctx, scheduler } as MutationCtx);
-      for (const count of [4, 12]) {
-        const refused = calls.scheduleRateLimited({ name: "llm", count }, run, { label: "a", tokens: count });
-        await expect(refused).rejects.toThrow("too many jobs");
-      }
-    });
-    expect(await valueOf()).toBe(10);
-  });
+  it.each([0, 20])(
+    "a job that the scheduler refuses leaves no tokens taken, even if the error is caught: a clock %i ms behind",
+    async (ms) => {
+      await limits.rateLimit({ name: "llm", count: 0.5 });
+      vi.setSystemTime(NOW - ms);
+      await mutation(async (ctx) => {
+        const scheduler = { ...ctx.scheduler, runAt: () => Promise.reject(new Error("too many jobs")) };
+        const calls = limits.within({ ...ctx, scheduler } as MutationCtx);
+        for (const count of [4, 12]) {
+          const refused = calls.scheduleRateLimited({ name: "llm", count }, run, { label: "a", tokens: count });
+          await expect(refused).rejects.toThrow("too many jobs");
+        }
+      });
+      expect(await valueOf()).toBe(9.5);
+    },
+  );
 
   it.each([
     [0, true],

@@ -82,6 +82,9 @@ it.each([
   { since: NOW, used: -1 },
   { since: NOW, used: NaN },
   { since: NOW, used: 1, excess: -1 },
+  // Their units would overflow.
+  { since: NOW, used: 1e308 },
+  { since: NOW, used: 0, excess: 1e308 },
   { since: END_OF_TIME + 2, used: 1 },
   { since: NOW, used: 1, loweredAt: END_OF_TIME + 2 },
 ])("an impossible stored window is damage: %j", (window) => {
@@ -147,7 +150,7 @@ describe("a stored state", () => {
 
   it("may hold the largest debt, the first time and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
-    const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: 1e300 }] };
+    const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: Number.MAX_VALUE }] };
     const recent = [{ at: END_OF_TIME, units: MAX_UNITS }];
     expect(fromStored(sliding, last, undefined)).toMatchObject({ ts: END_OF_TIME, recent });
   });

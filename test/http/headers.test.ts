@@ -189,6 +189,14 @@ describe("waits", () => {
     // 6 tokens suffice for one request and leave 1, as in the first row. Its 5 tokens are spread, since 4 arrive per minute.
     ["the windows over which the next request is spread", fourAMinute, 6, 20, 5, "r=5;t=50"],
     ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
+    [
+      "the windows over which a request of 2.5 tokens is spread, as the 3 that hold it",
+      fourAMinute,
+      6,
+      20,
+      2.5,
+      "r=3;t=30",
+    ],
     ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
     ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
     ["the time in which the tokens of a request of this size arrive", tenASecond, 0, 10, 50, "r=0;t=5"],

@@ -255,18 +255,24 @@ describe("the handler's response", () => {
 const inner: HttpLimit = { ...perUser, limit: "inner", config: tokens(100, 100 * SECOND) };
 const outer: HttpLimit = { ...each, limit: "outer" };
 /** A story in which the second limiter is the handler of the first. */
-const nested = (a: Way, b: Way, answer: Answer): Story => {
-  return { ...a, handler: wrap(b), steps: [["ada", answer]] };
+const nested = (a: Way, b: Way, answer: Answer, upstream: Record<string, string> = {}): Story => {
+  const handler = wrap(b, () => Promise.resolve(new Response("made", { headers: upstream })));
+  return { ...a, handler, steps: [["ada", answer]] };
 };
-/** Two stories: the tighter limit is sent, whether its limiter is the outer or the inner one. */
+/** Stories: the tighter limit is sent, whether its limiter is the outer or the inner one, and whatever an upstream sends in another format. */
 const tighter = (formats: NonNullable<Way["formats"]>, answer: Answer): Record<string, Story> => {
   const [a, b] = [outer, inner].map((limits) => ({ limits, formats })) as [Way, Way];
   const [format] = formats;
   return {
     [`${format} sends the tighter limit if it is outside`]: nested(a, b, answer),
     [`${format} sends the tighter limit if it is inside`]: nested(b, a, answer),
+    ...(format !== "x" && {
+      [`${format} sends the outer limit if an upstream has none left in X`]: nested(a, b, answer, leftInX("0")),
+      [`${format} sends the inner limit if an upstream has more left in X`]: nested(b, a, answer, leftInX("500")),
+    }),
   };
 };
+const leftInX = (remaining: string) => ({ "X-RateLimit-Remaining": remaining });
 /** A story of a denial that already has a Retry-After: the later one is sent. */
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: tokens(1, 7 * SECOND) },

@@ -32,6 +32,8 @@ describe("retryAfterOf", () => {
     ["no wait", { "Retry-After": "0" }, 0],
     ["a fraction of a second, rounded up to a ms", { "retry-after": "1.0005" }, 1001],
     ["a date (RFC 9110)", { "Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT" }, 90_000],
+    ["a date of RFC 850", { "Retry-After": "Friday, 20-Nov-26 12:01:30 GMT" }, 90_000],
+    ["a date of C's asctime, which is in GMT", { "Retry-After": "Fri Nov 20 12:01:30 2026" }, 90_000],
     ["a date that has passed", { "Retry-After": "Fri, 20 Nov 2026 11:59:00 GMT" }, -60_000],
     ["OpenAI and Azure: milliseconds outweigh seconds", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
     ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
@@ -48,6 +50,7 @@ describe("retryAfterOf", () => {
     ["empty headers", { "retry-after": "", "retry-after-ms": "" }, undefined],
     ["no number and no date", { "retry-after": "soon", "x-ratelimit-reset": "later" }, undefined],
     ["a negative number", { "retry-after": "-5" }, undefined],
+    ["a negative number of milliseconds", { "retry-after-ms": "-5", "retry-after": "7" }, 7000],
     ["a policy without t", { RateLimit: '"day";r=0' }, undefined],
     ["a century, which is a mistake", { "retry-after": "99999999999d", "x-ratelimit-reset": "5" }, 5000],
   ])("%s", (_what, headers, expected) => {

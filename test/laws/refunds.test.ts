@@ -86,9 +86,11 @@ describe("tokens that come back by date", () => {
 
   it("a date that was lost on the way is refused, as is one that is none", async () => {
     const world = worldIn("tables", 1);
-    const adjust = (takenAt: number | undefined) => world.adjust({ config: bucket, count: -1, takenAt });
+    const adjust = (takenAt: unknown) => world.adjust({ config: bucket, count: -1, takenAt: takenAt as number });
     await expect(adjust(undefined)).rejects.toThrow("make that call with refundable: true");
-    await expect(adjust(1.5)).rejects.toThrow("takenAt must be a whole number of milliseconds since the epoch");
+    for (const none of [1.5, null, "yesterday", 5n]) {
+      await expect(adjust(none)).rejects.toThrow("takenAt must be a whole number of milliseconds since the epoch");
+    }
     await expect(world.consume({ config: bucket, refundable: 1 as never })).rejects.toThrow(
       "refundable must be true or false",
     );

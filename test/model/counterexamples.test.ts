@@ -324,6 +324,23 @@ describe("a pause", () => {
       expect(await world.check({ config })).toMatchObject({ ok: false, retryAt: T0 + MINUTE + 1 });
     },
 
+    "before which nothing starts, although a job that was promised for its end, or later, is cancelled": async (
+      world,
+    ) => {
+      for (const config of [bucket({ period: 1000, capacity: 1 }), fixed(1, { period: 1000 }), sliding(1)]) {
+        for (const end of [until - 300, until]) {
+          world.setClock(T0);
+          await world.reset({ config });
+          await world.consume({ config });
+          const later = await job(world, config);
+          await world.pause({ config, until: end });
+          await world.cancel(later);
+          world.setClock(end - 1);
+          expect(await world.check({ config })).toMatchObject({ ok: false });
+        }
+      }
+    },
+
     "whose end is more than five years away is misuse": async (world) => {
       const most = T0 + 5 * 366 * DAY;
       const text = 'Rate limit "limit": until must be a number of milliseconds since the epoch at least 0 and at most ';

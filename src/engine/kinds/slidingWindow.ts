@@ -94,9 +94,11 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   pause(limit: SlidingWindowLimit, state: State, until: number): State {
     const ts = Math.max(state.ts, until);
     const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-    if (ts === state.ts && state.value <= 0 && entries.every(({ at }) => at >= ts)) return state;
-    const later = entries.filter(({ at }) => at > ts);
-    const units = Math.max(sum(entries) - sum(later), limit.capacity - sum(later));
+    // A full window besides what is promised for then or later: a cancelled job must not let others start before the pause is over.
+    const later = entries.filter(({ at }) => at >= ts && at > state.ts);
+    const units = Math.max(sum(entries) - sum(later), limit.capacity);
+    const [first] = entries;
+    if (ts === state.ts && first?.at === ts && first.units === units) return state;
     return withEntries(limit, insert(later, { at: ts, units }), ts);
   }
 

@@ -75,8 +75,13 @@ describe("a sliding window", () => {
     ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
     ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused without a debt of a period ago", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 10])],
-    ["is paused, and later promises stay", stateOf(0, ...promised), paused(500), stateOf(500, [500, 5], [900, 5])],
-    ["is paused, and has promised more than it holds", stateOf(0, [900, 12]), paused(500), stateOf(500, [900, 12])],
+    ["is paused, and later promises stay", stateOf(0, ...promised), paused(500), stateOf(500, [500, 12], [900, 5])],
+    [
+      "is paused, and has promised more than it holds",
+      stateOf(0, [900, 12]),
+      paused(500),
+      stateOf(500, [500, 10], [900, 12]),
+    ],
     ["is paused by a clock behind", stateOf(500, [400, 4]), paused(300), stateOf(500, [500, 10])],
     ["is paused in the ms of its last take", stateOf(500, [500, 3]), paused(500), stateOf(500, [500, 10])],
     [
@@ -110,7 +115,7 @@ describe("a sliding window", () => {
   });
 
   it("stays the same state if a pause says nothing new", () => {
-    const states = [stateOf(500, [500, 10]), stateOf(500, [500, 12]), stateOf(500, [900, 10])];
+    const states = [stateOf(500, [500, 10]), stateOf(500, [500, 12]), stateOf(500, [500, 10], [900, 10])];
     for (const state of states) for (const ms of [400, 500]) expect(paused(ms)(state)).toBe(state);
   });
 

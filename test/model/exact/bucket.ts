@@ -1,6 +1,7 @@
 /** An exact bucket of any kind. Its state has a meaning for the other kinds. */
 import { floorOf, isLess, minus, type Rational, rational, ZERO } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
+import { mostTaken } from "./history.js";
 import * as refilling from "./refilling.js";
 import * as slidingWindow from "./slidingWindow.js";
 
@@ -53,7 +54,7 @@ export function takenBehind(limit: ExactLimit, before: State, after: State, cloc
 
 /**
  * The states that are possible after a take is undone. If the bucket has forgotten the take, by a reset in the same millisecond or
- * by a change of kind, some of its tokens may still come back.
+ * by a change of kind, some of its tokens may still come back: those of another take of that millisecond, say.
  */
 export function undo(
   limit: ExactLimit,
@@ -64,8 +65,10 @@ export function undo(
 ): State[] {
   if (limit.kind === "sliding window") return [slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)];
   const level = levelOf(state);
-  const undone = refilling.undo(limit, level, now, count, takenAt);
-  return undone.length > 0 ? undone : [refilling.adjust(limit, level, now, -count).after, state];
+  const undone = refilling.undo(limit, level, now, rational(count), takenAt);
+  if (undone.length > 0) return undone;
+  const others = refilling.undo(limit, level, now, mostTaken(level?.history ?? [], takenAt), takenAt);
+  return [...others, refilling.adjust(limit, level, now, -count).after, state];
 }
 
 /** The tokens at `now`; below 0 while the bucket owes some. */

@@ -1,5 +1,5 @@
 /** The events of an exact bucket since it was last full, in fractions. A take is undone by a replay of the other events. */
-import { isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
+import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
 import type { RefillingLimit } from "./config.js";
 
 /** The tokens that count as used in a fixed window, and since when. */
@@ -45,6 +45,11 @@ export function without(history: History, takenAt: number, count: Rational): His
   const at = history.findIndex(({ date, taken }) => date === takenAt && !isLess(taken, count));
   if (at < 0) return undefined;
   return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
+}
+
+/** The most tokens that were taken at once on a date. */
+export function mostTaken(history: History, on: number): Rational {
+  return history.reduce((most, { date, taken }) => (date === on ? greatest(most, taken) : most), ZERO);
 }
 
 /** The tokens after an event. A gift to a full bucket is lost. */

@@ -158,14 +158,17 @@ const REMEMBERED = 6;
  * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A bucket may not know that
  * it was smaller for a part of the take's millisecond.
  */
-export function undo(limit: RefillingLimit, state: Level, now: number, count: number, takenAt: number): Written[] {
+export function undo(limit: RefillingLimit, state: Level, now: number, count: Rational, takenAt: number): Written[] {
   const before = written(limit, state, now, levelAt(limit, state, now));
-  const events = without(before.history ?? [], takenAt, rational(count));
+  const events = without(before.history ?? [], takenAt, count);
   const own = events?.find(({ date }) => date === takenAt);
   if (!events || !own) return [];
-  const isSmaller = (event: Happened) =>
-    event.ts === own.ts && isLess(rational(event.limit.capacity), rational(own.limit.capacity));
-  const larger = events.map((event) => (isSmaller(event) ? { ...event, limit: own.limit } : event));
+  const at = events.indexOf(own);
+  // A gift or a pause begins another date.
+  const next = events.findIndex(({ isPause, taken }, i) => i > at && (isPause === true || isLess(taken, ZERO)));
+  const isSmaller = ({ ts, limit: { capacity } }: Happened, i: number) =>
+    ts === own.ts && (next < 0 || i < next) && isLess(rational(capacity), rational(own.limit.capacity));
+  const larger = events.map((event, i) => (isSmaller(event, i) ? { ...event, limit: own.limit } : event));
   return [events, ...(events.some(isSmaller) ? [larger] : [])].flatMap((each) => {
     const { after, history } = replayed(each);
     // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.

@@ -111,10 +111,11 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
 export function pause(limit: SlidingWindow, log: Log, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > ts - limit.period) ?? [];
-  const later = inWindow.filter(({ at }) => at > ts);
-  const earlier = sum(inWindow.filter(({ at }) => at <= ts));
-  const count = greatest(earlier, greatest(ZERO, minus(rational(limit.rate), sum(later))));
-  return written(limit, log, ts, isLess(ZERO, count) ? [...later, { at: ts, count }] : later);
+  const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
+  const later = inWindow.filter(({ at }) => isLater(at));
+  const earlier = sum(inWindow.filter(({ at }) => !isLater(at)));
+  const count = greatest(earlier, rational(limit.rate));
+  return written(limit, log, ts, [...later, { at: ts, count }]);
 }
 
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
