@@ -87,18 +87,17 @@ export async function orGiveBack<Result>(
   decisions: readonly Decision[],
   follow: () => Promise<Result>,
 ): Promise<Result> {
-  // Before what follows, which takes its time in an action: tokens that came in since must not come back besides.
-  const now = Date.now();
   try {
     return await follow();
   } catch (error) {
-    // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too.
+    // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too. Those of a refundable take
+    // come back by their date: in an action, other tokens may have come in since.
     const taken = new Map<string, { bucket: CalledBucket; count: number; at: number; takenAt?: number | undefined }>();
     for (const { request, status } of decisions) {
       if (!status.ok) continue;
       const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
-      const { retryAt = now, taken: count = asked.count ?? 1, takenAt } = status;
+      const { retryAt = Date.now(), taken: count = asked.count ?? 1, takenAt } = status;
       taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt, takenAt });
     }
     for (const { bucket, count, at, takenAt } of taken.values()) {

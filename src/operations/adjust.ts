@@ -19,7 +19,8 @@ export async function adjust(ctx: Writer, asked: Adjustment): Promise<RateLimitS
   const call: Call = { now: Date.now(), random: Math.random };
   const { now } = call;
   const { counted, rows, row } = await findTerms(ctx, asked, call);
-  const adjustment = adjustmentOf(counted, asked);
+  // Under the limit that it was parsed for, the units stay: a settlement has its own.
+  const adjustment = counted === asked ? asked : adjustmentOf(counted, asked);
   const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
   const { limit, renews } = adjustment;

@@ -50,9 +50,11 @@ export async function backlogOf(
   const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
   if (isUnknown || arrived >= MOST_COUNTED || isOld) {
-    const { waiting } = await findOnSnapshot(ctx, queue, { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING });
+    const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
+    const { waiting, isStale: isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count, isCut } = waiting ?? { count: 0, isCut: true };
-    queued = Math.max(count - taken, isCut ? queued : 0);
+    // The run itself no longer finds the jobs that it has taken.
+    queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
     countedAt = now;
   }
   const left = (row.fullUntil ?? 0) - now;

@@ -7,7 +7,7 @@ import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference }
 import { type BucketId, idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
-import { inOrder, merged, roundAfter } from "./order.js";
+import { inOrder, merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
@@ -89,13 +89,13 @@ export async function findOnSnapshot(
   ctx: WorkerCtx,
   queue: Queue,
   asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-): Promise<ArrivalBatch> {
+): Promise<ArrivalBatch & { isStale?: boolean }> {
   const { priorities, fair } = queue.terms;
   const args = { ...idOf(queue), priorities, fair, ...asked };
   const upTo = snapshotOf(ctx);
   if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
   const query = makeFunctionReference<"query", FindArrivalsArgs, ArrivalBatch>(`${ctx.module}:findArrivals`);
-  return await ctx.runQuery(query, args, { useStaleSnapshot: true });
+  return { ...(await ctx.runQuery(query, args, { useStaleSnapshot: true })), isStale: true };
 }
 
 /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
@@ -152,11 +152,7 @@ async function sortIn(
     ...users.map((fairBy) => storage.jobsOf(ctx, bucket, { priority, user: { fairBy }, order: "desc", most: 1 })),
   ]);
   const own = new Map(users.map((user, i) => [user, lasts[i]?.[0]?.round]));
-  for (const job of arrivals) {
-    const round = roundAfter(lowest?.round, own.get(job.fairBy));
-    own.set(job.fairBy, round);
-    await storage.patchJob(ctx, job, { round });
-  }
+  for (const { job, round } of roundsOf(arrivals, lowest?.round, own)) await storage.patchJob(ctx, job, { round });
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */

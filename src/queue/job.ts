@@ -12,12 +12,12 @@ import { loadAll } from "../storage/shards.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
-import { merged } from "./order.js";
+import { inTurns, merged } from "./order.js";
 import { payFor, waitWhenFull } from "./pay.js";
 import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader } from "./rows.js";
-import type { Queue } from "./terms.js";
+import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
-import { checkExported, ensureRunning } from "./workers.js";
+import { checkExported, ensureRunning, hasBound } from "./workers.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
@@ -84,17 +84,19 @@ export async function enqueue(
   const row = await readWorker(ctx, queue);
   await checkExported(ctx, row);
   // Until a deploy's terms are stored, what was said is about another bound.
-  const { fullUntil = 0 } = row && (row.queue.maxQueued ?? Infinity) === maxQueued ? row : {};
-  const queued = exact ? (row?.queued ?? (await countAll(ctx, queue))) : undefined;
+  const known = row && hasBound(row, terms) ? row : undefined;
+  const { fullUntil = 0 } = known ?? {};
+  const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
-  if (isFull) {
-    // Nobody else comes in to start it again.
-    if (row && isLost(row, now)) await ensureRunning(ctx, queue, row);
+  // Nobody else comes in to start a lost worker again, and a caller who throws its denial would undo that. So this job is let in.
+  if (isFull && row && !isLost(row, now)) {
     return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  await ensureRunning(ctx, queue, row, queued === undefined ? undefined : queued + 1);
+  // A count that ended at the bound is not stored: more may wait.
+  const isCounted = queued !== undefined && (known?.queued !== undefined || queued < maxQueued);
+  await ensureRunning(ctx, queue, row, isCounted ? queued + 1 : undefined);
   return { ok: true, job: { ...bucket, id } };
 }
 
@@ -127,14 +129,17 @@ export async function getPosition(
   const job = await findJob(ctx, asked, id);
   if (!job) return null;
   // Which plan the jobs wait by is known to their worker alone.
-  const queue = asked.plans ? asWritten(asked, (await readWorker(ctx, asked))?.plan) : asked;
+  const { plans = [] } = asked;
+  const row = plans.length > 0 ? await readWorker(ctx, asked) : null;
+  // A deploy that removes a plan leaves its jobs what the plan was.
+  const isGone = row?.plan !== undefined && plans.every(({ plan }) => plan !== row.plan);
+  const queue = isGone ? parseQueue(row) : asWritten(asked, row?.plan);
   const { priorities, fair, aging } = queue.terms;
   const [{ share, arrivals, rounds }, shards] = await Promise.all([
     readHeads(ctx, { ...queue, priorities }, { most: MOST_AHEAD + 1 }),
     loadAll(ctx, queue),
   ]);
-  // With turns, jobs that have not been sorted in come after the others of their class.
-  const ofClass = (jobs: JobRow[], priority: number) => [...(rounds[priority] ?? []), ...jobs].slice(0, share);
+  const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);
   const { first } = merged(fair ? arrivals.map(ofClass) : [...arrivals, ...rounds], aging, share);
   const jobs = first.slice(0, MOST_AHEAD + 1);
   const found = jobs.findIndex(({ _id }) => _id === job._id);

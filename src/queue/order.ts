@@ -43,13 +43,33 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
 }
 
 /**
- * The round of a user's job that joins a class: after the user's own last one, and after the round that is being served. So nobody who
+ * The rounds of jobs that join a class, each after its user's own last one, and after the round that is being served. So nobody who
  * comes later ever gets into that round: it ends, however many keep coming.
  * @param serving - the lowest round that waits; undefined when none does.
- * @param own - the user's own last round that waits.
+ * @param lasts - each user's own last round that waits.
  */
-export function roundAfter(serving: number | undefined, own: number | undefined): number {
-  return (own ?? serving ?? 0) + 1;
+export function roundsOf<Job extends { readonly fairBy?: string | undefined }>(
+  jobs: readonly Job[],
+  serving: number | undefined,
+  lasts: ReadonlyMap<string | undefined, number | undefined>,
+): { job: Job; round: number }[] {
+  const own = new Map(lasts);
+  return jobs.map((job) => {
+    const round = (own.get(job.fairBy) ?? serving ?? 0) + 1;
+    own.set(job.fairBy, round);
+    return { job, round };
+  });
+}
+
+/** The jobs of a class with those that have no round yet, as these will be sorted in. */
+export function inTurns<Job extends { readonly fairBy?: string | undefined; readonly round?: number | undefined }>(
+  sorted: readonly Job[],
+  arrivals: readonly Job[],
+): Job[] {
+  const known = sorted.map((job) => ({ job, round: job.round ?? 0 }));
+  const lasts = new Map(known.map(({ job, round }) => [job.fairBy, round]));
+  const joining = roundsOf(arrivals, known[0]?.round, lasts);
+  return [...known, ...joining].sort((a, b) => a.round - b.round).map(({ job }) => job);
 }
 
 /** Several lists in one order, as far as it is known. A list of `share` jobs may go on. */

@@ -134,7 +134,8 @@ async function waitAgain(
   }
   const { at, priority, fairBy, runs, first } = turn;
   const round = turn.round === undefined ? undefined : await roundOf(ctx, queue, priority, turn.round);
-  await insertJob(ctx, present({ ...idOf(queue), at, priority, fairBy, round, runs, first, count, ...call }));
+  // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
+  await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
   await ensureRunning(ctx, queue, row, queued);
 }

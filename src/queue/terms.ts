@@ -57,7 +57,8 @@ export function parseQueue({ queue, ...bucket }: QueueArgs): Queue {
 export function toStoredQueue({ name, key, limit, terms, plan }: Queue): StoredQueue {
   const { maxQueued, ...bounded } = terms;
   const queue = maxQueued === Infinity ? bounded : terms;
-  return storedPart({ name, key, config: limit.config, plan, queue });
+  // A definition may say that a field is undefined; a row never does.
+  return storedPart({ name, key, config: present(limit.config), plan, queue });
 }
 
 /** The queue alone, of a row or a run. */

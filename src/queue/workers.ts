@@ -12,6 +12,14 @@ import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./r
 import { type Queue, storedPart, toStoredQueue } from "./terms.js";
 import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
 
+/** Whether `fullUntil` of a row is about the bound of these terms. */
+export function hasBound(
+  { queue: { maxQueued = Infinity, exact = false } }: WorkerRow,
+  terms: Queue["terms"],
+): boolean {
+  return maxQueued === terms.maxQueued && exact === terms.exact;
+}
+
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
 export async function ensureRunning(
   ctx: QueueCtx,
@@ -30,6 +38,7 @@ export async function ensureRunning(
   else
     await patchWorker(ctx, row, {
       ...(!isSame && { plan: undefined, ...stored }),
+      ...(!hasBound(row, queue.terms) && { fullUntil: undefined }),
       ...(!isRunning && started),
       ...counted,
     });

@@ -147,7 +147,7 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   if (place === "component") {
-    it("in an action onDecision takes its time: what has come in since does not come back besides", async () => {
+    it("in an action a refundable take comes back by its date, and not besides what has come in since", async () => {
       const plain = define({ send: bucket });
       const slow = define(
         { send: bucket },
@@ -160,7 +160,7 @@ describe.each(placeNames)("in the %s", (place) => {
         },
       );
       const inAction = async (ctx: unknown) =>
-        await slow.within(ctx as MutationCtx).rateLimit({ name: "send", count: 2 });
+        await slow.within(ctx as MutationCtx).rateLimit({ name: "send", count: 2, refundable: true });
       await expect(backend().action(inAction)).rejects.toThrow("the log is full");
       expect(await plain.checkRateLimit({ name: "send" })).toMatchObject({ ok: false });
     });

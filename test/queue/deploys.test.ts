@@ -3,8 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
-import { placeNames, rowsIn } from "../support/places.js";
-import { useQueues } from "../support/queues.js";
+import { changeIn, placeNames, rowsIn } from "../support/places.js";
+import { run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -99,6 +99,25 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await acceptsOneByOne(4, 500)).toEqual([true, true, false, false]);
   });
 
+  it("a bound that is raised holds for all jobs of a mutation", async () => {
+    const { acceptsOneByOne, deploy, functions, t } = open({ maxQueued: 2 });
+    expect(await acceptsOneByOne(4, 500)).toEqual([true, true, true, false]);
+    deploy({ maxQueued: 100 });
+    const accepted = await t.mutation(async (ctx) => {
+      const join = () => functions().enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "x" });
+      return [await join(), await join(), await join()].map(({ ok }) => ok);
+    });
+    expect(accepted).toEqual([true, true, true]);
+  });
+
+  it("a queue that is no longer exact accepts jobs as long as it has room", async () => {
+    const { accepts, acceptsOneByOne, deploy } = open({ maxQueued: 100, exact: true });
+    // The worker sleeps until the second job can be paid.
+    await acceptsOneByOne(2, 1000);
+    deploy({ maxQueued: 100 });
+    expect(await accepts("third")).toBe(true);
+  });
+
   it("a queue that becomes exact counts the jobs that already wait", async () => {
     const { accepts, enqueueAll, deploy, until, order } = open({});
     await enqueueAll(["0"]);
@@ -144,21 +163,24 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await accepts("5")).toBe(false);
   });
 
+  // A denial could not: a caller who throws it undoes what it wrote.
   it.each([
     ["was lost", ["1", "2"], 0, MINUTE],
     ["was lost while it slept", ["1", "2", "3"], 1000, 4 * MINUTE],
-  ])("a denial by a full exact queue restarts a worker that %s", async (_what, labels, everyMs, lostMs) => {
-    const { accepts, pass, until, order } = open({ ...EXACT, maxQueued: 2 });
+    ["was lost with its row", ["1", "2", "3"], 1000, 0],
+  ])("a full exact queue lets in one job that restarts a worker that %s", async (_what, labels, everyMs, lostMs) => {
+    const { accepts, pass, until, order, t } = open({ ...EXACT, maxQueued: 2 });
     for (const label of labels) {
       expect(await accepts(label)).toBe(true);
       await pass(everyMs);
     }
     // Somebody cancels the scheduled runs by hand.
     vi.clearAllTimers();
+    if (lostMs === 0) await changeIn(place, t, "rateLimitWorkers", null);
     await pass(lostMs);
-    expect(await accepts("late")).toBe(false);
+    expect([await accepts("late"), await accepts("later")]).toEqual([true, false]);
     await until(10 * MINUTE);
-    expect(order()).toEqual(labels);
+    expect(order()).toEqual([...labels, "late"]);
   });
 
   it("a denial by a full exact queue does not restart a worker that sleeps, however long", async () => {

@@ -7,7 +7,7 @@ import { setOf } from "../../src/client/set.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { isFirst } from "../../src/queue/batch.js";
-import { parseQueue } from "../../src/queue/terms.js";
+import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
@@ -156,6 +156,23 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["first 20", "second 5000"]);
   });
 
+  it.each<[QueueConfig, object, number]>([
+    [{ priorities: 2 }, { priority: 1 }, 0],
+    [{ fair: true }, { fairBy: "b" }, 2],
+  ])("a place in the mutation that enqueues the job is its place later: %j, %j", async (queue, own, ahead) => {
+    const { t, functions, enqueueAll, pass, position } = open({ llm: { ...slow, queue } });
+    await enqueueAll(["a0", "a1", "a2", "a3"], queue.fair ? { fairBy: "a" } : {});
+    await pass(1000);
+    const { job, asked } = await t.mutation(async (ctx) => {
+      const result = await functions().enqueueRateLimited(ctx, { name: "llm", count: 10, ...own }, run, { label: "x" });
+      if (!result.ok) throw new Error("There was no room for the job.");
+      return { job: result.job, asked: await functions().getQueued(ctx, result.job) };
+    });
+    const committed = await position(job);
+    await pass(100);
+    expect([asked, committed, await position(job)]).toMatchObject([1, 2, 3].map(() => ({ ahead, isExact: true })));
+  });
+
   it.each([
     ["200 jobs", {}, 200],
     ["51 jobs of one of ten priorities in a fair queue", { fair: true, priorities: 10 }, 51],
@@ -167,7 +184,7 @@ describe.each(placeNames)("in the %s", (place) => {
       for (let i = 0; i < most + 5; i++) await functions().enqueueRateLimited(ctx, job, run, { label: "before" });
     });
     await pass(1000);
-    expect(await position(await jobOf("last", user("b")))).toMatchObject({ ahead: most, isExact: false });
+    expect(await position(await jobOf("last", user("a")))).toMatchObject({ ahead: most, isExact: false });
   });
 
   it("an exact bound holds even if the waiting jobs are too large to count in one transaction", async () => {
@@ -194,6 +211,12 @@ it("in the component, tokens that come back because onDecision throws wake the w
   await expect(taking).rejects.toThrow("the log is full");
   await until(10 * MINUTE);
   expect(log()).toEqual(["first 20", "second 70000"]);
+});
+
+it("a row is that of a queue whose config has undefined fields: callers do not write it again", () => {
+  const stored = (config: object) =>
+    toStoredQueue(parseQueue({ name: "llm", config: { ...slow, ...config }, queue: {} }));
+  expect(stored({ maxReserved: undefined, shards: undefined })).toStrictEqual(stored({}));
 });
 
 describe("the worker of a fair queue", () => {

@@ -14,6 +14,22 @@ const planned: RateLimitDefinitions = { llm: { ...shared, plans } };
 describe.each(placeNames)("in the %s", (place) => {
   const open = (limits = planned) => useQueues(place, limits, { key: "a" });
 
+  it.each<[string, RateLimitDefinitions]>([
+    ["one plan", { llm: { ...shared, plans: { free: plans.free } } }],
+    ["all plans", { llm: { ...shared, ...plans.free } }],
+  ])("a deploy that removes %s leaves jobs their place, and what the plan was", async (_what, next) => {
+    const { enqueueAll, jobOf, position, cancel, deploy, pass, until, log } = open();
+    const pro = { plan: "pro", count: 10 };
+    await enqueueAll(["a1", "a2"], pro);
+    const [third, fourth] = [await jobOf("a3", pro), await jobOf("a4", pro)];
+    await pass(100);
+    deploy(next);
+    expect(await position(third)).toMatchObject({ ahead: 1, isExact: true });
+    expect(await cancel(fourth)).toBe(true);
+    await until(HOUR);
+    expect(log()).toHaveLength(3);
+  });
+
   it("each key's jobs wait by its plan, and its rows hold the plan", async () => {
     const { enqueueAll, jobOf, position, until, log, snapshot } = open();
     await enqueueAll(["a1", "a2"], { plan: "free" });

@@ -32,6 +32,25 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it("a queue is full although its worker has just taken a hundred jobs: they are subtracted once", async () => {
+    const slow = { ...config, rate: 200, period: 10 * MINUTE, capacity: 200, queue: { maxQueued: 20 } };
+    const { t, functions, enqueue, pass } = open({ llm: slow });
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 120; i++)
+        await functions().enqueueRateLimited(ctx, { name: "llm", count: 2 }, run, { label: "x" });
+    });
+    await pass(2000);
+    expect(await enqueue("more", { count: 2 })).toMatchObject({ ok: false });
+  });
+
+  it("a settlement gives back the units of both counts, not of their difference, which is rounded", async () => {
+    const large = { kind: "fixed window", rate: 1e9, period: 1000 * MINUTE, queue: {} } as const;
+    const { enqueue, until, value } = open({ llm: large });
+    await enqueue("job", { count: 5.3, settles: "mutation" }, { used: 5.1 });
+    await until(10_000);
+    expect(await value()).toBe(1e9 - 5.1);
+  });
+
   it("a ctx may inherit its parts, such as an instance of an app's own class", async () => {
     const { t, functions, enqueue, until, order } = open();
     await enqueue("first");

@@ -24,6 +24,20 @@ describe.each(placeNames)("in the %s", (place) => {
     return { ...queues, enqueue, value: async () => (await queues.snapshot()).value };
   };
 
+  it("a job that runs again goes before those that were enqueued after it in the same mutation", async () => {
+    const { t, functions, until, order } = open();
+    await t.mutation(async (ctx) => {
+      const job = { name: "llm", count: 10, settles: "mutation" } as const;
+      for (const label of ["a", "b", "c", "d"]) {
+        const returns = label === "a" ? [{ ...again, used: 10 }] : [];
+        await functions().enqueueRateLimited(ctx, job, run, { label, returns });
+      }
+    });
+    await until(MINUTE);
+    // The second has its start time when the first runs.
+    expect(order()).toEqual(["a", "b", "a", "c", "d"]);
+  });
+
   it.each([
     ["mutation", true],
     ["mutation", { after: 100 }],

@@ -459,10 +459,11 @@ class World {
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
     if (!ended) throw new Error("a job that was never paid has run");
-    demand(document?.["at"] === ended.at, "a job that must run again keeps its place", { document, ended });
+    const at = ended.at - 1n;
+    demand(document?.["at"] === at, "a job that must run again keeps its place", { document, ended });
     this.#firstIds.set(id, first);
     this.#runs.delete(String(label));
-    this.#exact.enqueue({ ...ended, back: this.#backend.store.published });
+    this.#exact.enqueue({ ...ended, at, back: this.#backend.store.published });
     this.#counts.again++;
   }
 
