@@ -104,9 +104,9 @@ export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | un
    */
   throws?: Default | undefined;
   /**
-   * Called after each decision of `rateLimit`, `rateLimitAll` and `scheduleRateLimited`, in the caller's transaction and with its
-   * `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. For
-   * `rateLimitAll` it is called once for each limit that denied.
+   * Called after each decision of `rateLimit`, `rateLimitAll`, `scheduleRateLimited` and `limitHttp`, in the caller's transaction and
+   * with its `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. If
+   * a call of several limits is allowed, it is called for each of them; if it is denied, for each that denied.
    */
   onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
   /**
