@@ -117,7 +117,7 @@ export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   /**
    * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then
    * holds what it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's
-   * bound. A charge ignores it.
+   * bound. A charge ignores it. `takenAt: undefined` is an error: leave the field out.
    */
   takenAt?: number | undefined;
 };
