@@ -9,8 +9,8 @@ type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
  * its headers do not say. It reads, in this order:
  *
  * - `retry-after-ms`; `Retry-After` in seconds or as a date;
- * - `anthropic-ratelimit-*-reset`, `x-ratelimit-reset-*`, `ratelimit-reset`, and t of `RateLimit`: the latest of those of which nothing
- *   remains, or, if none says so, the latest.
+ * - `anthropic-ratelimit-*-reset`, `x-ratelimit-reset`, `x-ratelimit-reset-*`, `ratelimit-reset`, and t of `RateLimit`: the latest of
+ *   those of which nothing remains, or, if none says so, the latest.
  *
  * @param now - when the answer came, in milliseconds since the epoch.
  * @example
