@@ -68,8 +68,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes rows that have been full for a minute, since they mean the same as no row, and overrides that have ended. Deletes a batch
-   * of about 512 rows now. Each batch schedules the next one, in a transaction of its own. For a daily cron.
+   * Deletes rows of buckets that have been full for a minute (of a fixed window, for one window more), since they mean the same as no row,
+   * and overrides that have ended. Looks at a batch of about 512 rows now, and schedules the next one. Returns what this batch did. For a
+   * daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },

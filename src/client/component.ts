@@ -21,8 +21,8 @@ import { present } from "../wire/present.js";
  * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
  * not compile. The limits live in the component, and `ctx` may also be an action's.
  *
- * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field. A rate that cannot be
- * counted (a third of a token beside a capacity of a million) is refused at the first call.
+ * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field. A window's rate that
+ * cannot be counted (a third of a token beside a capacity of a million) is refused at the first call.
  * @example
  * ```ts
  * import { defineRateLimits } from "convex-rate-limits/component";

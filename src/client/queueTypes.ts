@@ -86,7 +86,7 @@ export interface RateLimitQueues<
   /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;
 
-  /** The place of a job; null if it does not wait any more. It reads up to 200 rows of each priority. */
+  /** The place of a job; null if it does not wait now. It reads the first 200 jobs of each priority, or fewer if there are more than two. */
   getQueued: (ctx: Contexts["queueQuery"], job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>;
 
   /**

@@ -42,7 +42,7 @@ export const rateLimitQueueTables = {
     /** The plan that the config is, if the limit has plans: that of the last job. */
     plan: v.optional(v.string()),
     queue: queueConfigValidator(),
-    /** Counts the starts: a run of an earlier start does nothing. */
+    /** A random number, drawn anew by each start: a run of an earlier start does nothing. */
     generation: v.number(),
     /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
     state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
