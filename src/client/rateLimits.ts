@@ -30,7 +30,10 @@ export interface RateLimits<
     args: args.RateLimitArgs<Limits, Name, Said, Least>,
   ) => args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
 
-  /** The same decision as `rateLimit` would make now, taking nothing; also for queries. */
+  /**
+   * The decision of `rateLimit` now, taking nothing; also for queries. It reads the whole bucket: of a limit with `shards`, a call that reads
+   * only some of the rows may deny what this allows.
+   */
   checkRateLimit: <
     Name extends args.NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
@@ -50,7 +53,7 @@ export interface RateLimits<
     options?: args.ThrowsArg<Said>,
   ) => args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
 
-  /** The same decision as `rateLimitAll` would make now, taking nothing; also for queries. */
+  /** The decision of `rateLimitAll` now, taking nothing; also for queries. It reads all rows, like `checkRateLimit`. */
   checkRateLimitAll: <
     const Names extends readonly args.NameIn<Limits>[],
     Said extends ThrowChoice | undefined = undefined,

@@ -70,7 +70,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     this.#functions = functionsIn(component, limits ?? {});
   }
 
-  /** The same decision as `limit` would make now, taking nothing; for queries too. */
+  /** The decision of `limit` now, by the whole bucket, taking nothing; also for queries. */
   async check<Name extends string = keyof Defined & string>(
     ctx: QueryCtx,
     name: Name,
