@@ -13,8 +13,9 @@ import type { HttpCtx } from "./request.js";
 import { askAll, type AskedLimit, attempt, corsFields, type Plan, refund, reportError, type Visit } from "./visit.js";
 
 /**
- * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. Any other is
- * answered with 429, problem details and `Retry-After`. If the handler throws, the tokens stay taken, unless `refund` says otherwise.
+ * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. If a limit
+ * denies it, the answer is 429 with problem details and `Retry-After`. A request that cannot be counted or could never pass gets 400, 401 or
+ * 403. If the handler throws, the tokens stay taken, unless `refund` says otherwise.
  *
  * @param limits - what `defineRateLimits` returned.
  * @param handler - also gets the limits that the request was checked against, each with the tokens that it took and its status.

@@ -94,7 +94,7 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   cors?: HeaderFields | ((request: Request) => HeaderFields);
   /** When the limits cannot be asked: `"closed"` (default) answers 503 with Retry-After, `"open"` serves, unlimited, and needs `report`. */
   onError?: "closed" | "open";
-  /** Called for errors that no client should see; default: they go to the log, as do its own: the request has an answer already. */
+  /** Called with each error that no client should see; by default they are logged. Errors of `report` itself are logged as well. */
   report?: (error: unknown, request: Request) => void | Promise<void>;
   /** For limits in your tables: the function that `httpMutation(limits)` made. */
   via?: HttpMutation;
