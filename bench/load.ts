@@ -1,6 +1,6 @@
 /**
  * `npm run bench:load` measures the time in which a function run loads its modules and makes one call, relative to an empty mutation.
- * Convex evaluates the modules of a function in a new context for every run. See docs/functions.md#costs.
+ * Convex evaluates the modules of a function in a new context for every run. See docs/comparison.md#loading.
  *
  * `npm run bench:load -- --hold` instead writes load/held.json, which a test compares.
  */

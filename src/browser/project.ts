@@ -32,7 +32,7 @@ export interface LimitInForce {
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when the snapshot is none, `now` is no time that a Date can name, or the bucket can never give `count`.
+ * @throws when `snapshot` is not a snapshot, `now` is not a time that a Date can name, or the bucket can never give `count`.
  * @example
  * ```ts
  * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
