@@ -12,9 +12,9 @@ import { loadAll } from "../storage/shards.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
-import { inTurns, merged } from "./order.js";
+import { inTurns, merged, NS_PER_MS } from "./order.js";
 import { payFor, waitWhenFull } from "./pay.js";
-import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader } from "./rows.js";
+import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
 import { checkExported, ensureRunning, hasBound } from "./workers.js";
@@ -140,7 +140,10 @@ export async function getPosition(
     loadAll(ctx, queue),
   ]);
   const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);
-  const { first } = merged(fair ? arrivals.map(ofClass) : [...arrivals, ...rounds], aging, share);
+  // A job of this transaction is as old as it is now, not younger than all that will ever come.
+  const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
+  const lists = (fair ? arrivals.map(ofClass) : [...arrivals, ...rounds]).map((jobs) => jobs.map(dated));
+  const { first } = merged(lists, aging, share);
   const jobs = first.slice(0, MOST_AHEAD + 1);
   const found = jobs.findIndex(({ _id }) => _id === job._id);
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);

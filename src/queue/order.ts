@@ -33,7 +33,7 @@ export function* inOrder<Job extends Waiting>(classes: readonly (readonly Job[])
   }
 }
 
-const NS_PER_MS = 1_000_000;
+export const NS_PER_MS = 1_000_000;
 
 /** Whether the head of one class goes before that of another. */
 function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {

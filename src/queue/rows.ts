@@ -57,8 +57,8 @@ export interface QueueWriter {
   scheduler: convex.Scheduler;
 }
 
-/** About when a commit will be that is yet to come. */
-const yetToCome = () => BigInt(Date.now()) * 1_000_000n;
+/** As the database compares a commit that is yet to come. */
+export const YET_TO_COME = 2n ** 63n - 1n;
 /** All commits come after this. */
 const BEFORE_ALL = -1n;
 
@@ -67,7 +67,7 @@ const MOST_BYTES = 4 * 2 ** 20;
 
 const toJob = (stored: StoredJob): JobRow => ({
   ...stored,
-  at: typeof stored.at === "bigint" ? stored.at : yetToCome(),
+  at: typeof stored.at === "bigint" ? stored.at : YET_TO_COME,
 });
 
 /** Which waiting jobs of a bucket: the first `most` of a range. */

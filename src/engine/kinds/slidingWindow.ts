@@ -90,15 +90,13 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
   }
 
-  /** As if all that the window held, or had taken before, were taken at that time. */
+  /** As if a full window, or all that was taken before, were taken at that time, besides what is promised for then or later. */
   pause(limit: SlidingWindowLimit, state: State, until: number): State {
     const ts = Math.max(state.ts, until);
     const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
-    // A full window besides what is promised for then or later: a cancelled job must not let others start before the pause is over.
     const later = entries.filter(({ at }) => at >= ts && at > state.ts);
     const units = Math.max(sum(entries) - sum(later), limit.capacity);
-    const [first] = entries;
-    if (ts === state.ts && first?.at === ts && first.units === units) return state;
+    if (ts === state.ts && entries[0]?.at === ts && entries[0].units === units) return state;
     return withEntries(limit, insert(later, { at: ts, units }), ts);
   }
 
