@@ -1,9 +1,76 @@
-/** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule. */
+/** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: a decision that nobody reads limits nothing. */
 import type { Linter, Rule } from "eslint";
-import { noIgnoredResult } from "./noIgnoredResult.js";
+import { SourceReader } from "./limitingCall.js";
 
-const rules: Record<"no-ignored-result", Rule.RuleModule> = { "no-ignored-result": noIgnoredResult };
-const plugin = { meta: { name: "convex-rate-limits" }, rules };
+/** Nothing reads these expressions. */
+const UNREAD = [
+  "ExpressionStatement > *",
+  "SequenceExpression > :not(:last-child)",
+  'UnaryExpression[operator="void"] > *',
+  'CallExpression[callee.property.name="forEach"] > ArrowFunctionExpression.arguments:first-child',
+  'CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name="then"] > .object',
+];
+/** These are conditions themselves, instead of their `ok`. */
+const TESTED = [
+  'UnaryExpression[operator="!"] > *',
+  'LogicalExpression[operator!="??"] > .left',
+  "BinaryExpression[left.raw=/^(true|false)$/] > .right",
+  "BinaryExpression[right.raw=/^(true|false)$/] > .left",
+  'CallExpression[callee.name="Boolean"] > .arguments',
+  ":not(SwitchCase) > .test",
+];
+/** These are what their parent is. ESTree has no types for `as`, `satisfies` and `!`. */
+const SAME = ["AwaitExpression > *", "ChainExpression > *", "[type=/^TS/] > *"];
+/** Only who reads the parent reads these. */
+const PASSED_ON = [
+  "SequenceExpression > :last-child",
+  "ArrayExpression > *",
+  "SpreadElement > *",
+  "ArrowFunctionExpression > .body",
+  "LogicalExpression > .right",
+  "ConditionalExpression > :not(.test)",
+  "CallExpression > MemberExpression.callee",
+  "MemberExpression[property.name=/^(catch|finally)$/] > .object",
+  "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments:first-child",
+  'CallExpression[callee.object.name="Promise"][callee.property.name=/^(all|allSettled|race|any)$/] > .arguments',
+];
+
+type Fault = "ignored" | "truthy";
+
+const noIgnoredResult: Rule.RuleModule = {
+  meta: {
+    type: "problem",
+    docs: { description: "require the answer of a rate limit to be read, unless a denial is thrown" },
+    messages: {
+      ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
+      truthy: "The result of {{name}} is an object and never `false`, so nothing is limited. Read its `ok`.",
+    } satisfies Record<Fault, string>,
+    schema: [{ type: "object", properties: { throws: { type: "boolean" } }, additionalProperties: false }],
+  },
+  create(context) {
+    const reader = new SourceReader(context.sourceCode);
+    const [{ throws: elsewhere = false } = {}] = context.options as [{ throws?: boolean }?];
+    const faults = new Map<Rule.Node | null, Fault>();
+    // ESLint visits parents first.
+    const mark = (faultBelow: (parent?: Fault) => Fault | undefined) => (node: Rule.Node) => {
+      const fault = faultBelow(faults.get(node.parent));
+      if (fault) faults.set(node, fault);
+    };
+    return {
+      [UNREAD.join(", ")]: mark(() => "ignored"),
+      [TESTED.join(", ")]: mark(() => "truthy"),
+      [SAME.join(", ")]: mark((parent) => parent),
+      [PASSED_ON.join(", ")]: mark((parent) => (parent === "ignored" ? parent : undefined)),
+      "CallExpression:exit"(node) {
+        const messageId = faults.get(node);
+        const name = messageId && reader.deniableCall(node, elsewhere);
+        if (name) context.report({ node, messageId, data: { name } });
+      },
+    };
+  },
+};
+
+const plugin = { meta: { name: "convex-rate-limits" }, rules: { "no-ignored-result": noIgnoredResult } };
 
 /** The rule as an error, for the files that the config is given. */
 const recommended: Linter.Config = {

@@ -1,100 +1,110 @@
-/** Which calls ask a limit, and whether they throw a denial: by the names that a file imports, destructures and aliases. */
+/** Which calls ask a limit and may return a denial: by types where the linter has them, by imported names and constants otherwise. */
 import type { Rule, Scope, SourceCode } from "eslint";
 import type { CallExpression, ImportDeclaration, Node } from "estree";
+import type { Program, Type } from "typescript";
 
 /** The functions that answer with a status. */
-export const NAMES = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateLimited)$/;
+const NAMES = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateLimited)$/;
 /** This package, and the app's own modules: relative, or by the usual aliases. */
 const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
-/** A value by its name in an object or a module. */
-interface Member {
-  readonly name: string;
-  readonly object?: Node;
-  /** From which it comes, through however many objects. */
-  readonly module: string | undefined;
+/** Where a value comes from: an expression or a module, and the fields that are read of it. */
+interface Source {
+  readonly root: Node;
+  readonly module?: string;
+  readonly path: readonly string[];
 }
 
 export class SourceReader {
-  constructor(private readonly source: SourceCode) {}
+  constructor(private readonly code: SourceCode) {}
 
   /**
-   * The own name of the function by which a call asks a limit, and whether it throws a denial.
+   * The name of the function by which a call asks a limit, if a denial may be returned.
    * @param elsewhere - whether limits throw that are defined in another file.
    */
-  limitingCall(node: CallExpression, elsewhere: boolean): { name: string; throws: boolean } | undefined {
-    const member = this.memberOf(node.callee);
-    if (!member || !NAMES.test(member.name)) return undefined;
-    const limits = member.object && this.valueOf(member.object);
-    const definitions = limits?.type === "CallExpression" ? limits : undefined;
-    const isOurs = definitions
-      ? this.memberOf(definitions.callee)?.name === "defineRateLimits"
-      : SOURCE.test(member.module ?? "");
-    return isOurs ? { name: member.name, throws: this.throwsDenial(node, definitions, elsewhere) } : undefined;
+  deniableCall(node: CallExpression, elsewhere: boolean): string | undefined {
+    const { root, module, path } = this.sourceOf(node.callee);
+    const isDefined = root.type === "CallExpression" && path.length === 1;
+    const definitions = isDefined && this.sourceOf(root.callee).path.at(-1) === "defineRateLimits" ? root : undefined;
+    const own = definitions || SOURCE.test(module ?? "") ? path.at(-1) : undefined;
+    const isOurs = own !== undefined && NAMES.test(own);
+    const name = isOurs ? own : nameIn(node.callee);
+    // The type of a result knows every definition.
+    const isDenial = this.typedDenial(node) ?? (isOurs && !this.throwsDenial(node, definitions, elsewhere));
+    return isDenial && NAMES.test(name) ? name : undefined;
+  }
+
+  /** Whether the result of a call may be a denial: its `ok` is not only `true`. Undefined without typescript-eslint's types. */
+  private typedDenial(node: CallExpression): boolean | undefined {
+    type Services = { program?: Program | null; getTypeAtLocation?: (node: Node) => Type };
+    const { program, getTypeAtLocation } = this.code.parserServices as Services;
+    const checker = program?.getTypeChecker();
+    const type = getTypeAtLocation && checker?.getAwaitedType(getTypeAtLocation(node));
+    if (!checker || !type || ["any", "unknown", "error"].includes(checker.typeToString(type))) return undefined;
+    const ok = type.getProperty("ok");
+    return ok !== undefined && checker.typeToString(checker.getTypeOfSymbol(ok)) !== "true";
   }
 
   /** @param definitions - the call that defines its limits, if that is in this file. */
   private throwsDenial(node: CallExpression, definitions: CallExpression | undefined, elsewhere: boolean): boolean {
     const [, first, options] = node.arguments;
     const [limits, defaults] = definitions?.arguments ?? [];
-    const throwsFor = (request: Node | null | undefined): boolean => {
-      const limit = this.fieldsOf(request).get("name");
-      const definition = limit?.type === "Literal" ? this.fieldsOf(limits).get(String(limit.value)) : undefined;
+    const list = first && this.valueOf(first);
+    const requests = list?.type === "ArrayExpression" && list.elements.length > 0 ? list.elements : [first];
+    // If several limits are asked, one that returns its denial is enough for a fault.
+    return requests.every((request) => {
+      const [limit] = this.valuesOf("name", request);
+      const [definition] = limit?.type === "Literal" ? this.valuesOf(String(limit.value), limits) : [];
       // The call decides before the definition, and that before the options.
-      const nearest = [first, options, definition, defaults]
-        .map((object) => this.fieldsOf(object).get("throws"))
-        .find(Boolean);
+      const [nearest] = this.valuesOf("throws", first, options, definition, defaults);
       if (!nearest) return elsewhere && !definitions;
       // `{ jitter }` also throws.
       return nearest.type === "ObjectExpression" || (nearest.type === "Literal" && nearest.value === true);
-    };
-    const list = first && this.valueOf(first);
-    // If several limits are asked, one that returns its denial is enough for a fault.
-    if (list?.type !== "ArrayExpression" || list.elements.length === 0) return throwsFor(first);
-    return list.elements.every(throwsFor);
+    });
   }
 
-  /** The values of an object's fields. The last one that sets a field holds. */
-  private fieldsOf(object: Node | null | undefined): ReadonlyMap<string, Node> {
-    const value = object && this.valueOf(object);
-    if (value?.type !== "ObjectExpression") return new Map();
-    return new Map(
-      value.properties.flatMap((property) =>
-        property.type === "SpreadElement"
-          ? [...this.fieldsOf(property.argument)]
-          : [[nameIn(property), this.valueOf(property.value)]],
-      ),
-    );
+  /** The values of a field in several objects; those of one object in the order in which they hold, the last first. */
+  private valuesOf(field: string, ...objects: (Node | null | undefined)[]): Node[] {
+    return objects.flatMap((object) => {
+      const value = object && this.valueOf(object);
+      if (value?.type !== "ObjectExpression") return [];
+      return value.properties.toReversed().flatMap((property) => {
+        if (property.type === "SpreadElement") return this.valuesOf(field, property.argument);
+        return nameIn(property) === field ? [this.valueOf(property.value)] : [];
+      });
+    });
   }
 
-  /** An expression behind constants and type assertions. */
   private valueOf(node: Node): Node {
-    const { type, expression } = node as { type: string; expression?: Node };
-    if (expression && (type.startsWith("TS") || type === "ChainExpression")) return this.valueOf(expression);
-    const definition = this.definitionOf(node);
-    const constant = definition?.type === "Variable" && definition.node.id.type === "Identifier" && definition.node;
-    return constant && constant.init ? this.valueOf(constant.init) : node;
+    const { root, path } = this.sourceOf(node);
+    return path.length > 0 ? node : root;
   }
 
-  private memberOf(expression: Node): Member | undefined {
-    const node = this.valueOf(expression);
+  /** Goes behind constants and type assertions. */
+  private sourceOf(node: Node): Source {
+    const { type, expression } = node as { type: string; expression?: Node };
+    if (expression && (type.startsWith("TS") || type === "ChainExpression")) return this.sourceOf(expression);
+    if (node.type === "MemberExpression") return this.fieldOf(node.object, node);
     const definition = this.definitionOf(node);
     if (definition?.type === "ImportBinding") {
       // TypeScript's `import a = b` has no source.
       const { source } = definition.parent as Partial<ImportDeclaration>;
-      return source && { name: nameIn(definition.node), module: String(source.value) };
+      if (source) return { root: node, module: String(source.value), path: [nameIn(definition.node)] };
     }
-    const object =
-      node.type === "MemberExpression" ? node.object : definition?.type === "Variable" && definition.node.init;
-    if (!object) return undefined;
-    const named = node.type === "MemberExpression" ? node : (definition?.name as Rule.Node).parent;
-    return { name: nameIn(named), object, module: this.memberOf(object)?.module };
+    if (definition?.type !== "Variable" || !definition.node.init) return { root: node, path: [] };
+    const { id, init } = definition.node;
+    return id.type === "Identifier" ? this.sourceOf(init) : this.fieldOf(init, (definition.name as Rule.Node).parent);
+  }
+
+  private fieldOf(object: Node, named: Node | null): Source {
+    const source = this.sourceOf(object);
+    return { ...source, path: [...source.path, nameIn(named)] };
   }
 
   /** The definition of an import or a constant. */
   private definitionOf(node: Node): Scope.Definition | undefined {
     if (node.type !== "Identifier") return undefined;
-    const scope = this.source.getScope(node);
+    const scope = this.code.getScope(node);
     // ESLint says that the value that a `switch` compares is in its scope, but it is in the one around it.
     const references = [...scope.references, ...(scope.upper?.references ?? [])];
     const { resolved: variable, from: here } = references.find(({ identifier }) => identifier === node) ?? {};
@@ -102,14 +112,14 @@ export class SourceReader {
     if (!variable || !here || !definition || more.length > 0) return undefined;
     if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
     // Code before the end of a definition runs later only in another function. So no search goes round in circles.
-    const [, end] = this.source.getRange(definition.node);
-    const isEarlier = this.source.getRange(node)[0] < end && variable.scope.variableScope === here.variableScope;
+    const [, end] = this.code.getRange(definition.node);
+    const isEarlier = this.code.getRange(node)[0] < end && variable.scope.variableScope === here.variableScope;
     return isEarlier ? undefined : definition;
   }
 }
 
 /** The name that a node calls, reads, sets or imports, if it is written out. */
-export function nameIn(node: Node | null): string {
+function nameIn(node: Node | null): string {
   if (node?.type === "ImportSpecifier") return nameIn(node.imported);
   if (node?.type === "Literal") return String(node.value);
   if (node?.type === "Identifier") return node.name;
