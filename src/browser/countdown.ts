@@ -1,9 +1,11 @@
-/** The server's clock in displays that move. */
-import { useConvex } from "convex/react";
-import { getFunctionName } from "convex/server";
-import { useCallback, useSyncExternalStore } from "react";
+/** The hooks that count down: to a time of the server's clock, and to the start of a job that waits in a queue. */
+import { useConvex, useQuery } from "convex/react";
+import { type FunctionReference, getFunctionName } from "convex/server";
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+import type { RateLimitQueuePosition } from "../wire/queue.js";
 import { END_OF_TIME } from "./bucket.js";
 import { type ClockClient, type ServerClock, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
+import type { WatchOptions } from "./watch.js";
 
 /**
  * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is for displays
@@ -49,3 +51,35 @@ function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
 
 /** It is never asked. */
 const NO_CLIENT = {} as ClockClient;
+
+/** `getQueued` of `exposeQueue`, or any query of the app's own with that argument and result. */
+export type QueuePlaceQuery = FunctionReference<"query", "public", { job: string }, RateLimitQueuePosition | null>;
+
+export interface UseQueuePlaceOptions extends Pick<WatchOptions, "getServerTime"> {}
+
+/**
+ * - `ahead`: the jobs that go first, counted up to 200.
+ * - `isExact`: false for a job that is further back; `ahead`, `runAt` and `seconds` are then the least.
+ * - `runAt`: when the job starts if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
+ * - `seconds`: whole seconds until `runAt`, rounded up; 0 if that time has passed.
+ */
+export interface UseQueuePlaceResult extends RateLimitQueuePosition {
+  seconds: number;
+}
+
+/**
+ * The place of a job in its queue. The component renders again when the place changes, and once a second.
+ *
+ * @param job - the id that the query takes; undefined asks nothing.
+ * @returns null if the job no longer waits; undefined while loading, without a job, and on the server.
+ * @throws (while rendering) what the query throws.
+ */
+export function useQueuePlace(
+  query: QueuePlaceQuery,
+  job: string | undefined,
+  { getServerTime }: UseQueuePlaceOptions = {},
+): UseQueuePlaceResult | null | undefined {
+  const position = useQuery(query, job === undefined ? "skip" : { job });
+  const seconds = useCountdown(position?.runAt, getServerTime);
+  return useMemo(() => position && (seconds === undefined ? undefined : { ...position, seconds }), [position, seconds]);
+}

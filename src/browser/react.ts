@@ -6,13 +6,8 @@ import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "./index.js"
 import type { LimitInForce } from "./project.js";
 import { type RateLimitQuery, watchSource } from "./watch.js";
 
-export { useCountdown, useServerNow } from "./countdown.js";
-export {
-  type QueuePlaceQuery,
-  useQueuePlace,
-  type UseQueuePlaceOptions,
-  type UseQueuePlaceResult,
-} from "./queuePlace.js";
+export { useCountdown, useQueuePlace, useServerNow } from "./countdown.js";
+export type { QueuePlaceQuery, UseQueuePlaceOptions, UseQueuePlaceResult } from "./countdown.js";
 export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "./index.js";
 
 /** The options of `watchRateLimit`. Errors are thrown while rendering instead. */
