@@ -1,6 +1,6 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
-import { createFunctionHandle, type FunctionReference, type GenericQueryCtx, queryGeneric } from "convex/server";
-import { v, type Value } from "convex/values";
+import { createFunctionHandle, type GenericQueryCtx, queryGeneric } from "convex/server";
+import { v } from "convex/values";
 import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import * as jobs from "../queue/job.js";
@@ -10,13 +10,13 @@ import { inQueue, type QueueCtx } from "../queue/wake.js";
 import { inTurn } from "../storage/rows.js";
 import { functionOf } from "../wire/functionOf.js";
 import * as wire from "../wire/queue.js";
-import { type AnyArgs, type AnyBucketArgs, anything, findBucket } from "./definitions.js";
+import { type AnyArgs, anything, type CalledBucket, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, InTables, LimitSet } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
-import { checkFunction } from "./schedule.js";
+import { checkFunction, type JobCall } from "./schedule.js";
 import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 
 export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
@@ -58,8 +58,8 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   }
 
   const functions = {
-    enqueueRateLimited: (ctx: Ctx, asked: AnyArgs, fn: AnyFunction, args: Record<string, Value> = {}) =>
-      enqueue(set, ctx, asked, { fn, args }),
+    enqueueRateLimited: (ctx: Ctx, asked: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
+      enqueue(set, ctx, asked, { fn, fnArgs }),
 
     async cancelQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.CancelQueuedResult> {
       const queue = findJob(set, job, "cancelQueued");
@@ -99,13 +99,13 @@ function write<Result>({ options }: LimitSet, ctx: Ctx, operation: (own: QueueCt
   return inTurn(ctx, () => operation(inQueue(ctx, queueModuleOf(options))), true);
 }
 
-async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, args }: Work): Promise<wire.EnqueueResult> {
-  const { definitions, options } = set;
+async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: JobCall): Promise<wire.EnqueueResult> {
+  const { options } = set;
   const { component } = set.place;
-  const queue = find(set, asked, "enqueueRateLimited", enqueueFields());
-  const { name } = queue;
-  const { throws = definitions.get(name)?.throws ?? options.throws ?? false } = asked;
-  checkFunction(name, fn, [args]);
+  const { bucket, throws } = judge(set, "enqueueRateLimited", asked, enqueueFields());
+  const queue = queueOf(set, bucket, "enqueueRateLimited");
+  const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
+  checkFunction(queue.name, fn, fnArgs);
   const parsed = jobs.parseJob(queue, asked, args);
   const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
   const call = component?.mutation(ctx);
@@ -117,13 +117,6 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, args }: Wo
   return result;
 }
 
-/** The function of a job, and its arguments. */
-interface Work {
-  readonly fn: AnyFunction;
-  readonly args: Record<string, Value>;
-}
-type AnyFunction = FunctionReference<"mutation" | "action", "public" | "internal">;
-
 const jobField: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
 
 const enqueueFields = (): Fields => ({
@@ -134,20 +127,18 @@ const enqueueFields = (): Fields => ({
   throws: throwsField,
 });
 
-/** @param more - what the call may say besides its bucket. */
-function find({ definitions }: LimitSet, args: AnyBucketArgs, call: string, more = BY_ROWS): Queue {
-  const bucket = findBucket(definitions, call, args, more);
-  const { name } = bucket;
+function queueOf({ definitions }: LimitSet, bucket: CalledBucket, call: string): Queue {
+  const { name, plan, definition } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
-  if (args.config !== undefined) {
-    throw misuseError(name, "config must be left out: a queue has that of its definition.");
-  }
-  return parseQueue({ ...bucket, plan: bucket.plan ?? undefined, queue });
+  if (!definition) throw misuseError(name, "config must be left out: a queue has that of its definition.");
+  return parseQueue({ ...bucket, plan: plan ?? undefined, queue });
 }
 
 function findJob(set: LimitSet, job: unknown, call: string): Queue {
   const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<wire.RateLimitQueuedJob>;
-  if (typeof name === "string" && typeof id === "string" && id !== "") return find(set, { name, key }, call);
-  throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
+  if (typeof name !== "string" || typeof id !== "string" || id === "") {
+    throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
+  }
+  return queueOf(set, findBucket(set.definitions, call, { name, key }, BY_ROWS), call);
 }
