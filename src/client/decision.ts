@@ -1,6 +1,6 @@
 /** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
 import { MAX_TOKENS } from "../engine/units.js";
-import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { CalledBucket, CalledRequest, JudgedRequest } from "./definitions.js";
 import type { RateLimitDecision, RateLimitsOptions } from "./definitionTypes.js";
@@ -8,50 +8,41 @@ import { denialError } from "./errors.js";
 import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
 
-/** The decision of all the limits of a call. */
-type Decided = Pick<RateLimitAllStatus, "ok" | "retryAt" | "statuses">;
-
-/** The decision of one limit goes the way of those of several. */
-export function concludeOne(request: JudgedRequest, status: RateLimitStatus, options: RateLimitsOptions) {
-  const [own = status] = conclude([request], alone(status), options).statuses;
-  return own;
-}
-export function alone(status: RateLimitStatus): Decided {
-  return { ok: status.ok, retryAt: status.retryAt, statuses: [status] };
-}
-
 /** A request with its status. */
-interface Decision<Request = CalledRequest> {
-  readonly request: Request;
+interface Decision {
+  readonly request: JudgedRequest;
   readonly status: RateLimitStatus;
 }
 
-function decisionsOf<Request>(requests: readonly Request[], { statuses }: Decided): Decision<Request>[] {
+export function decisionsOf(requests: readonly JudgedRequest[], statuses: readonly RateLimitStatus[]): Decision[] {
   return statuses.flatMap((status, i) => requests.slice(i, i + 1).map((request) => ({ request, status })));
 }
 
+/** The decision of one limit goes the way of those of several. */
+export function concludeOne(decision: Decision, options: RateLimitsOptions): RateLimitStatus {
+  const [status = decision.status] = conclude([decision], options);
+  return status;
+}
+
 /**
- * The decision as its caller gets it.
+ * The statuses as the caller gets them.
  * @throws a denial, if the call or the definitions say so. If several limits denied, it is the longest: callers have to wait for it.
  */
-export function conclude<All extends Decided>(
-  requests: readonly JudgedRequest[],
-  all: All,
-  options: RateLimitsOptions,
-): All {
-  const decisions = decisionsOf(requests, all);
-  const denials = decisions.flatMap(({ request, status }) =>
-    request.mode === "enforce" && !status.ok ? [{ request, status }] : [],
-  );
-  const longest = denials.find(({ status }) => status.retryAt === all.retryAt);
+export function conclude(decisions: readonly Decision[], options: RateLimitsOptions): RateLimitStatus[] {
+  const denials = denialsAmong(decisions);
+  const retryAt = Math.max(...denials.map(({ status }) => status.retryAt));
+  const longest = denials.find(({ status }) => status.retryAt === retryAt);
   // The longest denial is thrown as it would be by itself, if it would be thrown.
   const throws = [longest, ...denials].map((each) => each?.request.throws).find(Boolean);
-  if (throws && longest && !all.ok) throw denialError(longest.request.bucket, longest.status, throws, options);
-  if (requests.every(({ mode }) => mode === "enforce")) return all;
-  const statuses = decisions.map(({ request, status }) =>
-    request.mode === "shadow" ? letThrough(request, status) : status,
+  if (throws && longest) throw denialError(longest.request.bucket, longest.status, throws, options);
+  return decisions.map(({ request, status }) => (request.mode === "shadow" ? letThrough(request, status) : status));
+}
+
+/** A limit in shadow denies nothing. */
+function denialsAmong(decisions: readonly Decision[]) {
+  return decisions.flatMap(({ request, status }) =>
+    request.mode === "enforce" && !status.ok ? [{ request, status }] : [],
   );
-  return { ...all, statuses };
 }
 
 /** As if there were no limit, and the true answer. */
@@ -65,14 +56,14 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
 }
 
 /** Passes decisions to `onDecision`, one after another, in the caller's transaction. If it throws, the call throws. */
-export async function report(set: LimitSet, ctx: Ctx, requests: readonly JudgedRequest[], all: Decided): Promise<void> {
+export async function report(set: LimitSet, ctx: Ctx, decisions: readonly Decision[]): Promise<void> {
   const { onDecision } = set.options;
   if (!onDecision) return;
-  const decisions = decisionsOf(requests, all);
-  await orGiveBack(set, ctx, all.ok ? decisions : [], async () => {
+  // If one limit has denied, those that have not took nothing.
+  const isDenied = denialsAmong(decisions).length > 0;
+  await orGiveBack(set, ctx, isDenied ? [] : decisions, async () => {
     for (const { request, status } of decisions) {
-      // If another limit has denied, one that has not took nothing.
-      if (all.ok || !status.ok) await onDecision(ctx as never, describe(request, status));
+      if (!isDenied || !status.ok) await onDecision(ctx as never, describe(request, status));
     }
   });
 }

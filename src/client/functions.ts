@@ -3,7 +3,7 @@ import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-import { alone, conclude, concludeOne, report } from "./decision.js";
+import { conclude, concludeOne, decisionsOf, report } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, getRateLimit } from "./expose.js";
@@ -28,26 +28,28 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     async rateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
       const request = judge(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
-      if (options.onDecision) await report(set, ctx, [request], alone(status));
+      if (options.onDecision) await report(set, ctx, [{ request, status }]);
       // The way of most calls is short.
-      return status.ok && request.mode === "enforce" ? status : concludeOne(request, status, options);
+      return status.ok && request.mode === "enforce" ? status : concludeOne({ request, status }, options);
     },
 
     async checkRateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
       const request = judge(set, "checkRateLimit", args, callFields());
-      return concludeOne(request, await place.peek(ctx, request), options);
+      return concludeOne({ request, status: await place.peek(ctx, request) }, options);
     },
 
     async rateLimitAll(ctx: Ctx, list: List, choice?: ListOptions): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      await report(set, ctx, requests, all);
-      return conclude(requests, all, options);
+      const decisions = decisionsOf(requests, all.statuses);
+      await report(set, ctx, decisions);
+      return { ...all, statuses: conclude(decisions, options) };
     },
 
     async checkRateLimitAll(ctx: Ctx, list: List, choice?: ListOptions): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "checkRateLimitAll", list, choice);
-      return conclude(requests, await place.peekAll(ctx, requests), options);
+      const all = await place.peekAll(ctx, requests);
+      return { ...all, statuses: conclude(decisionsOf(requests, all.statuses), options) };
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {

@@ -9,7 +9,7 @@ import { type JobReader, readJobState } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { alone, concludeOne, orGiveBack, report } from "./decision.js";
+import { concludeOne, orGiveBack, report } from "./decision.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
@@ -65,10 +65,10 @@ export async function schedule(
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
-  const decided = await set.place.consume(ctx, reserving);
-  await report(set, ctx, [reserving], alone(decided));
-  return await orGiveBack(set, ctx, [{ request: reserving, status: decided }], async () => {
-    const status = concludeOne(reserving, decided, set.options);
+  const decision = { request: reserving, status: await set.place.consume(ctx, reserving) };
+  await report(set, ctx, [decision]);
+  return await orGiveBack(set, ctx, [decision], async () => {
+    const status = concludeOne(decision, set.options);
     if (!status.ok) return { ok: false, retryAt: status.retryAt };
     const now = Date.now();
     const { shadow } = status;

@@ -1,7 +1,7 @@
 /** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { v } from "convex/values";
-import { conclude, report } from "../client/decision.js";
+import { conclude, decisionsOf, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
 import { type DefinedRateLimits, setOf, wakeQueue } from "../client/set.js";
@@ -47,9 +47,9 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
       // Denials are answered, also if the definitions throw.
       return { bucket: find(bucket), asked, mode, throws: false };
     });
-    const all = await place.consumeAll(ctx, requests);
-    await report(set, ctx, requests, all);
-    return conclude(requests, all, options).statuses;
+    const decisions = decisionsOf(requests, (await place.consumeAll(ctx, requests)).statuses);
+    await report(set, ctx, decisions);
+    return conclude(decisions, options);
   }
   const adjustments = giveBack.map(({ bucket, count, ...more }) => ({ ...more, bucket: find(bucket), count: -count }));
   const statuses = await place.adjustAll(ctx, adjustments);
