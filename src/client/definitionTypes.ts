@@ -1,13 +1,7 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
 import type { Limit } from "../engine/kinds/kind.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import type {
-  FixedWindowConfig,
-  QueueConfig,
-  RateLimitConfig,
-  SlidingWindowConfig,
-  TokenBucketConfig,
-} from "../wire/configs.js";
+import type { FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and its wait
@@ -36,10 +30,9 @@ export interface Terms {
   queue?: QueueConfig;
 }
 
-type Kinds = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
 /** Some of the fields of a config: of the kind that is said, or of any. */
 type FieldsOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
-type SomeFields = FieldsOf<Kinds> | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
+type SomeFields = FieldsOf<RateLimitConfig> | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
 
 /** A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one. */
 type PlannedDefinition = Terms &
@@ -66,7 +59,7 @@ type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> 
   : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
 
 type FieldOf<Definition> =
-  keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<Kinds, { kind: Kind }> : never);
+  keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<RateLimitConfig, { kind: Kind }> : never);
 
 /** A parsed definition. */
 export interface Definition extends Readonly<Terms> {
