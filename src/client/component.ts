@@ -80,7 +80,7 @@ function inComponent(api: ComponentApi): Place {
     adjust: async (ctx, adjustment) => await mutation(ctx)(api.public.adjust, adjustArgs(adjustment)),
     adjustAll: async (ctx, all) => await mutation(ctx)(api.public.adjustAll, { adjustments: all.map(adjustArgs) }),
     get: async (ctx, bucket) => await query(ctx)(api.public.get, argsOf(bucket, {})),
-    pause: async (ctx, { bucket, until }) => await mutation(ctx)(api.public.pause, argsOf(bucket, { until })),
+    pause: async (ctx, { until, ...bucket }) => await mutation(ctx)(api.public.pause, argsOf(bucket, { until })),
     reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
     wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
   };

@@ -54,7 +54,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
       const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
-      return await place.pause(ctx, { bucket, until: args.until });
+      return await place.pause(ctx, { ...bucket, until: args.until });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {

@@ -64,12 +64,6 @@ export interface CalledAdjustment extends AdjustmentArgs {
   readonly bucket: CalledBucket;
 }
 
-/** A bucket of which nothing is to start before a time. */
-export interface CalledPause {
-  readonly bucket: CalledBucket;
-  readonly until: number;
-}
-
 export interface Place {
   /** @throws what a call of the bucket would throw before it reads. */
   check(bucket: CalledBucket): void;
@@ -81,7 +75,7 @@ export interface Place {
   /** Several adjustments in their order, in one transaction. */
   adjustAll(ctx: Ctx, adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
   get(ctx: Ctx, bucket: CalledBucket): Promise<RateLimitSnapshot>;
-  pause(ctx: Ctx, pause: CalledPause): Promise<null>;
+  pause(ctx: Ctx, bucket: CalledBucket & { until: number }): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;

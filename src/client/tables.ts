@@ -12,8 +12,8 @@ import { inTurn, takingTurns } from "../storage/rows.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
-import { type CalledRequest, parseDefinitions } from "./definitions.js";
-import type { CalledAdjustment, CalledPause, InTables, Place } from "./place.js";
+import { type CalledBucket, type CalledRequest, parseDefinitions } from "./definitions.js";
+import type { CalledAdjustment, InTables, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 
 interface ImportDefineRateLimitsFromTheComponentEntry {
@@ -75,7 +75,10 @@ const inTables: Place = {
   adjust: takingTurns(adjustmentTo, adjust),
   adjustAll: takingTurns((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
-  pause: takingTurns(({ bucket, until }: CalledPause) => ({ ...parseBucket(bucket), until }), pause),
+  pause: takingTurns(
+    (asked: CalledBucket & { until: number }) => ({ ...parseBucket(asked), until: asked.until }),
+    pause,
+  ),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
 };
