@@ -34,8 +34,7 @@ export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] exten
 
 /** @throws when it is something else: single functions, say. */
 export function setOf(limits: unknown, call: string): LimitSet {
-  const set =
-    typeof limits === "object" && limits !== null ? (limits as { [LIMIT_SET]?: LimitSet })[LIMIT_SET] : undefined;
+  const set = (limits as { [LIMIT_SET]?: LimitSet } | null | undefined)?.[LIMIT_SET];
   if (set) return set;
   throw new Error(`${call} needs the object that defineRateLimits returned, got ${show(limits)}.`);
 }
