@@ -2,9 +2,8 @@
 import { type ConvexReactClient, useConvex } from "convex/react";
 import { getFunctionName } from "convex/server";
 import { useMemo, useSyncExternalStore } from "react";
-import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "./index.js";
-import type { LimitInForce } from "./project.js";
-import { type RateLimitQuery, watchSource } from "./watch.js";
+import type { WatchRateLimitOptions } from "./index.js";
+import { type RateLimitQuery, type WatchResult, watchSource } from "./watch.js";
 
 export { useCountdown, useQueuePlace, useServerNow } from "./countdown.js";
 export type { QueuePlaceQuery, UseQueuePlaceOptions, UseQueuePlaceResult } from "./countdown.js";
@@ -13,17 +12,7 @@ export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from
 /** The options of `watchRateLimit`. Errors are thrown while rendering instead. */
 export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 
-export interface UseRateLimitResult {
-  /** The answer at the last change; undefined while loading, when skipped, and on the server. */
-  status: ProjectedStatus | undefined;
-  /**
-   * The `config` and the `plan` in force, and the `tokens` of a full bucket; undefined as long as `status` is. To show "73 of 100
-   * used", ask for `count: 0`: then `limit.tokens - status.remaining` are used of `limit.tokens`.
-   */
-  limit: LimitInForce | undefined;
-  /** The answer now, for the same demand or another one; undefined as long as `status` is. */
-  check: (demand?: Demand) => ProjectedStatus | undefined;
-}
+export interface UseRateLimitResult extends WatchResult {}
 
 /**
  * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens

@@ -30,9 +30,16 @@ export interface RateLimitWatch {
 }
 
 /** The content of a watch: the same object until its status changes. */
-interface WatchResult extends Pick<RateLimitWatch, "check"> {
+export interface WatchResult {
+  /** The answer at the last change; undefined while loading, when skipped, and on the server. */
   status: ProjectedStatus | undefined;
+  /**
+   * The `config` and the `plan` in force, and the `tokens` of a full bucket; undefined as long as `status` is. To show "73 of 100
+   * used", ask for `count: 0`: then `limit.tokens - status.remaining` are used of `limit.tokens`.
+   */
   limit: LimitInForce | undefined;
+  /** The answer now, for the same demand or another one; undefined as long as `status` is. */
+  check: (demand?: Demand) => ProjectedStatus | undefined;
 }
 
 /** A watch with one listener, which is called for more than changes: what `useSyncExternalStore` takes. */
