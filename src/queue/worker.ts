@@ -85,15 +85,8 @@ interface Awaited {
   readonly isAhead: boolean;
 }
 
-interface Taken {
-  readonly taken: number;
-  /** Those of them that have run before. */
-  readonly retried: number;
-  readonly awaited?: Awaited | undefined;
-}
-
-/** Pays for jobs in order and schedules them; says how many, and for what the next one waits. */
-async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]): Promise<Taken> {
+/** Pays for jobs in order and schedules them. Says how many, how many of these have run before, and for what the next one waits. */
+async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
   if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
