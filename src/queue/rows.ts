@@ -2,7 +2,7 @@
 import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
-import type { BucketId, Reader, Writer } from "../storage/rows.js";
+import type { BucketId, Reader, TableWriter, Writer } from "../storage/rows.js";
 
 type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
 type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
@@ -36,23 +36,11 @@ export interface QueueReader {
 
 export interface QueueWriter {
   db: Writer["db"] &
-    QueueReader["db"] & {
+    QueueReader["db"] &
+    TableWriter<"rateLimitQueue", StoredJob> &
+    TableWriter<"rateLimitWorkers", WorkerRow> & {
       vars: { commitTs: CommitTsPlaceholder };
       system: convex.GenericDatabaseReader<convex.GenericDataModel>["system"];
-      insert(table: "rateLimitQueue", row: convex.WithoutSystemFields<StoredJob>): Promise<JobRow["_id"]>;
-      insert(table: "rateLimitWorkers", row: convex.WithoutSystemFields<WorkerRow>): Promise<WorkerRow["_id"]>;
-      patch(
-        table: "rateLimitQueue",
-        id: JobRow["_id"],
-        fields: Partial<convex.WithoutSystemFields<StoredJob>>,
-      ): Promise<void>;
-      patch(
-        table: "rateLimitWorkers",
-        id: WorkerRow["_id"],
-        fields: Partial<convex.WithoutSystemFields<WorkerRow>>,
-      ): Promise<void>;
-      delete(table: "rateLimitQueue", id: JobRow["_id"]): Promise<void>;
-      delete(table: "rateLimitWorkers", id: WorkerRow["_id"]): Promise<void>;
     };
   scheduler: convex.Scheduler;
 }

@@ -45,11 +45,14 @@ export interface Writer {
   db: WriterDb;
 }
 type ReaderDb = Reader["db"];
-interface WriterDb extends ReaderDb {
+interface WriterDb extends ReaderDb, TableWriter<"rateLimits", Row> {
   normalizeId?: NonNullable<ReaderDb["normalizeId"]>;
-  insert(table: "rateLimits", row: convex.WithoutSystemFields<Row>): Promise<Row["_id"]>;
-  patch(table: "rateLimits", id: Row["_id"], fields: Partial<convex.WithoutSystemFields<Row>>): Promise<void>;
-  delete(table: "rateLimits", id: Row["_id"]): Promise<void>;
+}
+/** Writes to one table. */
+export interface TableWriter<Table extends string, Doc extends convex.GenericDocument> {
+  insert(table: Table, row: convex.WithoutSystemFields<Doc>): Promise<Doc["_id"]>;
+  patch(table: Table, id: Doc["_id"], fields: Partial<convex.WithoutSystemFields<Doc>>): Promise<void>;
+  delete(table: Table, id: Doc["_id"]): Promise<void>;
 }
 
 /**
