@@ -1,7 +1,6 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import type { Demand } from "../engine/request.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -33,31 +32,22 @@ interface PayableJob {
   readonly withinMs: number;
 }
 
-/** Pays for one job. */
+/** Pays for one job. One that a lowered limit can never serve starts when the bucket has all it can give, and owes the rest. */
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
-  const { demand, beyond } = demandOf(limit, now, job);
-  const { status, left } = decideOnAll(limit, before, now, demand);
-  if (!status.ok) {
-    const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
-    return { isPaid: false, dueAt: status.retryAt, isAhead };
-  }
-  const owing = beyond > 0 ? adjustOnAll(limit, left, now, { units: beyond }) : left;
-  return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
-}
-
-/** The demand for a job. One that a lowered limit can never serve starts when the bucket has all it can give, and owes the rest. */
-function demandOf(
-  limit: Limit,
-  now: number,
-  { count, settles, withinMs }: PayableJob,
-): { demand: Demand; beyond: number } {
+  const { count, settles, withinMs } = job;
   const all = unitsOf(limit, count);
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(withinMs, units === most ? waitMs : 0);
-  const isRefundable = settles !== undefined;
-  return { demand: { units, reserve: true, withinMs: longestMs, isRefundable }, beyond: all - units };
+  const demand = { units, reserve: true, withinMs: longestMs, isRefundable: settles !== undefined };
+  const { status, left } = decideOnAll(limit, before, now, demand);
+  if (!status.ok) {
+    const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
+    return { isPaid: false, dueAt: status.retryAt, isAhead };
+  }
+  const owing = all > units ? adjustOnAll(limit, left, now, { units: all - units }) : left;
+  return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
