@@ -1,6 +1,5 @@
 /** convex-rate-limits/compat: the calls and answers of `@convex-dev/rate-limiter`, on this package's component. */
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
-export { type CalculatedRateLimit, calculateRateLimit } from "./calculate.js";
 export type { RateLimitConfig } from "./config.js";
 export { isRateLimitError, type RateLimitError } from "./errors.js";
 export type { HookApi, HookArgs, HookOptions, HookValue } from "./hookApi.js";
@@ -13,4 +12,4 @@ export {
   RateLimiter as default,
   type RateLimitReturns,
 } from "./rateLimiter.js";
-export type { GetValueReturns } from "./value.js";
+export { type CalculatedRateLimit, calculateRateLimit, type GetValueReturns } from "./value.js";

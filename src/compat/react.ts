@@ -8,8 +8,8 @@ import {
   useRateLimit as useStatus,
   useServerNow,
 } from "../browser/react.js";
-import { calculateRateLimit } from "./calculate.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
+import { calculateRateLimit } from "./value.js";
 
 /** `getRateLimit` of `hookAPI`. */
 export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, HookValue>;
