@@ -1,12 +1,7 @@
 /** The denial as an error, with the data of the official component's. */
-import { ConvexError } from "convex/values";
 
 /** The data of the `ConvexError` that `throws: true` throws. `retryAfter` is in milliseconds. */
 export type RateLimitError = { kind: "RateLimited"; name: string; retryAfter: number };
-
-export function rateLimited(name: string, retryAfter: number): ConvexError<RateLimitError> {
-  return new ConvexError({ kind: "RateLimited", name, retryAfter });
-}
 
 /**
  * Whether `error` is a denial that was thrown; then `error.data` says which limit and how long to wait. Takes any value, works on

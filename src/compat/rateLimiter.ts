@@ -1,12 +1,13 @@
 /** The class of `@convex-dev/rate-limiter`, as a thin layer over `defineRateLimits`. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import { ConvexError } from "convex/values";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { isAllOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything } from "../client/definitions.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
-import { rateLimited } from "./errors.js";
+import type { RateLimitError } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
 import { type GetValueReturns, valueOf } from "./value.js";
 
@@ -131,20 +132,16 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   /** A bucket's state, in our form and in the official component's. */
   async #read(ctx: QueryCtx, name: string, options: AnyArgs) {
     const snapshot = await this.#functions.getRateLimit(ctx, bucketOf(name, options));
-    return { snapshot, value: valueOf(snapshot, this.#config(name, options)?.shards) };
-  }
-
-  #config(name: string, { config }: AnyArgs): RateLimitConfig | undefined {
-    return config ?? this.limits?.[name];
+    return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };
   }
 
   /** With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever is. */
   #request(name: string, given: AnyArgs | undefined) {
     const options = given ?? {};
     checkFields(name, "the options", options, OF_CALL);
-    const { capacity, rate = 0 } = this.#config(name, options) ?? {};
-    const most = capacity ?? rate;
+    const config = options.config ?? this.limits?.[name];
     const { count, reserve, throws } = options;
+    const most = config?.capacity ?? config?.rate ?? 0;
     // A count that is no number is refused where it is used.
     const tokens = typeof count === "number" ? count : 1;
     const fits = tokens <= most || isAllOf(most, tokens);
@@ -177,6 +174,6 @@ function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false):
   if (retryAt === undefined) return { ok: true };
   // An action's clock is another machine's: a wait of 0 ms would mean none.
   const retryAfter = Math.max(1, retryAt - Date.now());
-  if (throws) throw rateLimited(name, retryAfter);
+  if (throws) throw new ConvexError<RateLimitError>({ kind: "RateLimited", name, retryAfter });
   return { ok, retryAfter };
 }
