@@ -1,9 +1,6 @@
 /** A key for what is too long, or too secret, to be one. */
 import { show } from "../engine/misuse.js";
 
-/** A lone half of a surrogate pair, for a regular expression that reads code points. */
-const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
-
 /**
  * SHA-256 of the text's UTF-8 form, as 64 hexadecimal digits: a key for texts of more than 256 UTF-16 units, and for secrets that
  * no table should hold.
@@ -23,7 +20,8 @@ export async function hashKey(text: string): Promise<string> {
   // The types forbid anything else, JavaScript does not.
   const given: unknown = text;
   if (typeof given !== "string") throw new Error(`hashKey: text must be a string, got ${show(given)}.`);
-  if (UNPAIRED_SURROGATE.test(given)) {
+  // A regular expression that reads code points finds only the lone half of a pair.
+  if (/\p{Surrogate}/u.test(given)) {
     throw new Error(`hashKey: text must be well-formed, got ${show(given)} (it has an unpaired surrogate).`);
   }
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(given));
