@@ -81,24 +81,18 @@ const BATCH_ROWS = 256;
 /** Cursors of this walk begin so; those of buckets begin with "[". */
 const WALK = "workers ";
 
-interface Batch {
-  readonly deleted: number;
-  /** The start of the next batch; null after the last. */
-  readonly cursor: string | null;
-}
-
-interface IdleBatch {
-  readonly buckets: readonly BucketId[];
-  readonly cursor: string | null;
-}
+/** What one batch has done or found, and the start of the next batch; null after the last. */
+type Batch<Result> = Result & { readonly cursor: string | null };
+type IdleBatch = Batch<{ readonly buckets: readonly BucketId[] }>;
+type SweptBatch = Batch<{ readonly deleted: number }>;
 
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found idle. */
 export async function sweepInTurn(
   ctx: QueueWriter,
   cursor: string | undefined,
-  sweepBuckets: () => Promise<Batch>,
+  sweepBuckets: () => Promise<SweptBatch>,
   find: (cursor: string) => Promise<IdleBatch>,
-): Promise<Batch> {
+): Promise<SweptBatch> {
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;
