@@ -108,22 +108,11 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
   }
 }
 
-/** The result of a look. */
-interface Found {
-  /** How many jobs have come since the last run; where nobody counts, whether any has. */
-  readonly arrived: number;
-  readonly seenTo?: bigint | undefined;
-  /** The first jobs that wait, in order; and whether there are more. */
-  readonly first: readonly WaitingJob[];
-  readonly hasMore: boolean;
-}
-
-/** @param most - this many jobs of each priority, or fewer if there are many priorities. */
-export async function look(
-  ctx: WorkerCtx,
-  queue: Queue,
-  { since, most }: { since: bigint | undefined; most: number },
-): Promise<Found> {
+/**
+ * The first jobs that wait, in order, and how many have come since the last run; where nobody counts, whether any has.
+ * @param most - this many jobs of each priority, or fewer if there are many priorities.
+ */
+export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { since: bigint | undefined; most: number }) {
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // All arrivals that it may read: a round that is assigned late is a later round.

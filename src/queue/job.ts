@@ -28,9 +28,6 @@ export const FULL_MS = 1000;
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 
-/** A job as it is stored, besides its bucket, its function and the time of its arrival. */
-type ParsedJob = ReturnType<typeof parseJob>;
-
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
 export function parseJob(
   queue: Queue,
@@ -72,7 +69,7 @@ export function parseJob(
 export async function enqueue(
   ctx: QueueCtx,
   queue: Queue,
-  job: ParsedJob & Pick<JoinArgs, "fn">,
+  job: ReturnType<typeof parseJob> & Pick<JoinArgs, "fn">,
 ): Promise<EnqueueResult> {
   const { now } = ctx;
   const { name, limit, terms } = queue;
