@@ -66,23 +66,22 @@ export interface CountArg {
   count?: number | undefined;
 }
 
-interface ModeArg {
-  /** Whether the limit is enforced in this call; default what its definition says. */
-  mode?: Mode | undefined;
-}
-
-/** One bucket, and the demand on it. */
-type DemandArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> &
-  CountArg &
-  ModeArg & {
-    /**
-     * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
-     * `{ within }` it waits at most this many milliseconds, or is denied.
-     */
-    reserve?: boolean | { within: number } | undefined;
-    /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
-    refundable?: boolean | undefined;
+/** One bucket, and how many tokens of it are asked for. */
+type CountedArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> &
+  CountArg & {
+    /** Whether the limit is enforced in this call; default what its definition says. */
+    mode?: Mode | undefined;
   };
+
+type DemandArgs<Limits, Name> = CountedArgs<Limits, Name> & {
+  /**
+   * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
+   * `{ within }` it waits at most this many milliseconds, or is denied.
+   */
+  reserve?: boolean | { within: number } | undefined;
+  /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
+  refundable?: boolean | undefined;
+};
 
 /** `Said` is the choice of a call: the type of its answer depends on it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
@@ -128,10 +127,7 @@ export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
   until: number;
 };
 
-/** The arguments of `scheduleRateLimited`. */
-export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = PlannedBucketArgs<Limits, Name> &
-  CountArg &
-  ModeArg &
+export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = CountedArgs<Limits, Name> &
   ThrowsArg<Said> & {
     /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs do not start all at once. */
     spread?: number | undefined;
