@@ -22,7 +22,6 @@ export interface BucketInForce extends RateLimitSnapshot {
   unlimited?: true;
 }
 
-/** A demand on one bucket. */
 interface BucketRequest {
   /** The units asked for; Infinity if the bucket can never give them. */
   units: number;

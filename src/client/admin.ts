@@ -43,7 +43,6 @@ type Way = "config" | "block" | "unlimited";
 type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
 type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
 
-/** The bucket of an override. */
 type OverriddenArgs<Limits, Name> = Name extends keyof Limits
   ? { name: Name } & OverridesNeeded<Limits[Name]> & KeyArg<Limits[Name]>
   : never;

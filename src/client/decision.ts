@@ -8,7 +8,6 @@ import { denialError } from "./errors.js";
 import type { Ctx, LimitSet } from "./place.js";
 import { wakeQueue } from "./set.js";
 
-/** A request with its status. */
 interface Decision {
   readonly request: JudgedRequest;
   readonly status: RateLimitStatus;

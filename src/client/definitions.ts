@@ -163,7 +163,6 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   if (typeof name !== "string" || !definitions.get(name)) checkName(name);
 }
 
-/** One request of a call: its bucket, and what is asked of it. */
 export interface CalledRequest {
   readonly bucket: CalledBucket;
   readonly asked: DemandArgs;

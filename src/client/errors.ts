@@ -88,7 +88,6 @@ export function undefinedError(name: string, { names }: { names: readonly string
   );
 }
 
-/** The misuse of giving both a plan and a config. */
 export function planAndConfigError(name: string): Error {
   return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

@@ -52,7 +52,6 @@ export interface JobCall {
   fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
 
-/** Reserves tokens, and schedules a function for the time at which they exist. */
 export async function schedule(
   set: LimitSet,
   ctx: Ctx & SchedulingCtx,
@@ -84,7 +83,6 @@ export async function schedule(
   });
 }
 
-/** Cancels a scheduled function that has not begun, and gives its tokens back. */
 export async function cancelScheduled(
   set: LimitSet,
   ctx: Ctx & CancellingCtx,
@@ -137,7 +135,6 @@ export function isReference(fn: unknown): boolean {
   }
 }
 
-/** @throws when the ctx has no scheduler. */
 export function checkScheduler(ctx: unknown, call: string): void {
   checkCtx(ctx, "scheduler", `${call} needs the ctx of a mutation or action`);
 }

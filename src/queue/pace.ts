@@ -17,7 +17,6 @@ const CALM_NAP_MS = 50;
 /** and after this time it stops: the next caller starts it, which costs that caller a write. */
 const LINGER_MS = 200;
 
-/** The findings of a run. */
 interface Findings {
   readonly now: number;
   /** Whether it took all that it looked at, so that more may wait. */

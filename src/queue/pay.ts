@@ -5,7 +5,6 @@ import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 
-/** The answer of a bucket to one job. */
 type Payment =
   | {
       readonly isPaid: true;
@@ -24,7 +23,6 @@ type Payment =
       readonly isAhead: boolean;
     };
 
-/** The demand of a job on a bucket. */
 interface PayableJob {
   readonly count: number;
   readonly settles?: unknown;

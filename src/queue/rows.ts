@@ -108,7 +108,6 @@ export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boole
   return (await jobsOf(ctx, bucket, { most: 1 })).length > 0;
 }
 
-/** Whether any job has a higher priority than this. */
 export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, priority: number): Promise<boolean> {
   const above = db
     .query("rateLimitQueue")

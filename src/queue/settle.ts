@@ -15,7 +15,6 @@ import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
 import { planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
 import { ensureRunning } from "./workers.js";
 
-/** A paid job: when it starts, and when its tokens were taken. */
 interface PaidJob extends JobRow {
   readonly runAt: number;
   readonly takenAt: number;

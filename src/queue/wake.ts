@@ -19,7 +19,6 @@ export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "mo
   return { ...ctx, db, scheduler, module, now: Date.now() };
 }
 
-/** The one mutation of a worker. */
 export const workIn = (module: string) => makeFunctionReference<"mutation">(`${module}:workQueue`);
 
 /** Plans a call of the worker's mutation. */

@@ -32,7 +32,6 @@ const MOST_SLEEP_MS = 86_400_000;
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
 
-/** The worker's mutation. */
 export async function work(ctx: WorkerCtx, { run, job, settlement }: WorkArgs): Promise<null> {
   if (run) await workOnce(ctx, run);
   if (job) await runMutation(ctx, job);
