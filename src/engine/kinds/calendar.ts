@@ -25,11 +25,11 @@ export interface Calendar {
   readonly startOf: (window: number) => number;
 }
 
-/** Windows of `period` ms, one of which starts at `start`. */
-export function periodic(period: number, start: number): Calendar {
+/** Windows of `period` ms, one of which starts at `start`. @param end - starts are cut off there. */
+export function periodic(period: number, start: number, end = END_OF_TIME): Calendar {
   return {
     windowAt: (now) => Math.floor((now - start) / period),
-    startOf: (window) => Math.min(END_OF_TIME, start + window * period),
+    startOf: (window) => Math.min(end, start + window * period),
   };
 }
 
@@ -46,14 +46,14 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
   const nominal = nominalWindows(period, anchor ?? ANCHORS[period][0]);
   // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last has a
   // duration.
-  const unnumbered = nominal.indexAt(dateLine.left - 1) + 1;
-  const missing = Math.max(0, nominal.indexAt(dateLine.reached) - unnumbered);
+  const unnumbered = nominal.windowAt(dateLine.left - 1) + 1;
+  const missing = Math.max(0, nominal.windowAt(dateLine.reached) - unnumbered);
   const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
   return {
     windowAt(now) {
       const time = Math.min(END_OF_TIME, Math.max(-END_OF_TIME, now));
       // By the clocks of UTC it is this window or one beside it.
-      let window = nominal.indexAt(time);
+      let window = nominal.windowAt(time);
       while (startOf(window) > time) window--;
       while (startOf(window + 1) <= time) window++;
       return window;
@@ -87,26 +87,15 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
   return runs;
 }
 
-/** Windows by the clocks alone: when one begins, as a local time, and the last that begins at or before a local time. */
-interface NominalWindows {
-  readonly startOf: (index: number) => number;
-  readonly indexAt: (local: number) => number;
-}
-
-function nominalWindows(period: CalendarPeriod, anchor: number): NominalWindows {
+/** Windows by the clocks alone: their times are local, and none is cut off. */
+function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
   if (period === "month") return months(anchor);
   // The first of January 1970 was a Thursday, the fourth day of its week.
-  return period === "week" ? daysFrom((anchor - 4) * DAY_MS, 7) : daysFrom(anchor * 60_000, 1);
+  if (period === "week") return periodic(7 * DAY_MS, (anchor - 4) * DAY_MS, Infinity);
+  return periodic(DAY_MS, anchor * 60_000, Infinity);
 }
 
-function daysFrom(start: number, days: number): NominalWindows {
-  return {
-    startOf: (index) => start + index * days * DAY_MS,
-    indexAt: (local) => Math.floor((local - start) / (days * DAY_MS)),
-  };
-}
-
-function months(anchor: number): NominalWindows {
+function months(anchor: number): Calendar {
   // The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days.
   const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;
   const startOf = (month: number) => {
@@ -115,7 +104,7 @@ function months(anchor: number): NominalWindows {
   };
   return {
     startOf,
-    indexAt(local) {
+    windowAt(local) {
       // A month begins at most three days from where it would if all had the mean length.
       let month = Math.floor(local / MEAN_MONTH_MS) + 1;
       while (startOf(month) > local) month--;
