@@ -1,7 +1,6 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
-import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
@@ -35,9 +34,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const averageMs = isCalendar ? CALENDAR_MS[period] : period;
     const timeZone = config.timeZone ?? "UTC";
     const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
-    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved });
-    // A window brings whole tokens to each shard, so each must get some.
-    const most = Math.min(capacity, rate);
+    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved, shards });
     return {
       name,
       kind: this,
@@ -47,7 +44,6 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, period)),
-      levels: shards ? levelsOf({ shards, most, perSecond: (rate / averageMs) * 1000, capacity }) : ONE_ROW,
     };
   }
 

@@ -3,7 +3,6 @@
  * neighbours are joined at the later time, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
-import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
@@ -18,10 +17,8 @@ interface SlidingWindowLimit extends Limit {
 export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   parse(name: string, config: SlidingWindowConfig): SlidingWindowLimit {
     const { rate, period, maxReserved, shards } = config;
-    const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved });
-    const perSecond = (rate / period) * 1000;
-    const levels = shards ? levelsOf({ shards, most: rate, perSecond, capacity: rate }) : ONE_ROW;
-    return { name, kind: this, config, ...counted, period, levels };
+    const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved, shards });
+    return { name, kind: this, config, ...counted, period };
   }
 
   /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */

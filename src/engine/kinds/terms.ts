@@ -1,6 +1,8 @@
-/** The units that limits of several kinds are counted in. */
+/** The units that limits of all kinds are counted in, and how far their buckets may be split. */
+import type { RateLimitConfig } from "../../wire/configs.js";
 import { misuseError } from "../misuse.js";
 import { chooseGrain, finestGrain, type Grain } from "../grain.js";
+import { type Levels, levelsOf } from "../sharding/levels.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
 import { DAY_MS } from "./civil.js";
 
@@ -12,6 +14,7 @@ interface Quantities {
   readonly stepMs: number;
   readonly capacity: number;
   readonly maxReserved: number | undefined;
+  readonly shards: RateLimitConfig["shards"];
 }
 
 /**
@@ -21,17 +24,21 @@ interface Quantities {
 export function countIn(
   name: string,
   quantities: Quantities,
-): Grain & { tokens: number; capacity: number; maxReserved: number } {
-  const { capacity, maxReserved } = quantities;
+): Grain & { tokens: number; capacity: number; maxReserved: number; levels: Levels } {
+  const { rate, per, stepMs, capacity, maxReserved, shards } = quantities;
   const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
   const { unitsPerToken, refill } = grain;
+  // A window brings whole tokens to each shard, so each must get some.
+  const [steps, most] = per === "window" ? [1, Math.min(capacity, rate)] : [per, capacity];
+  const perSecond = (rate / steps / stepMs) * 1000;
   return {
     tokens: capacity,
     unitsPerToken,
     refill,
     capacity: floorUnits(capacity, unitsPerToken),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
+    levels: shards ? levelsOf({ shards, most, perSecond, capacity }) : { most: 0, least: 0, isAuto: false },
   };
 }
 

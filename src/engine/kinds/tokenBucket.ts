@@ -1,7 +1,6 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
 import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
-import { levelsOf, ONE_ROW } from "../sharding/levels.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
 import type { Kind, Limit, Outlook, Share, State } from "./kind.js";
@@ -21,10 +20,8 @@ export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements 
       // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
       throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
     }
-    const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved });
-    const perSecond = (rate / period) * 1000;
-    const levels = shards ? levelsOf({ shards, most: capacity, perSecond, capacity }) : ONE_ROW;
-    return { name, kind: this, config: { ...config, capacity }, ...counted, levels };
+    const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved, shards });
+    return { name, kind: this, config: { ...config, capacity }, ...counted };
   }
 
   protected accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {

@@ -20,9 +20,6 @@ interface Size {
   readonly capacity: number;
 }
 
-/** The levels of a limit without `shards`. */
-export const ONE_ROW: Levels = { most: 0, least: 0, isAuto: false };
-
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   // With fewer tokens than this a shard would turn away calls while its neighbours are full.
   const TOKENS_PER_SHARD = 2;

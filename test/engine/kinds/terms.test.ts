@@ -9,13 +9,22 @@ import { MAX_UNITS } from "../../../src/engine/units.js";
 const DAY = 86_400_000;
 
 const counted = (more: Partial<Parameters<typeof countIn>[1]>) =>
-  countIn("send", { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined, ...more });
+  countIn("send", {
+    rate: 5,
+    per: 1,
+    stepMs: DAY / 24,
+    capacity: 7.5,
+    maxReserved: undefined,
+    shards: undefined,
+    ...more,
+  });
 
 describe("the units of a limit", () => {
   it("express rate, capacity and reserve", () => {
     const unitsPerToken = 1_024_000;
     const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, maxReserved: 2.5 * unitsPerToken };
-    expect(counted({ maxReserved: 2.5 })).toEqual({ tokens: 7.5, unitsPerToken, ...units });
+    const levels = { most: 0, least: 0, isAuto: false };
+    expect(counted({ maxReserved: 2.5 })).toEqual({ tokens: 7.5, unitsPerToken, ...units, levels });
     expect(counted({}).maxReserved).toBe(MAX_UNITS);
   });
 
