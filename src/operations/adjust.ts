@@ -6,7 +6,7 @@ import type { Bucket } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
-import { type BucketId, deleteRow, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
+import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { changeOf, loadAll, loadAt, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
@@ -79,6 +79,7 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
 /** Forgets a bucket: no row means full. Overrides stay. */
 export async function reset(ctx: Writer, bucket: BucketId): Promise<null> {
   checkBucket(bucket);
-  for (const row of (await readRows(ctx, bucket)).filter(holdsTokens)) await deleteRow(ctx, row);
+  const rows = await readRows(ctx, bucket);
+  await write(ctx, { bucket, rows: rows.filter(holdsTokens), contents: [] });
   return null;
 }

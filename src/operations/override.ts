@@ -5,6 +5,7 @@ import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
 import type { Bucket } from "../engine/request.js";
+import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
 import * as storage from "../storage/rows.js";
 import { planOf, readAt } from "../storage/shards.js";
 import type { Call } from "./answer.js";
@@ -22,13 +23,14 @@ export async function setOverride(
   if (until !== undefined && until <= now) {
     throw fieldError(bucket.name, "until", `a time after now (${now}), in milliseconds since the epoch`, until);
   }
-  await storage.writeOverride(ctx, bucket, override, now);
+  const rows = await storage.readOverrideRows(ctx, bucket);
+  await storage.write(ctx, { bucket, rows, contents: [{ shard: OVERRIDE_SHARD, value: 0, ts: now, override }] });
   return null;
 }
 
 export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);
-  for (const row of await storage.readOverrideRows(ctx, bucket)) await storage.deleteRow(ctx, row);
+  await storage.write(ctx, { bucket, rows: await storage.readOverrideRows(ctx, bucket), contents: [] });
   return null;
 }
 

@@ -18,12 +18,10 @@ import type { SweepArgs } from "../wire/answers.js";
 const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
-type NamedRows = BucketRows & { readonly name: string };
-type Batch = { targets: Targets; cursor?: string | undefined };
-type Found = { buckets: NamedRows[]; cursor: string | null };
+type Found = { buckets: BucketRows[]; cursor: string | null };
 
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
-export async function findFull(ctx: storage.Reader, { targets, cursor }: Batch): Promise<Found> {
+export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs): Promise<Found> {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
@@ -32,7 +30,7 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: Batch):
   const limits = limitsOf(name);
   const batch = await readBatch(ctx, from);
   const buckets = batch.buckets
-    .map(({ key, rows }) => ({ name, key, rows: rowsToDelete(limits, { name, key, rows }, now) }))
+    .map((bucket) => ({ ...bucket, rows: rowsToDelete(limits, bucket, now) }))
     .filter(({ rows }) => rows.length > 0);
   const next = batch.next ?? (await findNext(ctx, limitsOf, name));
   return { buckets, cursor: next && writeCursor(next) };
@@ -56,10 +54,10 @@ export async function deleteFull(
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   let deleted = 0;
-  for (const { name, key } of buckets) {
-    const all = await storage.readRows(ctx, { name, key });
-    const rows = rowsToDelete(limitsOf(name), { name, key, rows: all }, now);
-    for (const row of rows) await storage.deleteRow(ctx, row);
+  for (const bucket of buckets) {
+    const all = await storage.readRows(ctx, bucket);
+    const rows = rowsToDelete(limitsOf(bucket.name), { ...bucket, rows: all }, now);
+    await storage.write(ctx, { bucket, rows, contents: [] });
     deleted += rows.length;
   }
   return deleted;
@@ -68,12 +66,11 @@ export async function deleteFull(
 /** One batch where the rows are at hand, in the same transaction. */
 export async function sweepBatch(
   ctx: storage.Writer,
-  batch: Batch,
+  batch: SweepArgs,
 ): Promise<{ deleted: number; cursor: string | null }> {
   const { buckets, cursor } = await findFull(ctx, batch);
-  const rows = buckets.flatMap((bucket) => bucket.rows);
-  for (const row of rows) await storage.deleteRow(ctx, row);
-  return { deleted: rows.length, cursor };
+  for (const bucket of buckets) await storage.write(ctx, { bucket, rows: bucket.rows, contents: [] });
+  return { deleted: buckets.reduce((sum, { rows }) => sum + rows.length, 0), cursor };
 }
 
 /** A definition's limits by name: one, or that of each plan; none where it is not defined. */
@@ -92,7 +89,7 @@ function parseTargets(targets: Targets): Limits {
  * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
  * be used, or one of several, continues to deny after its end.
  */
-function rowsToDelete(limits: readonly Limit[], { name, key, rows }: NamedRows, now: number): storage.Row[] {
+function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows, now: number): storage.Row[] {
   const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
   if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
@@ -112,7 +109,7 @@ function isUnused({ limit, state }: Shard): boolean {
  */
 function isFull(
   defined: readonly Limit[],
-  { name, key, rows }: NamedRows,
+  { name, key, rows }: BucketRows,
   stored: RateLimitOverride | undefined,
   now: number,
 ): boolean {

@@ -1,6 +1,6 @@
 /** A walk over the buckets of a limit, in the order of their keys: a batch of rows at a time, never half a bucket. */
 import { fieldError } from "../engine/misuse.js";
-import { type Reader, type Row, rowsAfter } from "./rows.js";
+import { type BucketId, type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
  * A batch ends at the first bucket after this many rows. With the last bucket's (at most 2,048) that is far below the 32,000
@@ -16,8 +16,7 @@ export interface Cursor {
   readonly after?: { readonly key: string | undefined } | undefined;
 }
 
-export interface BucketRows {
-  readonly key: string | undefined;
+export interface BucketRows extends BucketId {
   readonly rows: readonly Row[];
 }
 
@@ -30,15 +29,16 @@ interface Batch {
 }
 
 export async function readBatch(ctx: Reader, cursor: Cursor): Promise<Batch> {
-  const buckets: { key: string | undefined; rows: Row[] }[] = [];
+  const { name } = cursor;
+  const buckets: (BucketId & { rows: Row[] })[] = [];
   let read = 0;
   let bytes = 0;
   for await (const row of rowsAfter(ctx, cursor)) {
     const last = buckets.at(-1);
     if (last && last.key === row.key) last.rows.push(row);
     else if (last && (read >= BATCH_ROWS || bytes >= BATCH_BYTES)) {
-      return { buckets, bytes, next: { name: cursor.name, after: { key: last.key } } };
-    } else buckets.push({ key: row.key, rows: [row] });
+      return { buckets, bytes, next: { name, after: { key: last.key } } };
+    } else buckets.push({ name, key: row.key, rows: [row] });
     read++;
     bytes += sizeOf(row);
   }

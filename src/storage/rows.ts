@@ -4,7 +4,6 @@ import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredState } from "../engine/units.js";
 import type { StoredPlan } from "../engine/written.js";
-import type { RateLimitOverride } from "../wire/configs.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
 type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;
@@ -38,8 +37,8 @@ export interface Reader {
   };
 }
 
-/** The fields of a row besides its name and key. */
-type Content = StoredState & Pick<Row, "shard" | "config">;
+/** The fields of a row besides its name, key and plan. */
+type Content = StoredState & Pick<Row, "shard" | "config" | "override">;
 
 export interface Writer {
   db: WriterDb;
@@ -176,24 +175,7 @@ export async function readOverrideRows(ctx: Reader, { name, key }: BucketId): Pr
   return (await rows.collect()).filter((row) => !holdsTokens(row));
 }
 
-/** Puts an override in the place of those that are there. */
-export async function writeOverride(
-  ctx: Writer,
-  bucket: BucketId,
-  override: RateLimitOverride,
-  ts: number,
-): Promise<void> {
-  const [row, ...others] = await readOverrideRows(ctx, bucket);
-  if (row) await ctx.db.patch("rateLimits", row._id, { ts, override });
-  else await ctx.db.insert("rateLimits", { ...idOf(bucket), shard: OVERRIDE_SHARD, value: 0, ts, override });
-  for (const other of others) await deleteRow(ctx, other);
-}
-
 /** Whether a row holds the bucket's tokens. Only a row for an override does not; a damaged row counts as the bucket's. */
 export function holdsTokens({ shard, override }: Row): boolean {
   return shard !== OVERRIDE_SHARD || override === undefined;
-}
-
-export async function deleteRow({ db }: Writer, { _id }: Row): Promise<void> {
-  await db.delete("rateLimits", _id);
 }
