@@ -6,7 +6,7 @@
 import { decide } from "../src/engine/decide.js";
 import { parseDemand } from "../src/engine/request.js";
 import { fullState } from "../src/engine/kinds/kind.js";
-import { parseLimit } from "../src/engine/limit.js";
+import { parseLimit } from "../src/engine/kinds/limit.js";
 
 export const FAIRNESS = {
   /** Tokens per second. */

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
-import { parseLimit } from "../src/engine/limit.js";
+import { parseLimit } from "../src/engine/kinds/limit.js";
 import { parseDemand } from "../src/engine/request.js";
 import { fromStored, toStored } from "../src/engine/units.js";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";

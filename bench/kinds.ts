@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
-import { parseLimit } from "../src/engine/limit.js";
+import { parseLimit } from "../src/engine/kinds/limit.js";
 import { parseDemand } from "../src/engine/request.js";
 import { drawLanes, type Lane } from "./kinds/lanes.js";
 import { isProgram } from "./report/commandLine.js";

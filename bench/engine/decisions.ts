@@ -3,7 +3,7 @@ import { calculateRateLimit } from "@convex-dev/rate-limiter";
 import { decide } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseDemand } from "../../src/engine/request.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { projectRateLimit } from "../../src/index.js";

@@ -2,7 +2,7 @@
 import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
 import { adjustmentOf } from "../engine/adjustment.js";
-import { parseLimit } from "../engine/limit.js";
+import { parseLimit } from "../engine/kinds/limit.js";
 import { parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { checkAll, consumeAll } from "../operations/all.js";

@@ -2,7 +2,7 @@
 import type { RateLimitOverride } from "../wire/configs.js";
 import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
-import { parseLimit } from "./limit.js";
+import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
 import type { Bucket } from "./request.js";
 import { END_OF_TIME } from "./time.js";

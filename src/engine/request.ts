@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
-import { parseChecked, parseLimit } from "./limit.js";
+import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { MAX_TOKENS, unitsOf } from "./units.js";

@@ -1,7 +1,7 @@
 /** The plan or config that a bucket's rows were written under. A call without plan or config uses it. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
-import { parseLimit } from "./limit.js";
+import { parseLimit } from "./kinds/limit.js";
 import { damageError, misuseError, show } from "./misuse.js";
 
 /** A plan as a row holds it: its name, or the config of a call. */

@@ -1,6 +1,6 @@
 /** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and overrides that have ended. */
 import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/limit.js";
+import { parseLimit } from "../engine/kinds/limit.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { advance, type Shard } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/written.js";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { project } from "../../src/browser/project.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { parseDemand } from "../../src/engine/request.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, shardAt, shareOf, splitTo } from "../../src/engine/sharding/shard.js";

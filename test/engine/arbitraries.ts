@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { halves, type Interval, MAX_LEVEL, MAX_SHARDS, WHOLE } from "../../src/engine/sharding/interval.js";
 
 export const NOW = 1_700_000_000_000;

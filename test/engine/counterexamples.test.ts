@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;

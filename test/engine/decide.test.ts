@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decide, renewsAt } from "../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { fromStored, type StoredState, toStored } from "../../src/engine/units.js";
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { show } from "../../src/engine/misuse.js";
 import { type DemandArgs, isServable, neverServedError, parseDemand, parseRequest } from "../../src/engine/request.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 const limit = parseLimit("send", bucket);

@@ -4,7 +4,7 @@ import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";

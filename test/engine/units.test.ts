@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseGrain } from "../../src/engine/grain.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import {
   ceilUnits,

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { afterAll } from "vitest";
 import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
-import { KINDS } from "../../src/engine/kinds/index.js";
+import { KINDS } from "../../src/engine/kinds/limit.js";
 import type { Kind, Limit, Outlook, Share, State } from "../../src/engine/kinds/kind.js";
 import { RefillingKind } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";

@@ -6,7 +6,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../support/random.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { underFakeClock, worldIn } from "../laws/world.js";
 import { LAST_MOMENT, type RefillingLimit } from "./exact/config.js";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { adjustOnAll } from "../../src/engine/sharding/pool.js";
 import { fullShard, heldBy } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";

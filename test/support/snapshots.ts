@@ -1,7 +1,7 @@
 /** Snapshots of one row, made by hand: what `getRateLimit` would return for a state. */
 import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
-import { parseLimit } from "../../src/engine/limit.js";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { fromStored } from "../../src/engine/units.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";

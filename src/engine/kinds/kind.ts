@@ -1,6 +1,6 @@
 /**
  * The door for kinds of limits. Everything that depends on the kind is a method of one `Kind` object; no other code asks which
- * kind a limit is. A new kind is a file here, a line in the registry (index.ts), its fields (fields.ts), its validator
+ * kind a limit is. A new kind is a file here, a line in the registry (limit.ts), its fields (fields.ts), its validator
  * (wire/configs.ts), and an arbitrary in test/laws.
  */
 import type { RateLimitConfig } from "../../wire/configs.js";

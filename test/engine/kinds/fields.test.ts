@@ -1,7 +1,7 @@
 /** The tables of fields, compared with the validators of configs on the wire. limit.test.ts tests the values of each field. */
 import { describe, expect, it } from "vitest";
 import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
-import { KINDS } from "../../../src/engine/kinds/index.js";
+import { KINDS } from "../../../src/engine/kinds/limit.js";
 import { configValidator } from "../../../src/wire/configs.js";
 
 describe("the fields of a kind", () => {

@@ -2,7 +2,7 @@
 import type { FixedWindowConfig } from "../../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { hashedStart } from "../../../src/engine/phase.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
 

@@ -1,7 +1,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { KINDS } from "../../../src/engine/kinds/index.js";
+import { KINDS } from "../../../src/engine/kinds/limit.js";
 import { histories, limits, stateAfter } from "../arbitraries.js";
 
 it("the registry of kinds has each kind under its own name", () => {

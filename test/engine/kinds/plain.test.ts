@@ -6,7 +6,7 @@ import { parseDefinitions } from "../../../src/client/definitions.js";
 import { checkFields } from "../../../src/engine/fields.js";
 import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
 import { isPlain } from "../../../src/engine/kinds/plain.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000 };
 const window = { kind: "fixed window", rate: 10, period: 1000 };

@@ -1,7 +1,7 @@
 /** The quota of each kind for HTTP headers: the window, and when more tokens arrive. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 
 const NOW = 1_700_000_000_000;
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { remembering } from "../../../src/engine/headroom.js";
 import { fullState, type State, usedIn } from "../../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { adjustOnAll } from "../../../src/engine/sharding/pool.js";
 import { fold, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";

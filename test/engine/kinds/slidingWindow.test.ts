@@ -5,7 +5,7 @@ import { decide } from "../../../src/engine/decide.js";
 import { parseDemand } from "../../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../../src/engine/kinds/kind.js";
 import { MAX_ENTRIES } from "../../../src/engine/kinds/log.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { fold, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";

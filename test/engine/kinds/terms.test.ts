@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { countIn } from "../../../src/engine/kinds/terms.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
 

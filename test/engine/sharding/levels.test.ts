@@ -1,7 +1,7 @@
 /** The levels to which a bucket may be split: those that its config asks for, within what rate and capacity allow. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import type { Levels } from "../../../src/engine/sharding/levels.js";
 
 const SECOND = 1000;

@@ -1,7 +1,7 @@
 /** The number of a window's rows that a call reads before it is denied. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import { areEnough, areFull, fitsFew, looksFurther } from "../../../src/engine/sharding/looks.js";
 import { adjusted, advance, fullShard, type Shard, splitTo } from "../../../src/engine/sharding/shard.js";

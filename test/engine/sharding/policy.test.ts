@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { fastUnits, isFast, levelAfter, levelsFor, spanFor } from "../../../src/engine/sharding/policy.js";
 import { shardAt } from "../../../src/engine/sharding/shard.js";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   adjustOnAll,

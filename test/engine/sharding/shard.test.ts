@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fullState, type Limit } from "../../../src/engine/kinds/kind.js";
-import { parseLimit } from "../../../src/engine/limit.js";
+import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { halves, MAX_LEVEL, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   advance,

@@ -1,0 +1,30 @@
+/** The registry of kinds, and config → parsed limit: behind `parseLimit` every field is present and valid. */
+import type { RateLimitConfig } from "../../wire/configs.js";
+import { checkConfig } from "./fields.js";
+import { FixedWindowKind } from "./fixedWindow.js";
+import type { Kind, Limit } from "./kind.js";
+import { isPlain } from "./plain.js";
+import { SlidingWindowKind } from "./slidingWindow.js";
+import { TokenBucketKind } from "./tokenBucket.js";
+import { checkName } from "../names.js";
+
+export const KINDS: Readonly<Record<RateLimitConfig["kind"], Kind>> = {
+  "token bucket": new TokenBucketKind(),
+  "fixed window": new FixedWindowKind(),
+  "sliding window": new SlidingWindowKind(),
+};
+
+/**
+ * Parses the config of the bucket without a key; `forKey` gives that of any other.
+ * @throws when a field is missing, unknown or out of range, naming the limit, the field, the value and the range.
+ */
+export function parseLimit(name: string, config: RateLimitConfig): Limit {
+  checkName(name);
+  if (!isPlain(config)) checkConfig(name, config);
+  return parseChecked(name, config);
+}
+
+/** The same of a name and a config that have been checked. */
+export function parseChecked(name: string, config: RateLimitConfig): Limit {
+  return KINDS[config.kind].parse(name, config);
+}
