@@ -7,7 +7,6 @@ import { bundle } from "../src/engine/bundle.js";
 import { adjustmentOf } from "../src/engine/adjustment.js";
 import { parseBucket, parseRequest } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
-import * as all from "../src/operations/all.js";
 import * as consuming from "../src/operations/consume.js";
 import * as wire from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
@@ -40,7 +39,7 @@ export const consumeAll = mutation({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => all.consumeAll(ctx, bundle(requests.map(parseRequest))),
+  handler: (ctx, { requests }) => consuming.consumeAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const checkAll = query({
@@ -50,7 +49,7 @@ export const checkAll = query({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => all.checkAll(ctx, bundle(requests.map(parseRequest))),
+  handler: (ctx, { requests }) => consuming.checkAll(ctx, bundle(requests.map(parseRequest))),
 });
 
 export const adjust = mutation({

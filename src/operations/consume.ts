@@ -1,7 +1,8 @@
 /**
- * Taking tokens, and asking without taking. A bucket that is always one row is read, decided and written here; one that may be
- * split goes through split.ts. Clock and randomness are read once for each call.
+ * Taking tokens from one limit or several, and asking without taking. A bucket that is always one row is read, decided and written
+ * here; one that may be split goes through split.ts. Clock and randomness are read once for each call.
  */
+import type { Bundle } from "../engine/bundle.js";
 import { decide } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
 import type { Bucket, Request } from "../engine/request.js";
@@ -12,8 +13,8 @@ import { asWritten } from "../engine/written.js";
 import { type Reader, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, answerUnder, type Call, renewing } from "./answer.js";
+import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import { type Answer, answerOnAll, answerUnder, type Call, renewing, untouched } from "./answer.js";
 import { findTerms, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
@@ -29,8 +30,24 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return (await answerInFull(ctx, request, Date.now())).status;
 }
 
+/** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
+export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
+  const call: Call = { now: Date.now(), random: Math.random };
+  const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
+  const all = combine(bundle, answers, call.now);
+  if (!all.ok) return all;
+  for (const { change } of answers) if (change) await write(ctx, change);
+  return all;
+}
+
+/** The same decision on all rows, taking nothing. */
+export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
+  const now = Date.now();
+  return combine(bundle, await Promise.all(bundle.summed.map((request) => answerInFull(ctx, request, now))), now);
+}
+
 /** The answer of a bucket to a demand, with all its rows read. */
-export async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
+async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
   return await answerOnRows(request, await readRows(ctx, request), now);
 }
 
@@ -62,7 +79,7 @@ export function planned({ plan }: Bucket): { plan?: string } {
 }
 
 /** The answer of a bucket to a demand. @param known - its rows, if they have been read. */
-export async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
+async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
   if (request.isOverridable) return await answerOverridable(ctx, request, call);
   const { limit, key, demand } = request;
   if (limit.levels.most > 0) return await answerSplit(ctx, request, call);
@@ -86,4 +103,18 @@ async function answerOverridable(ctx: Reader, request: Request, call: Call): Pro
     ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
     load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),
   });
+}
+
+/** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
+function combine({ requests, partOf }: Bundle, answers: readonly Answer[], now: number): RateLimitAllStatus {
+  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
+  const enforced = own.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
+  const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
+  if (denials.length > 0) {
+    const statuses = own.map((answer) => (answer.status.ok ? untouched(answer, now) : answer.status));
+    return { ok: false, retryAt: Math.max(...denials), statuses };
+  }
+  const statuses = own.map(({ status }) => status);
+  const waits = enforced.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
+  return { ok: true, ...(waits.length > 0 ? { retryAt: Math.max(...waits) } : {}), statuses };
 }

@@ -8,7 +8,7 @@ import { adjustmentOf } from "../../src/engine/adjustment.js";
 import { bundle } from "../../src/engine/bundle.js";
 import { parseBucket, parseRequest } from "../../src/engine/request.js";
 import { adjust, pause } from "../../src/operations/adjust.js";
-import { consumeAll } from "../../src/operations/all.js";
+import { consumeAll } from "../../src/operations/consume.js";
 import { consume } from "../../src/operations/consume.js";
 import { setOverride } from "../../src/operations/override.js";
 import type { Writer } from "../../src/storage/rows.js";
