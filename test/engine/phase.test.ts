@@ -1,11 +1,30 @@
 /** The start of a bucket's windows if its config has no start. */
 import { describe, expect, it } from "vitest";
-import { hashedStart } from "../../src/engine/phase.js";
+import { hashedStart, hashOf } from "../../src/engine/phase.js";
 
 const HOUR = 3_600_000;
 const PHASES = 64;
 
-/** hash.test.ts checks that keys are evenly distributed over the phases. */
+describe("the hash of a text", () => {
+  it("has not changed: with another hash every current window would start anew", () => {
+    const hashes = ["", "send", "ß日本💥"].map(hashOf);
+    expect(hashes).toEqual([0.02137250336818397, 0.48884520842693746, 0.6929472095798701]);
+  });
+
+  it("is evenly distributed for texts that differ by a number: chi-square of 64 parts", () => {
+    const texts = 64_000;
+    const counts = new Array<number>(64).fill(0);
+    for (let i = 0; i < texts; i++) {
+      const part = Math.floor(64 * hashOf(`user${i}`));
+      counts[part] = (counts[part] ?? NaN) + 1;
+    }
+    expect(counts).toHaveLength(64);
+    const square = counts.reduce((sum, count) => sum + (count - texts / 64) ** 2 / (texts / 64), 0);
+    // 63 degrees of freedom: one of 30,000 even distributions exceeds 118.
+    expect(square).toBeLessThan(118);
+  });
+});
+
 describe("a hashed start", () => {
   it("is always the same for a key: these values must never change between versions", () => {
     expect(hashedStart("send", HOUR)).toBe((31 / PHASES) * HOUR);
