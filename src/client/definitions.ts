@@ -4,7 +4,7 @@ import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { DemandArgs } from "../engine/request.js";
-import type { NamedPlan } from "../engine/written.js";
+import type { NamedPlan } from "../engine/bucket.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { BucketId } from "../storage/rows.js";

@@ -1,7 +1,7 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
 import type { Field, Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import type { NamedPlan } from "../engine/written.js";
+import type { NamedPlan } from "../engine/bucket.js";
 import type { Definition } from "./definitionTypes.js";
 
 const isText = (value: unknown) => typeof value === "string";

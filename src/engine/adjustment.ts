@@ -1,7 +1,7 @@
 /** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
 import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
-import type { Bucket } from "./request.js";
+import type { Bucket } from "./bucket.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 

@@ -1,5 +1,6 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
-import { type Bucket, type DemandArgs, type Request, requestTo } from "./request.js";
+import { type DemandArgs, type Request, requestTo } from "./request.js";
+import type { Bucket } from "./bucket.js";
 import { misuseError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
 

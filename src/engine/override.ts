@@ -4,7 +4,7 @@ import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
-import type { Bucket } from "./request.js";
+import type { Bucket } from "./bucket.js";
 import { END_OF_TIME } from "./time.js";
 
 /** A stored override, checked. `until` is the end of time if the override has no end. */

@@ -6,7 +6,7 @@ import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { MAX_TOKENS, unitsOf } from "./units.js";
-import { type NamedPlan, storedConfig, type WrittenBucket } from "./written.js";
+import { type Bucket, type NamedPlan, storedConfig } from "./bucket.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -117,12 +117,6 @@ function parsePart(
 /** Whether some wait is long enough: of an overridable bucket this is known late. */
 export function isServable({ limit, demand }: Request): boolean {
   return demand.units <= limit.kind.most(limit, demand.reserve);
-}
-
-/** A limit at a key. */
-export interface Bucket extends WrittenBucket {
-  /** Whether calls ask for an override of its limit. */
-  readonly isOverridable?: boolean;
 }
 
 /** A demand on one bucket. */

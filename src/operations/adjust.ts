@@ -2,7 +2,7 @@
 import { outlook, renewsAt } from "../engine/decide.js";
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { checkBucket } from "../engine/names.js";
-import type { Bucket } from "../engine/request.js";
+import type { Bucket } from "../engine/bucket.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";

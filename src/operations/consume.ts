@@ -5,11 +5,11 @@
 import type { Bundle } from "../engine/bundle.js";
 import { decide } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
-import type { Bucket, Request } from "../engine/request.js";
+import type { Request } from "../engine/request.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { asWritten } from "../engine/written.js";
+import { asWritten, type Bucket } from "../engine/bucket.js";
 import { type Reader, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";

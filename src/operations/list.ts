@@ -3,7 +3,7 @@ import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
-import { asWritten } from "../engine/written.js";
+import { asWritten } from "../engine/bucket.js";
 import * as walk from "../storage/batches.js";
 import { type Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";

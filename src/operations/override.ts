@@ -1,10 +1,9 @@
 /** Overrides: setting one, clearing it, and finding the one of a bucket. */
-import { asWritten } from "../engine/written.js";
+import { asWritten, type Bucket } from "../engine/bucket.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
-import type { Bucket } from "../engine/request.js";
 import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
 import * as storage from "../storage/rows.js";
 import { planOf, readAt } from "../storage/shards.js";

@@ -3,7 +3,8 @@
  * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twenty. Then all.
  */
 import { decide } from "../engine/decide.js";
-import type { Bucket, Demand, Request } from "../engine/request.js";
+import type { Demand, Request } from "../engine/request.js";
+import type { Bucket } from "../engine/bucket.js";
 import { WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";

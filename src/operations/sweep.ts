@@ -3,7 +3,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { advance, type Shard } from "../engine/sharding/shard.js";
-import { storedLimit } from "../engine/written.js";
+import { storedLimit } from "../engine/bucket.js";
 import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";

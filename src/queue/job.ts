@@ -6,7 +6,7 @@ import { requestTo } from "../engine/request.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
-import { asWritten } from "../engine/written.js";
+import { asWritten } from "../engine/bucket.js";
 import { idOf } from "../storage/rows.js";
 import { loadAll } from "../storage/shards.js";
 import { present } from "../wire/present.js";

@@ -1,7 +1,8 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { type Bucket, parseBucket } from "../engine/request.js";
+import { parseBucket } from "../engine/request.js";
+import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { StoredQueue } from "../wire/queue.js";

@@ -1,11 +1,10 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
-import type { Bucket } from "../engine/request.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type StoredPlan, storedLimit, type WrittenBucket } from "../engine/written.js";
+import { type Bucket, type StoredPlan, storedLimit } from "../engine/bucket.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
@@ -72,7 +71,7 @@ function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
   return { interval: WHOLE, limit, state: mended, rows };
 }
 
-function tiling(bucket: WrittenBucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
+function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
   const shards = rows.map((row) => fromRow(bucket, row));
   const intervals = shards.map(({ interval }) => interval);
   const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket));
@@ -80,7 +79,7 @@ function tiling(bucket: WrittenBucket, whole: Interval, rows: readonly Row[]): S
   return shards;
 }
 
-function fromRow({ limit, key }: WrittenBucket, row: Row): StoredShard {
+function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
   const { shard, shard: interval = WHOLE } = row;
   if (shard !== undefined && !isPart(shard)) {
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
@@ -89,7 +88,7 @@ function fromRow({ limit, key }: WrittenBucket, row: Row): StoredShard {
   return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
 }
 
-function gapError({ limit, key }: WrittenBucket): Error {
+function gapError({ limit, key }: Bucket): Error {
   return damageError(limit.name, key, "the stored shards overlap or leave a gap");
 }
 
@@ -102,7 +101,7 @@ function splitConfig({ config }: Limit): RateLimitConfig {
  * Rows of a plan with another name are written anew, even if they are cut alike, so that all rows name the same plan. A config of a
  * call needs no name: the config that the rows were cut under is compared.
  */
-function wasSplitUnder({ shard, config, plan }: Row, bucket: WrittenBucket): boolean {
+function wasSplitUnder({ shard, config, plan }: Row, bucket: Bucket): boolean {
   if (shard === undefined) return true;
   const stored: Partial<RateLimitConfig> = config ?? {};
   const own = splitConfig(bucket.limit);

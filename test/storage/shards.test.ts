@@ -2,7 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Bucket, parseBucket, requestTo } from "../../src/engine/request.js";
+import { parseBucket, requestTo } from "../../src/engine/request.js";
+import type { Bucket } from "../../src/engine/bucket.js";
 import { type Interval, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { fromStored, toStored } from "../../src/engine/units.js";

@@ -4,7 +4,8 @@
  * docs/benchmarks.md.
  */
 import type { Limit } from "../kinds/kind.js";
-import type { Bucket, Demand } from "../request.js";
+import type { Demand } from "../request.js";
+import type { Bucket } from "../bucket.js";
 import type { Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 

@@ -1,7 +1,7 @@
 /** The terms of a call that names neither plan nor config. */
 import { describe, expect, it } from "vitest";
 import { parseBucket } from "../../src/engine/request.js";
-import { asWritten, storedConfig } from "../../src/engine/written.js";
+import { asWritten, storedConfig } from "../../src/engine/bucket.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const pro = { ...config, rate: 50 };

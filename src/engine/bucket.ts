@@ -1,4 +1,4 @@
-/** The plan or config that a bucket's rows were written under. A call without plan or config uses it. */
+/** A bucket, and the plan or config that its rows were written under: a call without plan or config uses it. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
@@ -13,8 +13,8 @@ export interface NamedPlan {
   readonly config: RateLimitConfig;
 }
 
-/** A bucket, and what is known of its terms. */
-export interface WrittenBucket {
+/** A limit at a key, and what is known of its terms. */
+export interface Bucket {
   /** The limit's. */
   readonly name: string;
   readonly limit: Limit;
@@ -23,6 +23,8 @@ export interface WrittenBucket {
   readonly plan?: StoredPlan | undefined;
   /** For a call without plan or config: the plans of the definition. The stored plan decides. */
   readonly plans?: readonly NamedPlan[];
+  /** Whether calls ask for an override of its limit. */
+  readonly isOverridable?: boolean;
 }
 
 /** The config of a call, as a row holds it: rows stay what the limit's own `shards` says. */
@@ -35,7 +37,7 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
  * The bucket as its rows say, unless the call has said what holds.
  * @throws when they name a plan that is not defined, or their config cannot be used.
  */
-export function asWritten<Bucket extends WrittenBucket>(bucket: Bucket, stored: StoredPlan | undefined): Bucket {
+export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | undefined): Own {
   const { name, limit, key, plans } = bucket;
   if (!plans || stored === undefined) return bucket;
   const { shards } = limit.config;
@@ -49,7 +51,7 @@ export function asWritten<Bucket extends WrittenBucket>(bucket: Bucket, stored: 
 }
 
 /** @throws when a config that rows hold cannot be used. */
-export function storedLimit({ name, key }: Pick<WrittenBucket, "name" | "key">, config: RateLimitConfig): Limit {
+export function storedLimit({ name, key }: Pick<Bucket, "name" | "key">, config: RateLimitConfig): Limit {
   try {
     const limit = parseLimit(name, config);
     return limit.kind.forKey?.(limit, key) ?? limit;
