@@ -27,7 +27,7 @@ export interface Bucket {
   readonly isOverridable?: boolean;
 }
 
-/** The config of a call, as a row holds it: rows stay what the limit's own `shards` says. */
+/** A config as a row holds it: rows stay what the limit's own `shards` says. */
 export function storedConfig(config: RateLimitConfig): RateLimitConfig {
   const fields = Object.entries(config).filter(([field, value]) => field !== "shards" && value !== undefined);
   return Object.fromEntries(fields) as unknown as RateLimitConfig;

@@ -1,6 +1,6 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
 import { type DemandArgs, type Request, requestTo } from "./request.js";
-import type { Bucket } from "./bucket.js";
+import { type Bucket, storedConfig } from "./bucket.js";
 import { misuseError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
 
@@ -60,6 +60,5 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
 
 /** Equal for equal limits: the order of a config's fields, explicit defaults and the number of rows do not count. */
 function meaning({ config }: Limit): string {
-  const fields = Object.entries({ ...config, shards: undefined }).filter(([, value]) => value !== undefined);
-  return JSON.stringify(fields.sort());
+  return JSON.stringify(Object.entries(storedConfig(config)).sort());
 }

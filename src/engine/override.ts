@@ -4,7 +4,7 @@ import { checkFields, type Field, type Fields } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
-import type { Bucket } from "./bucket.js";
+import { type Bucket, storedConfig } from "./bucket.js";
 import { END_OF_TIME } from "./time.js";
 
 /** A stored override, checked. `until` is the end of time if the override has no end. */
@@ -41,10 +41,8 @@ export function parseOverride(name: string, override: RateLimitOverride): RateLi
     const got = given.length === 0 ? "none of them" : given.join(" and ");
     throw misuseError(name, `an override must have exactly one of config, block and unlimited, got ${got}.`);
   }
-  const parsed = config && { ...parseLimit(name, config).config };
-  delete parsed?.shards;
   return {
-    ...(parsed && { config: parsed }),
+    ...(config && { config: storedConfig(parseLimit(name, config).config) }),
     ...(block && { block }),
     ...(unlimited && { unlimited }),
     ...(until !== undefined && { until }),

@@ -4,9 +4,8 @@ import { damageError, show } from "../engine/misuse.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type Bucket, type StoredPlan, storedLimit } from "../engine/bucket.js";
+import { type Bucket, storedConfig, type StoredPlan, storedLimit } from "../engine/bucket.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
@@ -94,7 +93,7 @@ function gapError({ limit, key }: Bucket): Error {
 
 /** The fields that decide how a limit's shares are cut and filled: all of its config but the bounds on reservations and rows. */
 function splitConfig({ config }: Limit): RateLimitConfig {
-  return present({ ...config, shards: undefined, maxReserved: undefined });
+  return storedConfig({ ...config, maxReserved: undefined });
 }
 
 /**
