@@ -5,7 +5,7 @@ import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { asWritten } from "../engine/bucket.js";
 import * as walk from "../storage/batches.js";
-import { type Reader } from "../storage/rows.js";
+import type { Cursor, Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
@@ -57,7 +57,7 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const now = Date.now();
   const { listed, from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
-  let next: walk.Cursor | null = from;
+  let next: Cursor | null = from;
   for (let batches = 0, bytes = 0; next && walk.mayGoOn(batches, bytes); batches++) {
     const batch = await walk.readBatch(ctx, next);
     for (const bucket of batch.buckets) {

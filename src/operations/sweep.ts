@@ -4,7 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { isUsable, overrideOf } from "../engine/override.js";
 import { advance, type Shard } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/bucket.js";
-import { type BucketRows, type Cursor, readBatch, readCursor, writeCursor } from "../storage/batches.js";
+import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitOverride } from "../wire/configs.js";
@@ -37,7 +37,7 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
 }
 
 /** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
-async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): Promise<Cursor | null> {
+async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): Promise<storage.Cursor | null> {
   const row = await storage.readNextName(ctx, after);
   if (!row) return null;
   const { name, plan } = row;

@@ -1,6 +1,6 @@
 /** A walk over the buckets of a limit, in the order of their keys: a batch of rows at a time, never half a bucket. */
 import { fieldError } from "../engine/misuse.js";
-import { type BucketId, type Reader, type Row, rowsAfter } from "./rows.js";
+import { type BucketId, type Cursor, type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
  * A batch ends at the first bucket after this many rows. With the last bucket's (at most 2,048) that is far below the 32,000
@@ -9,12 +9,6 @@ import { type BucketId, type Reader, type Row, rowsAfter } from "./rows.js";
 export const BATCH_ROWS = 512;
 /** And after this many bytes of the 16 MiB that a transaction may read: old keys may be of any length. */
 const BATCH_BYTES = 4 * 2 ** 20;
-
-/** A place between two buckets of a limit; without `after`, the one before the first. */
-export interface Cursor {
-  readonly name: string;
-  readonly after?: { readonly key: string | undefined } | undefined;
-}
 
 export interface BucketRows extends BucketId {
   readonly rows: readonly Row[];

@@ -8,6 +8,7 @@ import type { RateLimitsDataModel } from "./schema.js";
 
 type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;
 type Index = convex.NamedIndex<Table, "by_name_key_shard">;
+type Range = (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange;
 export type Row = convex.DocumentByName<RateLimitsDataModel, "rateLimits">;
 
 /** The name and key that all rows of a bucket share. */
@@ -28,12 +29,7 @@ export function idOf({ name, key }: BucketId): BucketId {
 export interface Reader {
   db: {
     normalizeId?: (spreadRateLimitTablesIntoTheSchema: "rateLimits", id: string) => unknown;
-    query(table: "rateLimits"): {
-      withIndex(
-        index: "by_name_key_shard",
-        range: (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange,
-      ): convex.Query<Table>;
-    };
+    query(table: "rateLimits"): { withIndex(index: "by_name_key_shard", range: Range): convex.Query<Table> };
   };
 }
 
@@ -120,8 +116,6 @@ export async function readRows({ db }: Reader, { name, key }: BucketId, within =
     .collect();
 }
 
-type Range = (q: convex.IndexRangeBuilder<Row, Index>) => convex.IndexRange;
-
 /** Rows in another range, in order. */
 function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
@@ -138,11 +132,14 @@ export async function readNextName(ctx: Reader, after = ""): Promise<Row | null>
   return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
-/** Rows of one limit, those of one key after those of another, from the first key after `after` on; in order, one by one. */
-export function rowsAfter(
-  ctx: Reader,
-  { name, after }: { name: string; after?: { key: string | undefined } | undefined },
-): AsyncIterable<Row> {
+/** A place between two buckets of a limit; without `after`, the one before the first. */
+export interface Cursor {
+  readonly name: string;
+  readonly after?: { readonly key: string | undefined } | undefined;
+}
+
+/** The rows of a limit that come after a place, in the order of their keys, one by one. */
+export function rowsAfter(ctx: Reader, { name, after }: Cursor): AsyncIterable<Row> {
   return rowsIn(ctx, (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
 }
 

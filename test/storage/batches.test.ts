@@ -1,7 +1,7 @@
 /** A walk over the buckets of a limit: the size of a batch, and cursors. test/operations/list.test.ts tests the buckets that it finds. */
 import { describe, expect, it } from "vitest";
-import { BATCH_ROWS, type Cursor, mayGoOn, readBatch, readCursor, writeCursor } from "../../src/storage/batches.js";
-import type { Reader, Row } from "../../src/storage/rows.js";
+import { BATCH_ROWS, mayGoOn, readBatch, readCursor, writeCursor } from "../../src/storage/batches.js";
+import type { Cursor, Reader, Row } from "../../src/storage/rows.js";
 
 /** A database with the rows of one limit, in order. No app could insert such rows today. */
 function readerOf(rows: readonly Partial<Row>[]): Reader {
