@@ -74,17 +74,3 @@ export function overrideError({ name, key }: Pick<Bucket, "name" | "key">, probl
     `the stored override${bucket} cannot be used, so nothing is let through; clearRateLimitOverride removes it. ${problem}`,
   );
 }
-
-/** Whether a stored override can be used at all: where it cannot, calls throw until it is cleared. */
-export function isUsable(name: string, stored: RateLimitOverride): boolean {
-  try {
-    parseOverride(name, stored);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-export function isInForce({ until }: Override, now: number): boolean {
-  return now < until;
-}

@@ -3,7 +3,7 @@ import { asWritten, type Bucket } from "../engine/bucket.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
-import { isInForce, type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
+import { type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
 import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
 import * as storage from "../storage/rows.js";
 import { planOf, readAt } from "../storage/shards.js";
@@ -67,7 +67,7 @@ export function overrideAmong(bucket: Bucket, rows: readonly storage.Row[], now 
   const [stored, ...others] = overridesAmong(rows);
   if (others.length > 0) throw overrideError(bucket, "There must be one, not several.");
   const override = stored && overrideOf(bucket, stored);
-  return override && isInForce(override, now) ? override : undefined;
+  return override && now < override.until ? override : undefined;
 }
 
 /** The override among the rows of a bucket, as it is stored: one, or none. */

@@ -1,7 +1,7 @@
 /** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and overrides that have ended. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { isUsable, overrideOf } from "../engine/override.js";
+import { overrideOf, parseOverride } from "../engine/override.js";
 import { advance, type Shard } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/bucket.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
@@ -91,7 +91,12 @@ function parseTargets(targets: Targets): Limits {
  */
 function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows, now: number): storage.Row[] {
   const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
-  if (others.length > 0 || (row?.override && !isUsable(row.name, row.override))) return [];
+  if (others.length > 0) return [];
+  try {
+    if (row?.override) parseOverride(name, row.override);
+  } catch {
+    return [];
+  }
   const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
   const bucket = rows.filter(storage.holdsTokens);
   const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : row?.override, now);
