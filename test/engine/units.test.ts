@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseGrain } from "../../src/engine/grain.js";
-import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import {
@@ -122,11 +121,15 @@ describe("a stored state", () => {
     expect(toStored(limit, fromStored(limit, stored, undefined))).toStrictEqual(stored);
   });
 
-  it("has what was taken rounded up, and what may come back rounded down", () => {
-    const of = ({ unitsPerToken }: Limit) => [{ at: NOW, count: 1.5 / unitsPerToken }];
-    const taken = fromStored(sliding, { value: 5, ts: NOW, recent: of(sliding) }, undefined);
-    const returnable = fromStored(limit, { value: 5, ts: NOW, headroom: of(limit) }, undefined);
-    expect([taken.recent, returnable.headroom]).toEqual([[{ at: NOW, units: 2 }], [{ at: NOW, units: 1 }]]);
+  it("is at most full and rounded down, as is what may come back, and what was taken is rounded up", () => {
+    expect(fromStored(limit, { value: 1e12, ts: NOW }, undefined).value).toBe(limit.capacity);
+    const unit = 1 / sliding.unitsPerToken;
+    const recent = [0.5, 1.5].map((units, i) => ({ at: NOW + i, count: units * unit }));
+    const taken = [1, 2].map((units, i) => ({ at: NOW + i, units }));
+    const state = fromStored(sliding, { value: 9.5 * unit, ts: NOW, recent }, undefined);
+    expect(state).toEqual({ value: 9, ts: NOW, recent: taken });
+    const headroom = [{ at: NOW, count: 1.5 / limit.unitsPerToken }];
+    expect(fromStored(limit, { value: 5, ts: NOW, headroom }, undefined).headroom).toEqual([{ at: NOW, units: 1 }]);
   });
 
   it("is read back to the exact unit for every kind, also with a debt", () => {
@@ -139,13 +142,6 @@ describe("a stored state", () => {
         }
       }),
     );
-  });
-
-  it("is at most full and rounded down, and its takes are rounded up", () => {
-    expect(fromStored(limit, { value: 1e12, ts: NOW }, undefined).value).toBe(limit.capacity);
-    const unit = 1 / sliding.unitsPerToken;
-    const stored = { value: 9.5 * unit, ts: NOW, recent: [{ at: NOW, count: 0.5 * unit }] };
-    expect(fromStored(sliding, stored, undefined)).toEqual({ value: 9, ts: NOW, recent: [{ at: NOW, units: 1 }] });
   });
 
   it("may hold the largest debt, the first time and the last", () => {
