@@ -55,6 +55,7 @@ describe.each(placeNames)("in the %s", (place) => {
 /** A bucket of several rows. `held` has the tokens of each row, and the call reads the first row. */
 describe.each(placeNames)("one of several rows in the %s", (place) => {
   const bucket = { kind: "token bucket", rate: 64, capacity: 64 } as const;
+  type Name = keyof typeof configs;
   const configs = {
     slow: { ...bucket, period: 64_000_000 },
     fast: { ...bucket, period: 64 },
@@ -68,7 +69,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   });
   const { adjustRateLimit, cancelRateLimited } = limits;
   const each = (level: number, value: number) => Array<number>(2 ** level).fill(value);
-  const fill = (name: keyof typeof configs, values: readonly number[], ageMs = 0, more: Partial<StoredRow> = {}) => {
+  const fill = (name: Name, values: readonly number[], ageMs = 0, more: Partial<StoredRow> = {}) => {
     const parts = partsOf(Math.log2(values.length));
     const row = { name, ts: NOW - ageMs, config: configs[name], ...more };
     return insert(...values.map((value, i) => ({ ...row, value, shard: parts[i] ?? "" })));
@@ -86,15 +87,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
 
   const alone = { ok: true };
   const fives = each(3, 5);
-  type Row = [
-    what: string,
-    name: keyof typeof configs,
-    held: number[],
-    ageMs: number,
-    count: number,
-    left: number[],
-    object?,
-  ];
+  type Row = [what: string, name: Name, held: number[], ageMs: number, count: number, left: number[], object?];
   it.each<Row>([
     ["is charged alone if it holds the charge", "slow", fives, 0, 2, [3, ...fives.slice(1)]],
     ["is refunded alone if it has room", "slow", fives, 0, -3, [8, ...fives.slice(1)]],
@@ -197,12 +190,15 @@ describe("in one call to the component", () => {
 /** A step at a second: under a plan it takes or reserves `count` tokens. With `undone` it refunds `count` tokens of that earlier step. */
 type Step = readonly [second: number, plan: "large" | "small" | "smaller", count: number, undone?: number];
 
-describe.each(placeNames)("a window in the %s whose rate was lowered", (place) => {
+describe.each(placeNames)("a window in the %s", (place) => {
   const plans = { large: { rate: 1000 }, small: { rate: 100 }, smaller: { rate: 50 } };
   const { define } = useBackend(place);
   const { rateLimit, adjustRateLimit, getRateLimit } = define({
     quota: { kind: "fixed window", period: 60_000, start: NOW, plans },
   });
+  const small = { kind: "fixed window", rate: 100, period: 10_000, start: NOW };
+  const large = { kind: "fixed window", rate: 50, period: 1, capacity: 1000, start: NOW };
+  const bucket = { kind: "token bucket", rate: 100, period: 1, capacity: 10_000 };
 
   it.each<[string, value: number, ...steps: Step[]]>([
     ["refunds later reservations, and no more", 0, [1, "small", 50], [2, "small", 50, 1]],
@@ -213,7 +209,7 @@ describe.each(placeNames)("a window in the %s whose rate was lowered", (place) =
     ["holds the same in the other order", 20, [1, "small", 50], [2, "small", 620, 0], [3, "small", 50, 1]],
     ["owes what it gave while it was raised, if it was lowered again", -10, [1, "small", 10], [2, "large", 200], [3, "small", 10], [4, "small", 10, 1]], // prettier-ignore
     ["refunds no takes of earlier windows", 0, [60, "large", 1000], [60, "small", 700, 0], [60, "large", 0]],
-  ])("after 700 of its 1000 tokens were used %s", async (_what, value, ...steps) => {
+  ])("whose rate was lowered after 700 of its 1000 tokens were used %s", async (_what, value, ...steps) => {
     const takes: (number | undefined)[] = [];
     for (const [second, plan, count, undone] of [[0, "large", 700] as Step, ...steps]) {
       vi.setSystemTime(NOW + second * 1000);
@@ -227,24 +223,16 @@ describe.each(placeNames)("a window in the %s whose rate was lowered", (place) =
     }
     expect((await getRateLimit({ name: "quota", plan: steps.at(-1)?.[1] })).value).toBe(value);
   });
-});
-
-describe.each(placeNames)("a window in the %s that was raised and lowered, and then became a token bucket", (place) => {
-  const { define } = useBackend(place);
-  const { rateLimit, adjustRateLimit } = define({});
-  const small = { kind: "fixed window", rate: 100, period: 10_000, start: NOW };
-  const large = { kind: "fixed window", rate: 50, period: 1, capacity: 1000, start: NOW };
-  const bucket = { kind: "token bucket", rate: 100, period: 1, capacity: 10_000 };
 
   // Without the first take, 100 of the window's 100 tokens would be used instead of 150, so the window would hold 0 either way.
   it.each([
     ["refunds nothing in the window that was lowered", 7505, -50 + 300],
     // The window began 4,999 ms after that of the other config, so it adds 49 tokens.
     ["refunds nothing in the next window, which has the rest as its excess", 10_000, 49 - 50 + 300],
-  ])("%s", async (_what, laterMs, held) => {
+  ])("that was raised and lowered, and then became a token bucket, %s", async (_what, laterMs, held) => {
     const at = (ms: number, config: object) => {
       vi.setSystemTime(NOW + ms);
-      return { name: "quota", config };
+      return { name: "inline", config };
     };
     const taken = await rateLimit({ ...at(5000, small), count: 100, refundable: true });
     const takenAt = taken.ok ? taken.takenAt : undefined;
