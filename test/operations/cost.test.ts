@@ -21,7 +21,7 @@ const onOneRow: Row[] = [
   ["a reservation costs what a call costs", 2, "rateLimit", { reserve: true }, [1, 2, 1]],
   ["a denial writes nothing", 2, "rateLimit", {}, [1, 1, 0], { ok: false }],
   [
-    "a call that gets a part costs what a call costs",
+    "a call that gets a part costs as much as a call",
     0,
     "rateLimit",
     { count: 3, atLeast: 1 },
@@ -34,6 +34,7 @@ const onOneRow: Row[] = [
   ["a count of 0 writes nothing", 2, "rateLimit", { count: 0 }, [1, 1, 0]],
   ["a check, also in a query", 2, "checkRateLimit", {}, [1, 1, 0], { ok: false }],
   ["a snapshot, also in a query", 2, "getRateLimit", {}, [1, 1, 0], { value: 0 }],
+  ["a page of a list, also in a query", 2, "listRateLimits", {}, [1, 1, 0], { cursor: null }],
   ["a charge costs what a call costs", 2, "adjustRateLimit", { count: 3 }, [1, 2, 1]],
   ["a refund costs what a call costs", 2, "adjustRateLimit", { count: -1 }, [1, 2, 1]],
   ["a refund to a full bucket writes nothing", 0, "adjustRateLimit", { count: -1 }, [1, 0, 0]],
@@ -61,7 +62,7 @@ describe.each(placeNames)("in the %s", (place) => {
         if (answer) expect(answered).toMatchObject(answer);
         else expect(answered).toBeNull();
       };
-      if (/^(check|get)/.test(called)) expect(await queryCost(call)).toEqual(expected);
+      if (/^(check|get|list)/.test(called)) expect(await queryCost(call)).toEqual(expected);
       expect(await costOf(call)).toEqual(expected);
     });
   });
@@ -229,11 +230,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await costOf(schedule)).toEqual([1, 0, 1]);
     // The row, which is read twice for a patch, and the job's state, which is read by its id.
     expect(await costOf((calls) => calls.cancelRateLimited(job))).toEqual([2, 3, 1]);
-  });
-
-  it("a page of a list reads one range", async () => {
-    await limits.rateLimit({ name: "bucket" });
-    expect(await queryCost((calls) => calls.listRateLimits({ name: "bucket" }))).toEqual([1, 1, 0]);
   });
 
   it("a sweep reads a range for each name and batch, plus one for workers in the component, and deletes full buckets", async () => {
