@@ -53,17 +53,21 @@ const windows = { config: window };
 const two = { count: 2 };
 const ten = each(4, 10);
 const part = (count: number) => ({ count, atLeast: 1 });
+const none = { asked: { count: 0 }, status: whole(48, 16 * HOUR) };
 const took = (taken: number, known: object = {}) => ({ ok: true, ...known, taken });
+const slowTwo = { ...slow, asked: two };
 const slowFive = { ...slow, asked: { count: 5 } };
 const cold = each(3, 9000);
 const uneven = { "000": 0.5, "001": 8, "01": 16, "1": 32 };
 const reserved = { ...whole(0, 1006), retryAt: NOW + 6 };
 const looking = { ...windows, ages: ten, draws: [0, 0.3, 0.6, 0.9] };
-const dated = { ok: true, takenAt: NOW };
-const nextWindow = { ok: false, retryAt: NOW + 500 };
-const drawing = { draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) };
+const twice = { ...looking, draws: [0, 0.3, 0.3], asked: two };
+const newThird = { ages: [10, 10, 0, 10], status: { ok: false, retryAt: NOW + 500 } };
+const dated = { asked: { count: 3, refundable: true }, status: { ok: true, takenAt: NOW } };
+const known = { status: whole(31, 514) };
+const drawing = { ...windows, ages: each(32, 10), draws: each(50, 0), asked: { count: 3 }, status: whole(61, 500) };
 /** Up to 8 rows, so a row that is emptied may split. */
-const splitting = { ages: each(4, 1), shards: 8 };
+const splitting = { ages: each(4, 1), shards: 8, draws: [0, 0.3, 0] };
 
 const rows: Row[] = [
   ["gives from the first row", [1, 16, 16, 16], [0, 16, 16, 16], faster],
@@ -76,29 +80,14 @@ const rows: Row[] = [
   ["moves two tokens", [0, 5, 16, 16], [2, 2, 16, 16]],
   ["does not move fewer than two tokens", [0.5, 5, 16, 16], [0.5, 4, 16, 16]],
   // Tokens that arrived within a second make half of the surplus slightly less than 7.
-  ["moves tokens between old rows", [0, 16, 16, 16], [6, 8, 16, 16], { ...slow, ages: [1000, 500], asked: two }],
-  ["moves none if a clock ahead wrote row 1", [0, 16, 16, 16], [0, 14, 16, 16], { ...slow, ages: [-40], asked: two }],
-  [
-    "moves none if a clock ahead wrote row 2",
-    [0, 16, 16, 16],
-    [0, 14, 16, 16],
-    { ...slow, ages: [0, -40], asked: two },
-  ],
+  ["moves tokens between old rows", [0, 16, 16, 16], [6, 8, 16, 16], { ...slowTwo, ages: [1000, 500] }],
+  ["moves none if a clock ahead wrote row 1", [0, 16, 16, 16], [0, 14, 16, 16], { ...slowTwo, ages: [-40] }],
+  ["moves none if a clock ahead wrote row 2", [0, 16, 16, 16], [0, 14, 16, 16], { ...slowTwo, ages: [0, -40] }],
   ["moves none in a window", [0, 16, 16, 16], [0, 15, 16, 16], windows],
   ["moves no more than a smaller row can hold", uneven, [7.5, 8, 16, 24], { draws: [0, 0.6], shards: 8 }],
-  ["splits an emptied row if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], { ...splitting, draws: [0, 0.3, 0] }],
-  [
-    "splits a window's in the same way",
-    [0, 1, 9, 9],
-    [0, 0, 0, 9, 9],
-    { ...windows, ...splitting, draws: [0, 0.3, 0] },
-  ],
-  [
-    "does not split an emptied row if none was short",
-    [1, 16, 16, 16],
-    [0, 16, 16, 16],
-    { ...splitting, draws: [0, 0, 0] },
-  ],
+  ["splits an emptied row if one was short", [0, 1, 16, 16], [0, 0, 0, 16, 16], splitting],
+  ["splits a window's in the same way", [0, 1, 9, 9], [0, 0, 0, 9, 9], { ...windows, ...splitting }],
+  ["splits no emptied row if none was short", [1, 16, 16, 16], [0, 16, 16, 16], { ...splitting, draws: [0, 0, 0] }],
 
   ["merges rows for a reservation", [0, 16, 16, 16], [14, 16, 16], { ...slow, asked: { ...two, reserve: true } }],
   ["merges rows that hold a large count four times", [4, ...each(7, 8)], [23, ...each(4, 8)], slowFive],
@@ -126,51 +115,16 @@ const rows: Row[] = [
   ["is read whole if one row is found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],
   ["is read whole and gives from other rows", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 499) }],
-  [
-    "is read whole if only the first row is new",
-    [0, 0, 16, 16],
-    [0, 0, 15, 16],
-    { ages: [0, 10, 10, 10], status: whole(31, 514) },
-  ],
-  [
-    "is read whole if only the second row is new",
-    [0, 0, 16, 16],
-    [0, 0, 15, 16],
-    { ages: [10, 0, 10, 10], status: whole(31, 514) },
-  ],
-  [
-    "is read whole for a count of 0",
-    each(4, 12),
-    each(4, 12),
-    { ...slow, asked: { count: 0 }, status: whole(48, 16 * HOUR) },
-  ],
+  ["is read whole if only the first row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], ...known }],
+  ["is read whole if only the second row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], ...known }],
+  ["is read whole for a count of 0", each(4, 12), each(4, 12), { ...slow, ...none }],
 
   // A call reads several rows of a window, one after another, until they hold the count together. The fullest gives first.
   ["pays a window's count from several rows", [0, 1, 2, 1], [0, 0, 0, 1], { ...looking, asked: { count: 3 } }],
-  [
-    "pays a refundable count from several rows",
-    [0, 1, 2, 1],
-    [0, 0, 0, 1],
-    { ...looking, asked: { count: 3, refundable: true }, status: dated },
-  ],
-  [
-    "denies even if the third row is new",
-    each(4, 0),
-    each(4, 0),
-    { ...looking, ages: [10, 10, 0, 10], status: nextWindow },
-  ],
-  [
-    "reads a row only once if it is drawn twice",
-    [0, 1, 2, 1],
-    [0, 0, 2, 0],
-    { ...looking, draws: [0, 0.3, 0.3], asked: two },
-  ],
-  [
-    "is read whole if all draws find one full row",
-    each(32, 2),
-    [0, 1, ...each(30, 2)],
-    { ...looking, ...drawing, ages: each(32, 10) },
-  ],
+  ["pays a refundable count from several rows", [0, 1, 2, 1], [0, 0, 0, 1], { ...looking, ...dated }],
+  ["denies even if the third row is new", each(4, 0), each(4, 0), { ...looking, ...newThird }],
+  ["reads a row only once if it is drawn twice", [0, 1, 2, 1], [0, 0, 2, 0], twice],
+  ["is read whole if all draws find one full row", each(32, 2), [0, 1, ...each(30, 2)], drawing],
 ];
 
 describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
@@ -191,24 +145,13 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values()).map((value) => Math.floor(2 * value) / 2)).toEqual(left);
   });
 
+  const owing = { ok: true, remaining: 0, resetAt: NOW + 67 * HOUR, retryAt: NOW + 3 * HOUR };
   const paidAfter = (hours: number, remaining: number) => ({ ok: true, remaining, resetAt: NOW + hours * HOUR });
   it.each<[string, rows: number[], count: number, left: number[], status: object]>([
-    [
-      "refunds where there is most room, within each row's share",
-      [16, 15, 10, 4],
-      -15,
-      [16, 15, 13, 16],
-      paidAfter(4, 60),
-    ],
+    ["refunds where most room is, within each row's share", [16, 15, 10, 4], -15, [16, 15, 13, 16], paidAfter(4, 60)],
     ["refunds no more than up to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
     ["has a full status if it is not split yet", [], 4, [60], paidAfter(4, 60)],
-    [
-      "becomes one row that owes what it does not hold",
-      [1, 2, 3, 4],
-      13,
-      [-3],
-      { ...paidAfter(67, 0), retryAt: NOW + 3 * HOUR },
-    ],
+    ["becomes one row that owes what it does not hold", [1, 2, 3, 4], 13, [-3], owing],
   ])("%s", async (_what, rows, count, left, status) => {
     await insert(...rowsOf(rows));
     draw(0);
@@ -296,11 +239,12 @@ describe("a window of 300 a second on several rows, called one by one", () => {
   );
 });
 
-describe("a denial of a fast window on two rows", () => {
+describe("a fixed window on several rows", () => {
   const { insert, define } = useBackend("tables");
+  const start = { kind: "fixed window", period: 1000, start: 0 } as const;
 
-  it("draws two random numbers, one for each row", async () => {
-    const config = { kind: "fixed window", rate: 64, period: 1000, start: 0 } as const;
+  it("draws two random numbers for a denial on two rows, one for each", async () => {
+    const config = { ...start, rate: 64 };
     await insert(...rowsOf([0, 0], [10, 10], { ...config, capacity: 64 }));
     const { rateLimit } = define({ hot: { ...config, shards: 2 } });
     vi.setSystemTime(NOW - 5);
@@ -308,13 +252,9 @@ describe("a denial of a fast window on two rows", () => {
     expect(await rateLimit({ name: "hot" })).toMatchObject({ ok: false });
     expect(Math.random).toHaveBeenCalledTimes(2);
   });
-});
 
-describe("a window of 1024 a second on 256 rows that each hold three of their four tokens", () => {
-  const { insert, define } = useBackend("tables");
-  const config = { kind: "fixed window", rate: 1024, period: 1000, start: 0 } as const;
-
-  it.each([1, 20, 21, 40, 51])("serves a count of %i", async (count) => {
+  it.each([1, 20, 21, 40, 51])("of 256 that hold three of their four tokens serves a count of %i", async (count) => {
+    const config = { ...start, rate: 1024 };
     await insert(...rowsOf(each(256, 3), each(256, -1), { ...config, capacity: 1024 }));
     const { rateLimit } = define({ hot: { ...config, shards: 256 } });
     vi.setSystemTime(NOW + 2);
