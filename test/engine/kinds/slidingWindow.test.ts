@@ -26,13 +26,10 @@ const stateOf = (ms: number, ...list: Entries): State => {
 const advanced = (ms: number) => (state: State) => kind.advance(limit, state, NOW + ms);
 const reserved = (count: number) => (state: State) => kind.reserve(limit, state, tokens(count)).state;
 /** A refund of tokens. With `startMs` they are those of a reservation that was made at NOW for that time. */
-const returned = (count: number, startMs?: number) => (state: State) =>
-  kind.giveBack(
-    limit,
-    state,
-    tokens(count),
-    startMs === undefined ? undefined : { takenAt: NOW, startsAt: NOW + startMs },
-  );
+const returned = (count: number, startMs?: number) => (state: State) => {
+  const dates = startMs === undefined ? undefined : { takenAt: NOW, startsAt: NOW + startMs };
+  return kind.giveBack(limit, state, tokens(count), dates);
+};
 const paused = (ms: number) => (state: State) => kind.pause(limit, state, NOW + ms);
 const ofKind = (held: number): State => ({ value: tokens(held), ts: NOW });
 const two: Entries = [
@@ -44,6 +41,8 @@ const promised: Entries = [
   [500, 2],
   [900, 5],
 ];
+const emptied = stateOf(500, [400, 5], [500, 5]);
+const promising = stateOf(0, ...promised);
 
 describe("a sliding window", () => {
   it.each<[what: string, before: State, change: (state: State) => State, after: State]>([
@@ -51,21 +50,11 @@ describe("a sliding window", () => {
     ["forgets a take after a period", stateOf(0, ...two), advanced(500), stateOf(500, [0, 3])],
     ["does not change when a clock steps back", stateOf(0, ...two), advanced(-5000), stateOf(0, ...two)],
     ["is refunded from its latest take", stateOf(0, ...two), returned(4), stateOf(0, [-500, 3])],
-    [
-      "is not refunded from a future reservation",
-      stateOf(0, ...promised),
-      returned(100),
-      stateOf(0, ...promised.slice(1)),
-    ],
+    ["is not refunded from a future reservation", promising, returned(100), stateOf(0, ...promised.slice(1))],
     ["is refunded no more than it gave", stateOf(0), returned(1), stateOf(0)],
-    [
-      "refunds a cancelled job from its own start time",
-      stateOf(0, ...promised),
-      returned(5, 900),
-      stateOf(0, [-500, 4], [500, 2]),
-    ],
-    ["refunds the rest from older takes", stateOf(0, ...promised), returned(3, 500), stateOf(0, [-500, 3], [900, 5])],
-    ["refunds a lost job from older takes", stateOf(0, ...promised), returned(2, 700), stateOf(0, [-500, 4], [900, 5])],
+    ["refunds a cancelled job from its own start time", promising, returned(5, 900), stateOf(0, [-500, 4], [500, 2])],
+    ["refunds the rest from older takes", promising, returned(3, 500), stateOf(0, [-500, 3], [900, 5])],
+    ["refunds a lost job from older takes", promising, returned(2, 700), stateOf(0, [-500, 4], [900, 5])],
     ["reserves available tokens at once", stateOf(0, [0, 3]), reserved(3), stateOf(0, [0, 6])],
     ["reserves at once if nothing was taken", stateOf(0), reserved(3), stateOf(0, [0, 3])],
     ["counts another kind's missing tokens as taken", ofKind(7), advanced(10), stateOf(10, [0, 3])],
@@ -75,7 +64,7 @@ describe("a sliding window", () => {
     ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
     ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused without a debt of a period ago", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 10])],
-    ["is paused, and later promises stay", stateOf(0, ...promised), paused(500), stateOf(500, [500, 12], [900, 5])],
+    ["is paused, and later promises stay", promising, paused(500), stateOf(500, [500, 12], [900, 5])],
     [
       "is paused, and has promised more than it holds",
       stateOf(0, [900, 12]),
@@ -84,12 +73,7 @@ describe("a sliding window", () => {
     ],
     ["is paused by a clock behind", stateOf(500, [400, 4]), paused(300), stateOf(500, [500, 10])],
     ["is paused in the ms of its last take", stateOf(500, [500, 3]), paused(500), stateOf(500, [500, 10])],
-    [
-      "is paused where it is empty, but not paused",
-      stateOf(500, [400, 5], [500, 5]),
-      paused(500),
-      stateOf(500, [500, 10]),
-    ],
+    ["is paused where it is empty, but not paused", emptied, paused(500), stateOf(500, [500, 10])],
   ])("%s", (_what, before, change, after) => {
     expect(change(before)).toEqual(after);
   });
