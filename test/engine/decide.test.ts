@@ -51,6 +51,8 @@ const denied = (waitMs: number, remaining: number, resetMs: number) => ({
 });
 const until = (...date: [number, number, ...number[]]) => Date.UTC(...date) - NOW;
 const reserve = true;
+/** A reservation of five in a window, 400 ms after it began. */
+const five = { ms: 400, count: 5, reserve };
 const within = (ms: number) => ({ reserve: { within: ms } });
 const inMonth = { ms: until(2026, 2, 5), count: 15, ...within(29 * DAY) };
 const nothing = { count: 0, refundable: true };
@@ -101,33 +103,14 @@ const rows: Row[] = [
   ["atLeast takes the full count if it is there", bucket, held(6), part, took(6, 1000), held(0)],
   ["atLeast takes nothing if less than the least is there", bucket, held(2.25), part, denied(25, 2, 775)],
   // This limit adds a unit only every few seconds.
-  [
-    "a slow reservation retries when it starts in time",
-    slow,
-    held(0),
-    within(DAY),
-    denied(SLOW_MS, 0, END_OF_TIME - NOW),
-  ],
+  ["a slow reservation retries to start in time", slow, held(0), within(DAY), denied(SLOW_MS, 0, END_OF_TIME - NOW)],
 
   ["a new window adds its rate", window, used(15), {}, ok(9, 1000), held(9)],
   ["unused tokens are carried over, up to the capacity", window, used(6), { count: 15 }, ok(0, 1000), held(0)],
   ["nothing arrives within a window", window, held(0), { ms: 999 }, denied(1000, 0, 1000)],
   ["a count above the rate waits for more than one window", window, held(0), { count: 11 }, denied(2000, 0, 1000)],
-  [
-    "a reservation waits for a window",
-    window,
-    held(0),
-    { ms: 400, count: 5, reserve },
-    ok(0, 1000, 1000),
-    held(-5, 400),
-  ],
-  [
-    "a reservation within 100 ms has a retryAt",
-    window,
-    held(0),
-    { ms: 400, count: 5, ...within(100) },
-    denied(900, 0, 1000),
-  ],
+  ["a reservation waits for a window", window, held(0), five, ok(0, 1000, 1000), held(-5, 400)],
+  ["a reservation within 100 ms has a retryAt", window, held(0), { ...five, ...within(100) }, denied(900, 0, 1000)],
   ["a clock that stepped back gets no window's tokens twice", window, held(0), { ms: -1 }, denied(1000, 0, 1000)],
   // A reservation above the capacity is served shortly before the next window, or before a window that is short enough.
   ["a reservation above the capacity", window, null, { count: 20, ...within(100) }, denied(900, 15, 1000)],
