@@ -5,12 +5,8 @@ import { asWritten, storedConfig } from "../../src/engine/bucket.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const pro = { ...config, rate: 50 };
-const open = parseBucket({
-  name: "a",
-  key: "b",
-  config: { ...config, shards: 4 },
-  plans: [{ plan: "pro", config: pro }],
-});
+const plans = [{ plan: "pro", config: pro }];
+const open = parseBucket({ name: "a", key: "b", config: { ...config, shards: 4 }, plans });
 
 describe("a bucket as it is written", () => {
   it("has the stored plan or config, with the limit's own number of rows", () => {
