@@ -5,6 +5,7 @@ import { MAX_UNITS } from "../../src/engine/units.js";
 
 const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
 const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
+const debts = fc.double({ min: 1, max: 2 ** 50, noNaN: true });
 const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
 /** Quantities that leave the choice of units to the capacity. */
 const upTo = (exact: number) => ({ exact, debt: 1 });
@@ -70,7 +71,7 @@ describe("chooseGrain", () => {
   });
 
   it("never grants more than the rate, keeps exact quantities far below 2^53, and leaves room for debts", () => {
-    const sizes = fc.record({ exact: decimal, debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }) });
+    const sizes = fc.record({ exact: decimal, debt: debts });
     fc.assert(
       fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
         const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
@@ -87,10 +88,7 @@ describe("chooseGrain", () => {
 
   it("chooses the finest grain for whole numbers that leave room for it, and only then", () => {
     const whole = fc.oneof(fc.integer({ min: 1, max: 1e4 }), fc.integer({ min: 1, max: 1e12 }));
-    const sizes = fc.record({
-      exact: fc.oneof(decimal, whole),
-      debt: fc.double({ min: 1, max: 2 ** 50, noNaN: true }),
-    });
+    const sizes = fc.record({ exact: fc.oneof(decimal, whole), debt: debts });
     fc.assert(
       fc.property(fc.oneof(whole, decimal), fc.oneof(whole, decimal), sizes, (rate, per, quantities) => {
         const chosen = chooseGrain(rate, per, quantities);
