@@ -24,13 +24,8 @@ describe("a fixed window", () => {
   const ages = parseLimit("ages", { ...config, period: 1e15 });
 
   it("refills at each boundary, up to the capacity, but not when the clock steps back over one", () => {
-    const windows = [
-      [250, 1249],
-      [1249, 1250],
-      [249, 3250],
-      [1250, 1249],
-    ] as const;
-    expect(windows.map(([from, to]) => arrived(window, from, to) / perWindow)).toEqual([0, 1, 4, 0]);
+    const windows = (from: number, to: number) => arrived(window, from, to) / perWindow;
+    expect([windows(250, 1249), windows(1249, 1250), windows(249, 3250), windows(1250, 1249)]).toEqual([0, 1, 4, 0]);
     expect(arrived(later, 0, 1250)).toBe(2 * perWindow);
     expect(arrived(window, 250, 1e9)).toBe(window.capacity);
   });
@@ -95,13 +90,8 @@ describe("a fixed window", () => {
 
   it("tells clients the window that contains a time, also if it began before 1970", () => {
     // Days begin one minute before midnight, and the first has the number -1.
-    const day = parseLimit("send", {
-      kind: "fixed window",
-      rate: 5,
-      period: "day",
-      timeZone: "Asia/Kathmandu",
-      anchor: 1439,
-    });
+    const days = { period: "day", timeZone: "Asia/Kathmandu", anchor: 1439 } as const;
+    const day = parseLimit("send", { kind: "fixed window", rate: 5, ...days });
     expect(day.kind.arrivals(day).runsFrom?.(1)[0]?.start).toBeLessThan(1);
   });
 
