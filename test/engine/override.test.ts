@@ -18,6 +18,7 @@ describe("an override", () => {
     expect(parseOverride("send", { unlimited: true, note: "" })).toStrictEqual({ unlimited: true, note: "" });
   });
 
+  const KNOWN = "which has config, block, unlimited, until, note.";
   const ONE = "an override must have exactly one of config, block and unlimited";
   const NOTE = "a well-formed string of at most 500 characters (UTF-16 units)";
   const UNTIL = "a whole number of milliseconds since the epoch above 0 and at most 8640000000000000";
@@ -34,10 +35,7 @@ describe("an override", () => {
     [{ block: true, note: ["late"] }, `note must be ${NOTE}, got ["late"].`],
     [{ block: true, note: "x".repeat(501) }, `note must be ${NOTE}, got "${"x".repeat(79)}….`],
     [{ block: true, note: "\uD834" }, `note must be ${NOTE}, got "\\ud834".`],
-    [
-      { block: true, why: "late" },
-      '"why" is not a field of overrideRateLimit, which has config, block, unlimited, until, note.',
-    ],
+    [{ block: true, why: "late" }, `"why" is not a field of overrideRateLimit, ${KNOWN}`],
   ])("is refused: %j", (given, problem) => {
     expect(() => parseOverride("send", given as RateLimitOverride)).toThrow(`Rate limit "send": ${problem}`);
   });

@@ -121,20 +121,14 @@ describe("a config", () => {
       refused(given, `config must be an object, got ${show(given)}.`);
   });
 
+  const all = "kind, rate, period, capacity, maxReserved, shards";
   it.each([
-    [
-      { ...bucket, start: 5 },
-      '"start" is not a field of a token bucket, which has kind, rate, period, capacity, maxReserved, shards.',
-    ],
-    [
-      { ...window, maxReserve: 5 },
-      '"maxReserve" is not a field of a fixed window, which has kind, rate, period, capacity, maxReserved, shards, start, timeZone, anchor.',
-    ],
-    [
-      { ...sliding, capacity: 5 },
-      '"capacity" is not a field of a sliding window, which has kind, rate, period, maxReserved, shards.',
-    ],
-  ])("%j is refused for a field that its kind does not have", refused);
+    [bucket, "start", `a token bucket, which has ${all}.`],
+    [window, "maxReserve", `a fixed window, which has ${all}, start, timeZone, anchor.`],
+    [sliding, "capacity", "a sliding window, which has kind, rate, period, maxReserved, shards."],
+  ])("%j is refused with the field %s, which its kind does not have", (config, field, known) => {
+    refused({ ...config, [field]: 5 }, `"${field}" is not a field of ${known}`);
+  });
 
   it("is refused if the limit has no valid name", () => {
     expect(() => parseLimit("", bucket)).toThrow("A rate limit's name must be");
