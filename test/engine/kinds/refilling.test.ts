@@ -54,10 +54,8 @@ describe.each(limits)("a $name", (limit) => {
   });
 
   it("holds at once what it has", () => {
-    expect([3, 5].map((count) => kind.whenHolding(limit, { value: tokens(5), ts: NOW }, tokens(count)))).toEqual([
-      NOW,
-      NOW,
-    ]);
+    const state = { value: tokens(5), ts: NOW };
+    expect([3, 5].map((count) => kind.whenHolding(limit, state, tokens(count)))).toEqual([NOW, NOW]);
   });
 
   it("can be refunded up to the capacity, with a date or without", () => {
@@ -137,10 +135,8 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
       const before = { value: tokens(held), ts: NOW + 5, headroom: [{ at: NOW + 5, units: tokens(17) }] };
       const taking = { takenAt: NOW + takenMs, startsAt: NOW + takenMs };
       const after = limit.kind.giveBack(limit, { ...before, window: windowOf(used) }, tokens(2), taking);
-      expect({ value: after.value, window: after.window }).toEqual({
-        value: tokens(heldAfter),
-        window: windowOf(usedAfter),
-      });
+      expect(after.value).toBe(tokens(heldAfter));
+      expect(after.window).toEqual(windowOf(usedAfter));
     },
   );
 
@@ -219,11 +215,7 @@ describe("a fixed window whose config changes and whose takes are undone by date
         );
         const [first = limits[0]] = all;
         if (!first) return;
-        interface Write {
-          readonly limit: typeof first;
-          readonly now: number;
-          readonly units: number;
-        }
+        type Write = { readonly limit: typeof first; readonly now: number; readonly units: number };
         const after = (writes: readonly Write[]) =>
           writes.reduce<State>(
             (state, { limit, now, units }) => limit.kind.take(limit, limit.kind.advance(limit, state, now), units),
@@ -242,10 +234,8 @@ describe("a fixed window whose config changes and whose takes are undone by date
             const taking = { takenAt: write.now, startsAt: write.now };
             const [shard] = adjustOnAll(limit, [shardAt(limit, WHOLE, state)], now, { units: -write.units, taking });
             state = limit.kind.advance(limit, shard?.state ?? state, now);
-            writes = [
-              ...writes.map((each) => (each === write ? { ...each, units: 0 } : each)),
-              { limit, now, units: 0 },
-            ];
+            const others = writes.map((each) => (each === write ? { ...each, units: 0 } : each));
+            writes = [...others, { limit, now, units: 0 }];
             const { value, window } = after(writes);
             expect(state.value).toBeLessThanOrEqual(value);
             expect(state.window && usedIn(state.window)).toBe(window && usedIn(window));
