@@ -8,16 +8,8 @@ import { MAX_UNITS } from "../../../src/engine/units.js";
 
 const DAY = 86_400_000;
 
-const counted = (more: Partial<Parameters<typeof countIn>[1]>) =>
-  countIn("send", {
-    rate: 5,
-    per: 1,
-    stepMs: DAY / 24,
-    capacity: 7.5,
-    maxReserved: undefined,
-    shards: undefined,
-    ...more,
-  });
+const terms = { rate: 5, per: 1, stepMs: DAY / 24, capacity: 7.5, maxReserved: undefined, shards: undefined };
+const counted = (more: Partial<Parameters<typeof countIn>[1]>) => countIn("send", { ...terms, ...more });
 
 describe("the units of a limit", () => {
   it("express rate, capacity and reserve", () => {
