@@ -216,17 +216,13 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
     return { ...shard, state: { value: limit.unitsPerToken, ts: NOW, recent } };
   });
   const half = 30 * rows;
+  const late = { count: half, reserve: { within: 5 } };
 
   it.each<[string, () => unknown, object, number?]>([
     ["a call", () => ask({ limit, shards }, { count: rows }).status, { ok: true }],
     ["a denial of a large count", () => ask({ limit, shards }, { count: half }).status, { ok: false }],
     ["a reservation", () => ask({ limit, shards }, { count: half, reserve: true }).status, { ok: true }],
-    [
-      "a reservation that would wait too long",
-      () => ask({ limit, shards }, { count: half, reserve: { within: 5 } }).status,
-      { ok: false },
-      5,
-    ],
+    ["a reservation that would wait too long", () => ask({ limit, shards }, late).status, { ok: false }, 5],
     ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
     ["a status", () => describeWhole(limit, shards, NOW), { ok: true }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
@@ -241,10 +237,8 @@ describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows"
 });
 
 it("several rows of every kind answer like one row, and the written rows tile the whole and hold the same units", () => {
-  const asked = fc.record({
-    part: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
-    reserve: fc.boolean(),
-  });
+  const part = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
+  const asked = fc.record({ part, reserve: fc.boolean() });
   fc.assert(
     fc.property(
       limits,
