@@ -8,12 +8,8 @@ import { underFakeClock, type World, worldIn } from "./world.js";
 const MINUTE = 60_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 5, period: MINUTE };
 const window: RateLimitConfig = { kind: "fixed window", rate: 5, period: MINUTE, start: T0 };
-const configs: RateLimitConfig[] = [
-  bucket,
-  window,
-  { ...window, capacity: 15 },
-  { kind: "sliding window", rate: 5, period: MINUTE },
-];
+const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: MINUTE };
+const configs = [bucket, window, { ...window, capacity: 15 }, sliding];
 const where = placeNames.flatMap((place) =>
   [1, 2].flatMap((shards) => configs.map((config) => ({ place, shards, config }))),
 );

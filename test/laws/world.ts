@@ -169,11 +169,8 @@ export function inEveryWorld(law: string, body: (where: Where) => void): void {
     describe.each(subjects())("$title", (subject) => {
       describe.each(placeNames)("in the %s", (place) => {
         describe.each(rows)("on $title", ({ isOneRow, settings }) => {
-          body({
-            worlds: openersOf(settings, (backend, ...world) => openWorld(place, backend, ...world)),
-            subject,
-            isOneRow,
-          });
+          const worlds = openersOf(settings, (...world) => openWorld(place, ...world));
+          body({ worlds, subject, isOneRow });
         });
       });
     });
