@@ -141,19 +141,14 @@ const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => [
   bad(all, { name }, 'is not one of your limits ("open", "mine", "shared", "patient", "spaced"); give'),
   bad(["listRateLimits"], { name }, "is not defined, so its keys cannot be listed."),
 ]);
+const NO_KEY = "key must be a non-empty string, got undefined (the limit is keyed: true).";
 const badKeys = [
   ...["open", "mine"].flatMap((name) => [
     ...badField(all, "key", "a non-empty string", ["", null, 7, ["a"]], { name }),
     bad(all, { name, key: "k".repeat(257) }, "key must be at most 256 characters (UTF-16 units) long; await hashKey("),
     bad(all, { name, key: "\udc00\ud800" }, "key must be well-formed, without an unpaired surrogate, got"),
   ]),
-  ...[{}, { key: undefined }, { config: bucket }].map((args) => {
-    return bad(
-      all,
-      { name: "mine", ...args },
-      "key must be a non-empty string, got undefined (the limit is keyed: true).",
-    );
-  }),
+  ...[{}, { key: undefined }, { config: bucket }].map((args) => bad(all, { name: "mine", ...args }, NO_KEY)),
   ...[{ key: "a" }, { key: "" }, { key: null }, { key: "a", config: bucket }].map((args) => {
     const got = `got ${JSON.stringify(args.key)} (the limit is keyed: false, one bucket for all).`;
     return bad(all, { name: "shared", ...args }, `key must be left out, ${got}`);
@@ -178,6 +173,7 @@ const neverServed = [
   bad(["scheduleRateLimited"], { name: "patient", count: 8.5 }, `count 8.5 ${NEVER} 8 (`),
 ];
 
+const SPREAD = "a number of milliseconds at least 0 and at most 86400000";
 const ADJUSTMENT = "a number from -1e12 to 1e12";
 /** Jobs with a bad field. A client that could invent a job could invent tokens, so none of them is accepted. */
 const badHandles = [
@@ -194,9 +190,7 @@ const badOthers = [
   ...badField(["adjustRateLimit"], "count", ADJUSTMENT, [...noNumbers, undefined, 1.001e12, -1.001e12]),
   bad(cancelling, { name: "inline", config: { ...bucket, rate: -1 } }, "rate must be a number above 0"),
   bad(cancelling, { count: Infinity }, `count must be ${ADJUSTMENT}, got -Infinity.`),
-  ...badField(["scheduleRateLimited"], "spread", "a number of milliseconds at least 0 and at most 86400000", [
-    ...[...noNumbers, -1, 86_400_001],
-  ]),
+  ...badField(["scheduleRateLimited"], "spread", SPREAD, [...noNumbers, -1, 86_400_001]),
   ...badField(["listRateLimits"], "limit", "a whole number at least 1 and at most 1000", [...noNumbers, 0, 1001, 1.5]),
   ...badField(["listRateLimits"], "onlyLimited", "true or false", [null, 1, "yes"]),
   ...badField(["listRateLimits"], "cursor", "one that the page before returned", noCursors),
@@ -253,12 +247,9 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   const job = makeFunctionReference<"mutation">("jobs:run");
   const REFERENCE = "the function must be a reference, such as internal.jobs.run, got";
   const ARGUMENTS = "the function's arguments";
+  const noFunctions = [undefined, null, 5, "", () => null, {}, [], new Date(0), anyApi["jobs"]];
   it.each([
-    ...[undefined, null, 5, "", () => null, {}, [], new Date(0), anyApi["jobs"]].map((fn) => ({
-      fn,
-      args: {},
-      problem: REFERENCE,
-    })),
+    ...noFunctions.map((fn) => ({ fn, args: {}, problem: REFERENCE })),
     { fn: job, args: { at: new Date(NOW) }, problem: `${ARGUMENTS} cannot be stored: ` },
     { fn: job, args: { each: [undefined] }, problem: `${ARGUMENTS} cannot be stored: ` },
     ...[5, null, [], new ArrayBuffer(1)].map((args) => ({
@@ -358,7 +349,7 @@ describe("projectRateLimit", () => {
   it.each([
     [{ now: undefined }, "now must be milliseconds since the epoch, got undefined."],
     ...[...noNumbers, 1e300].map((now) => [{ now }, "now must be milliseconds since the epoch, got"]),
-    ...counts(-1, NaN, Infinity, 6, "5", null).map((count) => [count, "count must be from 0 to 5"]),
+    ...[-1, NaN, Infinity, 6, "5", null].map((count) => [{ count }, "count must be from 0 to 5"]),
   ] as [object, string][])("refuses %o: %s", (options, problem) => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
   });
@@ -392,10 +383,6 @@ function callers(limits: Calls) {
     scheduleRateLimited: (args) => limits.scheduleRateLimited(args, job),
     cancelRateLimited: (args) => limits.cancelRateLimited({ count: 1, runAt: NOW, id: "none", ...args }),
   } satisfies Record<string, Call>;
-}
-
-function counts(...values: unknown[]): object[] {
-  return values.map((count) => ({ count }));
 }
 
 function row(fields: { name: string; key?: string; value?: number; ts?: number }) {
