@@ -102,6 +102,7 @@ const { exposeQueue } = rateLimitQueue(
   entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" }),
 );
 const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
+const exposeInline = entry.defineRateLimits({}).exposeRateLimit as Fn;
 const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
 const expose = { name: "exposeRateLimit", fn: exposeRateLimit as Fn };
 /** Correct calls of the functions without a ctx. */
@@ -110,12 +111,7 @@ const plainCalls: Call[] = [
   { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
   { ...define, args: [{ open: config }, {}], right: { 0: ["an empty array"], 1: ["undefined", "an empty array"] } },
   { ...expose, args: ["open", {}], right: { 0: ["a string"], 1: ["an empty array"] } },
-  {
-    ...expose,
-    fn: entry.defineRateLimits({}).exposeRateLimit as Fn,
-    args: ["open", { config }],
-    right: { 0: ["a string"] },
-  },
+  { ...expose, fn: exposeInline, args: ["open", { config }], right: { 0: ["a string"] } },
 ];
 /** Options with a wrong field, or a field with a wrong value. */
 const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unknown, values: unknown[]][] = [
