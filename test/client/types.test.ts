@@ -40,15 +40,8 @@ const bareSchema = convex.defineSchema({ messages });
 /** A schema whose table of that name is not ours. */
 const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
 /** A schema whose table has our fields, but not our index. */
-const unindexedSchema = convex.defineSchema({
-  rateLimits: convex.defineTable({
-    name: v.string(),
-    key: v.optional(v.string()),
-    shard: v.number(),
-    value: v.number(),
-    ts: v.number(),
-  }),
-});
+const fields = { name: v.string(), key: v.optional(v.string()), shard: v.number(), value: v.number(), ts: v.number() };
+const unindexedSchema = convex.defineSchema({ rateLimits: convex.defineTable(fields) });
 /* eslint-enable @typescript-eslint/no-unused-vars */
 
 type App = convex.DataModelFromSchemaDefinition<typeof appSchema>;
@@ -57,6 +50,8 @@ type Strange = convex.DataModelFromSchemaDefinition<typeof strangeSchema>;
 type Unindexed = convex.DataModelFromSchemaDefinition<typeof unindexedSchema>;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
+const plans = { free: { rate: 20 }, pro: { rate: 1000 } } as const;
+const kinds = { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } } as const;
 const definitions = {
   send: { ...bucket, keyed: true },
   signUp: { ...bucket, keyed: false },
@@ -65,18 +60,8 @@ const definitions = {
   loud: { ...bucket, throws: true },
   spread: { ...bucket, throws: { jitter: 0.5 } },
   quiet: { ...bucket, throws: false },
-  generate: {
-    kind: "fixed window",
-    period: "month",
-    keyed: true,
-    overrides: true,
-    plans: { free: { rate: 20 }, pro: { rate: 1000 } },
-  },
-  mixed: {
-    period: MINUTE,
-    queue: {},
-    plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } },
-  },
+  generate: { kind: "fixed window", period: "month", keyed: true, overrides: true, plans },
+  mixed: { period: MINUTE, queue: {}, plans: kinds },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 
