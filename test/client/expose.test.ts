@@ -33,20 +33,13 @@ function openApp(place: PlaceName) {
     signUp: limits.exposeRateLimit("signUp", {}),
     nobody: limits.exposeRateLimit("loose", { key: () => "" }),
     nothing: limits.exposeRateLimit("loose", { key: () => undefined as unknown as string }),
-    byPlan: limits.exposeRateLimit("send", {
-      key: subject,
-      config: (_ctx, key) => (key === "ann" ? pro : perMinute),
-    }),
+    byPlan: limits.exposeRateLimit("send", { key: subject, config: (_ctx, key) => (key === "ann" ? pro : perMinute) }),
     inline: defineIn(place, {}).exposeRateLimit("inline", { config: pro }),
   };
   const modules = Object.entries(exposed).map(([name, module]) => [`./${name}.ts`, () => Promise.resolve(module)]);
   const t = openBackend(Object.fromEntries(modules) as Record<string, () => Promise<object>>);
   /** The bucket that a client sees. The client can send any arguments, and may be signed in as `who`. */
-  const see = async (
-    module: keyof typeof exposed,
-    args: Record<string, unknown> = {},
-    who?: string,
-  ): Promise<RateLimitSnapshot> => {
+  const see = async (module: keyof typeof exposed, args: Record<string, unknown> = {}, who?: string) => {
     const getter = makeFunctionReference<"query", Record<string, unknown>, RateLimitSnapshot>(`${module}:getRateLimit`);
     return await (who === undefined ? t : t.withIdentity({ subject: who })).query(getter, args);
   };
