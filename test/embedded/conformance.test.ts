@@ -39,17 +39,11 @@ function overWebSocket(url = server.url): ConvexClient {
 function watch(client: ConvexClient, query: FunctionReference<"query">, args: Record<string, unknown> = {}) {
   const results: unknown[] = [];
   let wake: (() => void) | undefined;
-  const error = new Promise<Error>((resolve) => {
-    client.onUpdate(
-      query,
-      args,
-      (result: unknown) => {
-        results.push(result);
-        wake?.();
-      },
-      resolve,
-    );
-  });
+  const update = (result: unknown) => {
+    results.push(result);
+    wake?.();
+  };
+  const error = new Promise<Error>((resolve) => void client.onUpdate(query, args, update, resolve));
   const result = async (count: number) => {
     while (results.length < count) await new Promise<void>((resolve) => (wake = resolve));
     expect(results).toHaveLength(count);
