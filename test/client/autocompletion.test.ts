@@ -50,36 +50,34 @@ describe("an editor offers", () => {
   });
 });
 
-describe("an editor shows the meaning and the unit of", () => {
-  it.each([
-    ["rate", /Tokens that arrive per `period`; above 0/],
-    ["bucketPeriod", /[Mm]illiseconds; above 0/],
-    ["windowPeriod", /length of a window: whole milliseconds.*unit of the calendar/],
-    ["slidingPeriod", /[Mm]illiseconds; above 0/],
-    ["capacity", /most tokens that can be saved up .*default `rate`/],
-    ["keyed", /key/],
-    ["start", /time at which a window starts, in whole milliseconds since the epoch/],
-    ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
-    ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
-    ["anchor", /when it begins. A day of the month/],
-    ["shards", /Rows that a hot limit is spread over.*default 1/],
-    ["errorKeys", /default false/],
-    ["call", /Takes `count` tokens, or says when/],
-    ["count", /Tokens to take: .*default 1/],
-    ["reserve", /taken from the future, up to `maxReserved`/],
-    ["throws", /thrown as a `ConvexError`/],
-    ["mode", /enforced in this call; default what its definition says/],
-    ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
-    ["atLeast", /as many tokens as possible: .*from 0 to `count`/],
-    ["taken", /For a call with `atLeast`: how many tokens the caller has/],
-    ["shadow", /its answer if it were enforced/],
-    ["charge", /Tokens to charge; negative for a refund/],
-    ["spread", /Milliseconds, up to a day/],
-    ["denied", /first millisecond at which the same request succeeds/],
-    ["allowed", /reservation that waits: run the work at this time/],
-    ["remaining", /Whole tokens left after this decision/],
-    ["resetAt", /When the bucket is full again/],
-  ])("%s", (mark, text) => {
-    expect(shown(mark)).toMatch(text);
-  });
+it.each([
+  ["rate", /Tokens that arrive per `period`; above 0/],
+  ["bucketPeriod", /[Mm]illiseconds; above 0/],
+  ["windowPeriod", /length of a window: whole milliseconds.*unit of the calendar/],
+  ["slidingPeriod", /[Mm]illiseconds; above 0/],
+  ["capacity", /most tokens that can be saved up .*default `rate`/],
+  ["keyed", /key/],
+  ["start", /time at which a window starts, in whole milliseconds since the epoch/],
+  ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
+  ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
+  ["anchor", /when it begins. A day of the month/],
+  ["shards", /Rows that a hot limit is spread over.*default 1/],
+  ["errorKeys", /default false/],
+  ["call", /Takes `count` tokens, or says when/],
+  ["count", /Tokens to take: .*default 1/],
+  ["reserve", /taken from the future, up to `maxReserved`/],
+  ["throws", /thrown as a `ConvexError`/],
+  ["mode", /enforced in this call; default what its definition says/],
+  ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
+  ["atLeast", /as many tokens as possible: .*from 0 to `count`/],
+  ["taken", /For a call with `atLeast`: how many tokens the caller has/],
+  ["shadow", /its answer if it were enforced/],
+  ["charge", /Tokens to charge; negative for a refund/],
+  ["spread", /Milliseconds, up to a day/],
+  ["denied", /first millisecond at which the same request succeeds/],
+  ["allowed", /reservation that waits: run the work at this time/],
+  ["remaining", /Whole tokens left after this decision/],
+  ["resetAt", /When the bucket is full again/],
+])("an editor shows the meaning and the unit of %s", (mark, text) => {
+  expect(shown(mark)).toMatch(text);
 });

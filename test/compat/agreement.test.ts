@@ -7,7 +7,7 @@ import {
   type RateLimitError,
 } from "convex-rate-limits/compat";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
@@ -73,40 +73,38 @@ async function play(limiter: Limiter, ctx: MutationCtx, call: Call, { key, ...op
   return (await limiter[call](ctx, "send", args)) ?? null;
 }
 
-describe("the same script", () => {
-  it("gets the same answers, the same denials and the same values", async () => {
-    const seen = new Set<string>();
-    await fc.assert(
-      fc.asyncProperty(config, fc.array(step, { minLength: 1, maxLength: 25 }), async (limit, steps) => {
-        vi.setSystemTime(NOW);
-        const t = openBoth();
-        const { ours, theirs } = limiters({ send: limit });
-        for (const { waitMs, call, options } of steps) {
-          vi.setSystemTime(Date.now() + waitMs);
-          const [mine, other] = await t.mutation(async (ctx) => [
-            await outcome(play(ours, ctx, call, options)),
-            await outcome(play(theirs, ctx, call, options)),
-          ]);
-          seen.add(`${call} ${typeof mine === "string" ? mine : Object.keys(mine ?? {}).join()}`);
-          expect(mine).toEqual(asOurs(other, limit, options, mine));
-        }
-      }),
-      { numRuns: 150 },
-    );
-    // The script must have reached each of these outcomes.
-    expect([...seen].sort()).toEqual([
-      "check misuse",
-      "check ok",
-      "check ok,retryAfter",
-      "check thrown",
-      "getValue config,shard,ts,value",
-      "limit misuse",
-      "limit ok",
-      "limit ok,retryAfter",
-      "limit thrown",
-      "reset ",
-    ]);
-  });
+it("the same script gets the same answers, the same denials and the same values", async () => {
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(config, fc.array(step, { minLength: 1, maxLength: 25 }), async (limit, steps) => {
+      vi.setSystemTime(NOW);
+      const t = openBoth();
+      const { ours, theirs } = limiters({ send: limit });
+      for (const { waitMs, call, options } of steps) {
+        vi.setSystemTime(Date.now() + waitMs);
+        const [mine, other] = await t.mutation(async (ctx) => [
+          await outcome(play(ours, ctx, call, options)),
+          await outcome(play(theirs, ctx, call, options)),
+        ]);
+        seen.add(`${call} ${typeof mine === "string" ? mine : Object.keys(mine ?? {}).join()}`);
+        expect(mine).toEqual(asOurs(other, limit, options, mine));
+      }
+    }),
+    { numRuns: 150 },
+  );
+  // The script must have reached each of these outcomes.
+  expect([...seen].sort()).toEqual([
+    "check misuse",
+    "check ok",
+    "check ok,retryAfter",
+    "check thrown",
+    "getValue config,shard,ts,value",
+    "limit misuse",
+    "limit ok",
+    "limit ok,retryAfter",
+    "limit thrown",
+    "reset ",
+  ]);
 });
 
 /**

@@ -21,22 +21,20 @@ function openApp() {
 }
 type App = ReturnType<typeof openApp>;
 
-describe("side by side", () => {
-  it("a denial by one limiter refunds the tokens of the other", async () => {
-    const t = openApp();
-    const left = () =>
-      t.mutation(async (ctx) => [
-        (await both.official.getValue(ctx, "sendMessage", { key: "ada" })).value,
-        (await both.limits.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
-      ]);
-    await t.mutation(api.messages.send, { author: "ada" });
-    expect(await left()).toEqual([2, 2]);
-    await t.mutation(async (ctx) => await both.limits.rateLimit(ctx, { name: "sendMessage", key: "ada", count: 2 }));
-    await expect(t.mutation(api.messages.send, { author: "ada" })).rejects.toMatchObject({
-      data: { kind: "RateLimited", name: "sendMessage", retryAt: NOW + 6 * SECOND },
-    });
-    expect(await left()).toEqual([2, 0]);
+it("side by side, a denial by one limiter refunds the tokens of the other", async () => {
+  const t = openApp();
+  const left = () =>
+    t.mutation(async (ctx) => [
+      (await both.official.getValue(ctx, "sendMessage", { key: "ada" })).value,
+      (await both.limits.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
+    ]);
+  await t.mutation(api.messages.send, { author: "ada" });
+  expect(await left()).toEqual([2, 2]);
+  await t.mutation(async (ctx) => await both.limits.rateLimit(ctx, { name: "sendMessage", key: "ada", count: 2 }));
+  await expect(t.mutation(api.messages.send, { author: "ada" })).rejects.toMatchObject({
+    data: { kind: "RateLimited", name: "sendMessage", retryAt: NOW + 6 * SECOND },
   });
+  expect(await left()).toEqual([2, 0]);
 });
 
 describe("carrying over", () => {
