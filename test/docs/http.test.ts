@@ -38,10 +38,8 @@ route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, serve
 
 /** @param router - the module that is used as convex/http.ts. */
 function openApp(router: string) {
-  const t = convexTest({
-    schema,
-    modules: { ...modules, "./convex/http.ts": modules[`./convex/${router}.ts`] } as never,
-  });
+  const routed = { ...modules, "./convex/http.ts": modules[`./convex/${router}.ts`] } as never;
+  const t = convexTest({ schema, modules: routed });
   register(t);
   const send = async (path: string, { from, ...init }: RequestInit & { from?: string } = {}) => {
     const headers = { ...(init.headers as object | undefined), ...(from && { "X-Forwarded-For": from }) };
@@ -63,12 +61,8 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
 it("a first limit needs four names of this package", () => {
   const [firstBlock = ""] = /^```ts[^]*?^```/m.exec(readFileSync("docs/http.md", "utf8")) ?? [];
   const imports = [...firstBlock.matchAll(/^import \{ (.*) \} from "convex-rate-limits/gm)];
-  expect(imports.flatMap(([, names]) => names?.split(", "))).toEqual([
-    "defineRateLimits",
-    "MINUTE",
-    "address",
-    "limitHttp",
-  ]);
+  const names = imports.flatMap(([, names]) => names?.split(", "));
+  expect(names).toEqual(["defineRateLimits", "MINUTE", "address", "limitHttp"]);
 });
 
 it("greets ten callers of one address at once, and callers without an address share a bucket", async () => {
@@ -167,10 +161,7 @@ describe("recipes", () => {
 
   it("an LLM proxy settles at the true cost: less, more, or nothing if it failed", async () => {
     const { send, left } = openMeter();
-    const answers = [
-      Response.json({ usage: { total_tokens: 1500 } }),
-      Response.json({ usage: { total_tokens: 5000 } }),
-    ];
+    const answers = [1500, 5000].map((used) => Response.json({ usage: { total_tokens: used } }));
     vi.stubGlobal("fetch", () => Promise.resolve(answers.shift() ?? new Response("overloaded", { status: 529 })));
     expect(await (await send("/chat", post)).json()).toEqual({ usage: { total_tokens: 1500 } });
     expect(await left()).toBe(8500);

@@ -132,13 +132,8 @@ it("Better Auth keeps its limits in this package: for each address, by its own r
 
 it("Convex Agent charges the tokens that a model call used, and makes the user wait for the debt", async () => {
   const t = openApp();
-  const call = {
-    threadId: undefined,
-    agentName: "assistant",
-    providerMetadata: undefined,
-    model: "m",
-    provider: "p",
-  };
+  const model = { providerMetadata: undefined, model: "m", provider: "p" };
+  const call = { threadId: undefined, agentName: "assistant", ...model };
   await t.mutation(api.assistant.mayAsk, { user: "ada" });
   await t.action(async (ctx) => {
     await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });

@@ -135,10 +135,8 @@ describe("Next.js", () => {
   it("the proxy skips the path whose route handler consumes, so a request counts once", async () => {
     const { config } = await import("docs:http-servers/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
-    expect(["/api/users", "/api/hello/world", "/api/hello", "/hello"].filter(isProxied)).toEqual([
-      "/api/users",
-      "/api/hello/world",
-    ]);
+    const paths = ["/api/users", "/api/hello/world", "/api/hello", "/hello"];
+    expect(paths.filter(isProxied)).toEqual(paths.slice(0, 2));
   });
 });
 
