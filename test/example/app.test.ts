@@ -19,10 +19,8 @@ it("a user can send three messages a day, and three more when the next day begin
   expect(await denialOf(send("4"))).toMatchObject({ retryAt });
   vi.setSystemTime(retryAt);
   for (const text of ["4", "5", "6"]) await send(text);
-  expect(projectRateLimit(await t.query(api.feedback.quota, { user }), { now: Date.now() })).toMatchObject({
-    ok: false,
-    remaining: 0,
-  });
+  const quota = await t.query(api.feedback.quota, { user });
+  expect(projectRateLimit(quota, { now: Date.now() })).toMatchObject({ ok: false, remaining: 0 });
 });
 
 it("an attempt with a taken address uses no sign-up token", async () => {

@@ -121,11 +121,8 @@ describe("the deployment", () => {
 
   it("is the deployment of .env.local, unless the environment names another", () => {
     writeFileSync(local, `# by convex dev\nCONVEX_URL=${URL}\nPROVE_SECRET=${SECRET}\n`);
-    expect(deploymentIn({}, local)).toMatchObject({
-      url: URL,
-      siteUrl: "https://happy-animal-123.convex.site",
-      secret: SECRET,
-    });
+    const siteUrl = "https://happy-animal-123.convex.site";
+    expect(deploymentIn({}, local)).toMatchObject({ url: URL, siteUrl, secret: SECRET });
     expect(
       deploymentIn({ CONVEX_URL: "http://127.0.0.1:3210", CONVEX_SITE_URL: "http://127.0.0.1:3211" }, local),
     ).toMatchObject({ url: "http://127.0.0.1:3210", siteUrl: "http://127.0.0.1:3211" });

@@ -42,12 +42,8 @@ it("the site begins with the README and finds sections", () => {
   expect(read("index.html")).toContain("<title>convex-rate-limits · convex-rate-limits</title>");
   const sections = JSON.parse(read("search.json")) as { url: string; heading: string }[];
   expect(sections.find(({ heading }) => heading === "useRateLimit")?.url).toBe("/docs/react.html#useratelimit");
-  expect(
-    files
-      .filter((file) => file.endsWith(".js"))
-      .map(read)
-      .join(""),
-  ).toContain(BASE);
+  const scripts = files.filter((file) => file.endsWith(".js"));
+  expect(scripts.map(read).join("")).toContain(BASE);
 });
 
 it("the page's backend is that of VITE_CONVEX_URL, or that of .env.local, or the embedded one", () => {
