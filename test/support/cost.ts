@@ -10,11 +10,10 @@ export interface Cost {
   hops: number;
 }
 
+type AnyCtx = QueryCtx | MutationCtx;
+
 /** The cost of `call`. Its ctx counts hops. */
-export async function costOf<Ctx extends QueryCtx | MutationCtx>(
-  ctx: Ctx,
-  call: (ctx: Ctx) => Promise<unknown>,
-): Promise<Cost> {
+export async function costOf<Ctx extends AnyCtx>(ctx: Ctx, call: (ctx: Ctx) => Promise<unknown>): Promise<Cost> {
   let hops = 0;
   const counting = new Proxy(ctx, {
     get: (target, property, receiver) => {

@@ -68,6 +68,7 @@ export interface StoredRow {
 }
 
 type QueueTable = "rateLimitQueue" | "rateLimitWorkers";
+type Table = QueueTable | "rateLimits";
 
 type Change = { table: QueueTable; fields: Record<string, Value> | null; where: Record<string, Value> };
 
@@ -93,11 +94,7 @@ const rowsModule = {
   documents: queryGeneric({
     handler: async (ctx, { table }: { table: string }) => (await ctx.db.query(table).collect()) as GenericDocument[],
   }),
-  change: mutationGeneric({
-    handler: async (ctx, change: Change): Promise<void> => {
-      await changeAll(ctx.db, change);
-    },
-  }),
+  change: mutationGeneric({ handler: (ctx, change: Change): Promise<void> => changeAll(ctx.db, change) }),
 };
 const rowsInComponent = (
   component as unknown as {
@@ -125,11 +122,7 @@ export async function rowsIn(place: PlaceName, t: Backend): Promise<(StoredRow &
 }
 
 /** The documents of one of the package's tables. */
-export async function documentsIn(
-  place: PlaceName,
-  t: Backend,
-  table: QueueTable | "rateLimits",
-): Promise<GenericDocument[]> {
+export async function documentsIn(place: PlaceName, t: Backend, table: Table): Promise<GenericDocument[]> {
   return await t.query(async (ctx) =>
     place === "tables" ? await ctx.db.query(table).collect() : await ctx.runQuery(rowsInComponent.documents, { table }),
   );
