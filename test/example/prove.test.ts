@@ -87,15 +87,8 @@ it("the verdict is never passed on the embedded backend for a check that it cann
 });
 
 it("the verdict is in the report, with the expected and the observed result", () => {
-  const text = markdownOf({
-    date: "2026-11-23T00:00:00.000Z",
-    target: "S16",
-    effort: "full",
-    versions: "one 1.0.0",
-    calls: 1,
-    seconds: 2,
-    results: [{ check, seen: "c", verdict: "passed" }],
-  });
+  const run = { date: "2026-11-23T00:00:00.000Z", target: "S16", effort: "full", versions: "one 1.0.0" } as const;
+  const text = markdownOf({ ...run, calls: 1, seconds: 2, results: [{ check, seen: "c", verdict: "passed" }] });
   expect(text).toContain("1 passed, 0 failed, 0 not applicable here.");
   expect(text).toContain("| A name | a \\| b | c | passed |");
 });
