@@ -42,13 +42,8 @@ describe("a release", () => {
 });
 
 describe("a tag", () => {
-  const manifest = {
-    version: "1.0.0",
-    repository: "github:someone/something",
-    homepage: "https://example.com",
-    bugs: "https://example.com/bugs",
-    author: "Someone",
-  };
+  const owner = { homepage: "https://example.com", bugs: "https://example.com/bugs", author: "Someone" };
+  const manifest = { version: "1.0.0", repository: "github:someone/something", ...owner };
 
   it("can be published if it matches the version, the changelog has its notes, and the package names its owner", () => {
     expect(tagErrors("v1.0.0", manifest, CHANGELOG)).toEqual([]);
