@@ -7,6 +7,10 @@ import { halves, type Interval, MAX_LEVEL, MAX_SHARDS, WHOLE } from "../../src/e
 
 export const NOW = 1_700_000_000_000;
 
+export const decimal = fc
+  .tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 }))
+  .map(([n, e]) => n / 10 ** e);
+export const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
 const wholePeriods = fc.constantFrom(1, 7, 1000, 60_000, 3_600_000, 86_400_000);
 const decimals = fc.oneof(fc.integer({ min: 1, max: 100_000 }), fc.constantFrom(0.5, 2.25, 1e6));
 const capacities = fc.oneof(fc.nat(5000), fc.constantFrom(0.5, 12.75));

@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseGrain, finestGrain } from "../../src/engine/grain.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
+import { decimal, period } from "./arbitraries.js";
 
-const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
-const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
 const debts = fc.double({ min: 1, max: 2 ** 50, noNaN: true });
 const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
 /** Quantities that leave the choice of units to the capacity. */

@@ -15,12 +15,7 @@ import {
   toStored,
   unitsOf,
 } from "../../src/engine/units.js";
-import { histories, limits, NOW, stateAfter } from "./arbitraries.js";
-
-const decimal = fc.tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 })).map(([n, e]) => n / 10 ** e);
-const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
-/** Quantities for which only the capacity decides the units. */
-const upTo = (exact: number) => ({ exact, debt: 1 });
+import { decimal, histories, limits, NOW, period, stateAfter } from "./arbitraries.js";
 
 describe("tokens as units", () => {
   it.each([
@@ -38,7 +33,7 @@ describe("tokens as units", () => {
     const units = fc.maxSafeInteger().map((n) => n % MAX_UNITS);
     fc.assert(
       fc.property(fc.oneof(units, fc.constantFrom(MAX_UNITS, -MAX_UNITS)), decimal, period, (count, rate, per) => {
-        const { unitsPerToken } = chooseGrain(rate, per, upTo(1));
+        const { unitsPerToken } = chooseGrain(rate, per, { exact: 1, debt: 1 });
         // + 0: minus zero is zero.
         expect(floorUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
         expect(ceilUnits(count / unitsPerToken, unitsPerToken) + 0).toBe(count + 0);
@@ -99,12 +94,8 @@ describe("a stored state", () => {
       { at: NOW, count: 3 },
     ];
     const state = fromStored(sliding, { value: 5.5, ts: NOW, recent }, undefined);
-    const units = [1.5, 3].map((count) => count * sliding.unitsPerToken);
-    expect(state).toMatchObject({
-      value: 5.5 * sliding.unitsPerToken,
-      ts: NOW,
-      recent: units.map((each) => ({ units: each })),
-    });
+    const taken = [1.5, 3].map((count) => ({ units: count * sliding.unitsPerToken }));
+    expect(state).toMatchObject({ value: 5.5 * sliding.unitsPerToken, ts: NOW, recent: taken });
     expect(toStored(sliding, state)).toEqual({ value: 5.5, ts: NOW, recent });
     expect(toStored(limit, { value: 0, ts: 0 })).toStrictEqual({ value: 0, ts: 0 });
     expect(fromStored(limit, { value: 0, ts: 0 }, undefined)).toStrictEqual({ value: 0, ts: 0 });
