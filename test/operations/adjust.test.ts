@@ -151,10 +151,8 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   );
 
   it("of a sliding window refunds a split job from all of its rows, before older takes", async () => {
-    const [older, own] = [
-      { at: NOW - 100, count: 3 },
-      { at: NOW, count: 2 },
-    ];
+    const older = { at: NOW - 100, count: 3 };
+    const own = { at: NOW, count: 2 };
     await fill("sliding", each(3, 8), 0, { recent: [] });
     const job = await schedule(4);
     await limits.resetRateLimit({ name: "sliding" });
