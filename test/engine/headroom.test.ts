@@ -115,10 +115,6 @@ describe("a refund by date", () => {
   });
 });
 
-it("a headroom that is smaller than earlier ones replaces them", () => {
-  expect(noted([{ at: 3, units: 5 }], 3, 9, 2)).toEqual([{ at: 9, units: 2 }]);
-});
-
 it("a state without pairs refunds a take of its last write; a kind that logs its takes gets no pairs", () => {
   const state = { value: 3, ts: 5 };
   expect([4, 5, 6].map((takenAt) => headroomSince(state, takenAt))).toEqual([0, Infinity, Infinity]);
@@ -210,7 +206,8 @@ it.each<[what: string, window: State["window"], left: Entry[]]>([
   expect(withoutWindow(rising, window)).toEqual(left);
 });
 
-it("pairs say each thing once, and at most eight", () => {
+it("pairs say each thing once, and at most eight: a headroom that is smaller than earlier ones replaces them", () => {
+  expect(noted(pairsOf([3, 5]), 3, 9, 2)).toEqual(pairsOf([9, 2]));
   // Between two takes of one ms no units come.
   expect(noted(rising, 150, 150, 20)).toBe(rising);
   expect(afterGift(rising, 170, 9)).toEqual(pairsOf([50, 2], [100, 5], [171, 9]));
