@@ -169,22 +169,18 @@ describe("a bucket of several rows", () => {
 });
 
 const short = (config: RateLimitConfig, level = 4) => withFirst(rowsOf(config, 64, level), 0);
-it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number]>([
+it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number, laterMs?: number]>([
   ["when the rows hold the count together, if all rows are short", rowsOf(slow, 3, 2), { count: 5 }, 1875],
   ["at once, if every row holds the count", rowsOf(fast, 16, 4), {}, 0],
   ["at once, if every row is full", rowsOf(fast, 64, 4), { count: 5 }, 0],
+  ["at once, if every row has long been full", rowsOf(fast, 64, 4), { count: 5 }, 5, 5],
   ["when any row serves, if one is short: the next call may read only two rows", short(fast), {}, 3],
   ["at once, for a reservation, which reads all rows", short(fast), { reserve }, 0],
   ["at once, with atLeast, which reads all rows", short(fast), { atLeast: 1 }, 0],
   ["at once, by a slow bucket", short(slow), {}, 0],
   ["at once, by rows that will become one", short(unsplit, 1), {}, 0],
-])("a call is served %s", (_what, { limit, shards }, asked, ms) => {
-  expect(servedFrom(limit, shards, NOW, parseDemand(limit, asked)) - NOW).toBe(ms);
-});
-
-it("a call is served at once by rows that have long been full", () => {
-  const { limit, shards } = rowsOf(fast, 64, 4);
-  expect(servedFrom(limit, shards, NOW + 5, parseDemand(limit, { count: 5 }))).toBe(NOW + 5);
+])("a call is served %s", (_what, { limit, shards }, asked, ms, laterMs = 0) => {
+  expect(servedFrom(limit, shards, NOW + laterMs, parseDemand(limit, asked)) - NOW).toBe(ms);
 });
 
 describe("the time at which any row serves", () => {
