@@ -94,17 +94,24 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   const [, limit] = limits;
   if (!limit) throw new Error("There is no fixed window.");
   const tokens = (count: number) => count * limit.unitsPerToken;
+  const windowOf = ({ used, excess, loweredAt }: Used) => ({
+    since: NOW,
+    used: tokens(used),
+    ...(excess !== undefined && { excess: tokens(excess) }),
+    ...(loweredAt !== undefined && { loweredAt: NOW + loweredAt }),
+  });
   /** This window used 14 tokens and earlier windows 3, although a full bucket holds 10. */
-  const state = { value: 0, ts: NOW, window: { since: NOW, used: tokens(14), excess: tokens(3) } };
+  const state = { value: 0, ts: NOW, window: windowOf({ used: 14, excess: 3 }) };
 
-  it.each([
-    { back: 2, used: 14, excess: 1 },
-    { back: 3, used: 14, excess: 0 },
-    { back: 4, used: 13, excess: 0 },
-  ])("uses $back fewer tokens after a refund of $back by date, and still holds none", ({ back, used, excess }) => {
-    const after = limit.kind.giveBack(limit, state, tokens(back), { takenAt: NOW, startsAt: NOW });
-    const window = { since: NOW, used: tokens(used), ...(excess > 0 && { excess: tokens(excess) }) };
-    expect(after).toEqual({ value: 0, ts: NOW, window });
+  it.each<[before: Used, back: number, after: Used]>([
+    [{ used: 14, excess: 3 }, 2, { used: 14, excess: 1 }],
+    [{ used: 14, excess: 3 }, 3, { used: 14 }],
+    [{ used: 14, excess: 3 }, 4, { used: 13 }],
+    [{ used: 14 }, 3, { used: 11 }],
+  ])("that has %o holds none after a refund of %d by date, and has %o", (before, back, after) => {
+    const taking = { takenAt: NOW, startsAt: NOW };
+    const refunded = limit.kind.giveBack(limit, { ...state, window: windowOf(before) }, tokens(back), taking);
+    expect(refunded).toEqual({ value: 0, ts: NOW, window: windowOf(after) });
   });
 
   it.each<[what: string, held: number, used: Used, takenMs: number, heldAfter: number, usedAfter: Used]>([
@@ -126,12 +133,6 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   ])(
     "counts two tokens that come back against the use that they were: %s",
     (_what, held, used, takenMs, heldAfter, usedAfter) => {
-      const windowOf = ({ used, excess, loweredAt }: Used) => ({
-        since: NOW,
-        used: tokens(used),
-        ...(excess !== undefined && { excess: tokens(excess) }),
-        ...(loweredAt !== undefined && { loweredAt: NOW + loweredAt }),
-      });
       const before = { value: tokens(held), ts: NOW + 5, headroom: [{ at: NOW + 5, units: tokens(17) }] };
       const taking = { takenAt: NOW + takenMs, startsAt: NOW + takenMs };
       const after = limit.kind.giveBack(limit, { ...before, window: windowOf(used) }, tokens(2), taking);
@@ -159,12 +160,6 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
       window: { since: NOW + ms, used: tokens(used) },
     });
     expect(limit.kind.join(limit, [part(0, 1), part(5, 2)]).window).toEqual({ since: NOW + 5, used: tokens(3) });
-  });
-
-  it("can be refunded by date what only this window used", () => {
-    const only = { since: NOW, used: tokens(14) };
-    const after = limit.kind.giveBack(limit, { ...state, window: only }, tokens(3), { takenAt: NOW, startsAt: NOW });
-    expect(after).toEqual({ value: 0, ts: NOW, window: { since: NOW, used: tokens(11) } });
   });
 
   it("keeps its own use after a refund of an earlier take", () => {
