@@ -12,9 +12,7 @@ import { FakeClient, getServerTime } from "../react/fakeClient.js";
 import { component, openBackend } from "../support/places.js";
 
 const NOW = 1_800_000_000_000;
-const limiter = new RateLimiter(component, {
-  send: { kind: "token bucket", rate: 2, period: 1000 },
-});
+const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate: 2, period: 1000 } });
 
 const apis = {
   own: limiter.hookAPI("send", { key: (_ctx, asked) => (asked === "nobody" ? "" : "ada") }),
