@@ -5,9 +5,7 @@ import { linkedFile, shippedPages } from "../../scripts/release/links.js";
 import { linksIn } from "../tidy/links.js";
 import { run } from "./shell.js";
 
-interface Manifest {
-  exports: Record<string, string | Record<string, string>>;
-}
+type Manifest = { exports: Record<string, string | Record<string, string>> };
 
 export interface Tarball {
   readonly file: string;

@@ -18,11 +18,6 @@ import {
   withAll,
 } from "./places.js";
 
-interface Start {
-  label: string;
-  at: number;
-}
-
 const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
 type JobArgs = ObjectType<typeof jobArgs>;
 
@@ -30,6 +25,7 @@ type JobArgs = ObjectType<typeof jobArgs>;
 export const run = makeFunctionReference<"mutation", JobArgs>("jobs:run");
 export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
+type Job = typeof run | typeof act;
 
 /**
  * @param exported - the part of its worker that the app exports, in your tables.
@@ -48,7 +44,7 @@ export function openQueues(
   let functions = define(limits);
   /** Deploys the app with other limits. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
-  const starts: Start[] = [];
+  const starts: { label: string; at: number }[] = [];
   const note = ({ label, used, returns }: JobArgs): unknown => {
     starts.push({ label, at: Date.now() });
     if (returns) return returns[starts.filter((start) => start.label === label).length - 1] ?? null;
@@ -91,12 +87,7 @@ export function useQueues(
   const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed);
   let functions: AnyRateLimits = first;
   const llm = { name: "llm" };
-  const enqueue = async (
-    label: string,
-    args: object = {},
-    returned: Partial<JobArgs> = {},
-    fn: typeof run | typeof act = run,
-  ) =>
+  const enqueue = async (label: string, args: object = {}, returned: Partial<JobArgs> = {}, fn: Job = run) =>
     await t.mutation(
       async (ctx) =>
         await functions.enqueueRateLimited(ctx, { ...llm, ...joining, ...args }, fn, { label, ...returned }),
