@@ -31,16 +31,29 @@ export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends
   : { config?: Config | undefined };
 
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
-type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> & PlansByName<Limits>[Name & keyof PlansByName<Limits>];
+type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
+  PlansByName<Limits>[Name & keyof PlansByName<Limits>] & {
+    [One in Name as PlanDemand<Limits>[One & keyof PlanDemand<Limits>]]: string;
+  };
 
 /** One bucket, of calls that go by the plan or config of the bucket's rows unless they say it. */
 export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  Partial<PlansByName<Limits>[Name & keyof PlansByName<Limits>]>;
+  WrittenPlansByName<Limits>[Name & keyof WrittenPlansByName<Limits>];
 
 /** Limits whose definitions are not known may have plans. */
 type PlansByName<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
 } & Others<Limits, unknown>;
+
+/** The same where the plan may be left out. */
+type WrittenPlansByName<Limits> = {
+  [Name in keyof PlansByName<Limits>]: Partial<PlansByName<Limits>[Name]>;
+};
+
+/** The required field, by name, so that of several names one with plans is enough. */
+type PlanDemand<Limits> = {
+  [Name in keyof Limits]: Limits[Name] extends { plans: object } ? "plan" : never;
+} & Others<Limits, never>;
 
 /** The plan, by its name or as what leads to one, if the limit has plans. */
 export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }

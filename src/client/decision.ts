@@ -81,14 +81,14 @@ export async function orGiveBack<Result>(
     return await follow();
   } catch (error) {
     // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too. Those of a refundable take
-    // come back by their date: in an action, other tokens may have come in since.
+    // come back by their date: in an action, other tokens may have come in since, and others may have taken.
     const taken = new Map<string, { bucket: CalledBucket; count: number; at: number; takenAt?: number | undefined }>();
     for (const { request, status } of decisions) {
       if (!status.ok) continue;
       const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
-      const { retryAt = Date.now(), taken: count = asked.count ?? 1, takenAt } = status;
-      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at: retryAt, takenAt });
+      const { takenAt, retryAt: at = takenAt ?? Date.now(), taken: count = asked.count ?? 1 } = status;
+      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at, takenAt });
     }
     for (const { bucket, count, at, takenAt } of taken.values()) {
       await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at, takenAt });
@@ -102,15 +102,16 @@ export async function orGiveBack<Result>(
 function describe({ bucket, asked, mode }: JudgedRequest, status: RateLimitStatus): RateLimitDecision {
   const { name, key, config, plan } = bucket;
   const { count = 1, atLeast, reserve = false } = asked;
+  const { shards } = config;
   return {
     name,
     key,
     count,
     atLeast,
-    reserve,
+    reserve: typeof reserve === "object" ? { ...reserve } : reserve,
     status: { ...status },
     mode,
-    config: { ...config },
+    config: { ...config, ...(typeof shards === "object" && { shards: { ...shards } }) },
     ...(typeof plan === "string" && { plan }),
   };
 }

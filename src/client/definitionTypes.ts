@@ -45,18 +45,44 @@ type PlannedDefinition = Terms &
 export type KnownFields<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits
     ? Limits[Name]
-    : Limits[Name] extends { plans: infer Plans }
-      ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
-            Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
-            never
-          >
-      : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>;
+    : (Limits[Name] extends { plans: infer Plans }
+        ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
+              Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
+              never
+            >
+        : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>) &
+        KnownNested<Limits[Name]>;
 };
 
-/** A plan is a config together with what the plans share: of that, the fields that are missing. */
-type WholePlan<Shared, Plan> = Omit<Shared, keyof Terms | "plans" | keyof Plan> & Plan extends RateLimitConfig
-  ? Record<Exclude<keyof Plan, keyof FixedWindowConfig>, never>
-  : Pick<FixedWindowConfig, Exclude<"rate" | "period", keyof Shared>>;
+/** The same for the fields that are objects. */
+interface NestedFields {
+  shards: Extract<RateLimitConfig["shards"], object>;
+  throws: Extract<ThrowChoice, object>;
+  queue: QueueConfig;
+}
+type KnownNested<Definition> = {
+  [Field in keyof Definition as Field & keyof NestedFields]: Definition[Field] extends object
+    ? Record<Exclude<keyof Definition[Field], keyof NestedFields[Field & keyof NestedFields]>, never>
+    : unknown;
+};
+
+/** A plan is a config together with what the plans share: of its kind, the fields that are missing, and no others. */
+type WholePlan<Shared, Plan> = FieldsBeside<Omit<Shared, keyof Terms | "plans" | keyof Plan>, Plan>;
+type FieldsBeside<Shared, Plan> =
+  OfKind<Shared & Plan> extends infer Config
+    ? { [Field in keyof Config as Shared extends Pick<Config, Field> ? never : Field]: Config[Field] } & Record<
+        Exclude<(keyof Shared & keyof FixedWindowConfig) | keyof Plan, keyof Config>,
+        never
+      >
+    : never;
+/** The config of a kind; without one, of the kind that has all fields. */
+type OfKind<Fields> = Fields extends { kind: infer Kind }
+  ? PermittedFields<Extract<RateLimitConfig, { kind: Kind }>>
+  : FixedWindowConfig;
+/** Without a field that the type has only to forbid it. */
+type PermittedFields<Config> = {
+  [Field in keyof Config as Config[Field] extends undefined ? never : Field]: Config[Field];
+};
 
 type FieldOf<Definition> =
   keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<RateLimitConfig, { kind: Kind }> : never);

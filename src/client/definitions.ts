@@ -147,7 +147,7 @@ export function findBucket(
   }
   if (!definition) throw undefinedError(name, definitions);
   const { overrides } = definition;
-  const needsPlan = fields["plan"]?.isRequired;
+  const needsPlan = fields["plan"] === planField;
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held, overrides };

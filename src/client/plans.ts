@@ -1,12 +1,13 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
 import type { Field, Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
+import { MAX_NAME } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
 import type { Definition } from "./definitionTypes.js";
 
 const isText = (value: unknown) => typeof value === "string";
 /** For calls that a plan changes: they need one if the limit has plans. */
-export const planField: Field = { permitted: "the name of a plan", holds: isText, isRequired: true };
+export const planField: Field = { permitted: "the name of a plan", holds: isText };
 /** For calls that mean the same under every plan, or use the one that rows were written under: the plan may be left out. */
 export const BY_ROWS: Fields = { plan: { permitted: "the name of a plan", holds: isText } };
 
@@ -17,6 +18,11 @@ export function parsePlans(name: string, given: unknown, shared: Definition): Re
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
   return new Map(
     plans.map(([plan, fields]) => {
+      // Rows and queues store it, and a call without a plan must not find one.
+      if (plan === "" || plan.length > MAX_NAME || !plan.isWellFormed()) {
+        const permitted = `a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units)`;
+        throw fieldError(name, "the name of a plan", permitted, plan);
+      }
       if (typeof fields !== "object" || fields === null)
         throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
       // All plans of a key are one bucket, on the same rows.
@@ -55,7 +61,7 @@ export function definitionUnder(
   name: string,
   definition: Definition,
   plan: string | undefined,
-  isRequired: boolean | undefined,
+  isRequired: boolean,
 ): Definition {
   const { plans } = definition;
   if (!plans) {

@@ -1,6 +1,7 @@
 /** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
 import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
+import { countField } from "./request.js";
 import type { Bucket } from "./bucket.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
@@ -73,6 +74,7 @@ export function parsePause(name: string, until: number, now: number): number {
 export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
   const taken = takenAt ?? at;
+  checkField(bucket.name, "renews", countField, renews);
   const adjustment = { ...bucket, count, units, at, takenAt, renews };
   if (taken === undefined) return { ...adjustment, taking: undefined };
   checkField(bucket.name, "at", takenAtField, at);

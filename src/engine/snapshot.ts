@@ -33,7 +33,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    ...(lastsMs !== undefined && { lastsMs, lastStart: Math.max(0, ...shards.flatMap(entriesOf).map(({ at }) => at)) }),
+    ...(lastsMs !== undefined && { lastsMs, lastStart: Math.max(0, ...shards.map(lastStartOf)) }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(runsFrom && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
@@ -86,6 +86,11 @@ function correction({ limit, state }: Shard): SnapshotRun[] {
 function entriesOf({ limit, state }: Shard): readonly Entry[] {
   const { kind } = limit;
   return kind.entries?.(limit, kind.advance(limit, state, state.ts)) ?? [];
+}
+
+/** The time of the last of them: of all rows together they are too many for the arguments of a call. */
+function lastStartOf(shard: Shard): number {
+  return entriesOf(shard).at(-1)?.at ?? 0;
 }
 
 /** The runs after a time; of a list only as many as the steps need. */

@@ -19,16 +19,20 @@ const TESTED = [
   'CallExpression[callee.name="Boolean"] > .arguments',
   ":not(SwitchCase) > .test",
 ];
-/** These are what their parent is. ESTree has no types for `as`, `satisfies` and `!`. */
-const SAME = ["AwaitExpression > *", "ChainExpression > *", "[type=/^TS/] > *"];
+/** These are what their parent is, or may be. ESTree has no types for `as`, `satisfies` and `!`. */
+const SAME = [
+  "AwaitExpression > *",
+  "ChainExpression > *",
+  "[type=/^TS/] > *",
+  "SequenceExpression > :last-child",
+  "LogicalExpression > .right",
+  "ConditionalExpression > :not(.test)",
+];
 /** Only who reads the parent reads these. */
 const PASSED_ON = [
-  "SequenceExpression > :last-child",
   "ArrayExpression > *",
   "SpreadElement > *",
   "ArrowFunctionExpression > .body",
-  "LogicalExpression > .right",
-  "ConditionalExpression > :not(.test)",
   "CallExpression > MemberExpression.callee",
   "MemberExpression[property.name=/^(catch|finally)$/] > .object",
   "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments:first-child",

@@ -41,7 +41,8 @@ export class SourceReader {
     const checker = program?.getTypeChecker();
     const type = getTypeAtLocation && checker?.getAwaitedType(getTypeAtLocation(node));
     if (!checker || !type || ["any", "unknown", "error"].includes(checker.typeToString(type))) return undefined;
-    const ok = type.getProperty("ok");
+    // The result of `limits?.rateLimit(…)` may be undefined.
+    const ok = checker.getNonNullableType(type).getProperty("ok");
     return ok !== undefined && checker.typeToString(checker.getTypeOfSymbol(ok)) !== "true";
   }
 

@@ -5,7 +5,7 @@
 import { decide } from "../engine/decide.js";
 import type { Demand, Request } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
-import { WHOLE } from "../engine/sharding/interval.js";
+import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool.js";
@@ -25,8 +25,11 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const first = await loadAt(ctx, request, random());
   if (first.interval === WHOLE || heldBy(first, now) >= units) return await answerOn(ctx, request, call, [first]);
 
-  if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, request, first, call);
-  const needsMore = demand.reserve || 2 * units > first.limit.capacity;
+  // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's `retryAt` says.
+  const isTooSmall = first.interval.length > limit.levels.most;
+  if (!isTooSmall && looksFurther(limit, demand) && fitsFew(first, units))
+    return await answerLooking(ctx, request, first, call);
+  const needsMore = demand.reserve || isTooSmall || 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
   const near = needsMore ? await loadAll(ctx, request, span) : undefined;
   // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
@@ -52,8 +55,10 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
   const { now, random } = call;
   const rows = [first];
   for (let draws = 0; draws < MOST_DRAWS && !areEnough(limit, rows, now, units); draws++) {
-    const row = await loadAt(ctx, request, random());
-    if (rows.some(({ interval }) => interval === row.interval)) continue;
+    const drawn = random();
+    // Each read is one more range, also of a row that has been read.
+    if (rows.some(({ interval }) => pointAt(drawn).startsWith(interval))) continue;
+    const row = await loadAt(ctx, request, drawn);
     if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, [row, first]);
     rows.push(row);
     if (heldByAll(rows, now) < units) continue;

@@ -13,7 +13,7 @@ import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
-import { payFor, waitWhenFull } from "./pay.js";
+import { AHEAD_MS, payFor, waitWhenFull } from "./pay.js";
 import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
@@ -144,12 +144,16 @@ export async function getPosition(
   const jobs = first.slice(0, MOST_AHEAD + 1);
   const found = jobs.findIndex(({ _id }) => _id === job._id);
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
-  // As if debts had no bound: a job that has to wait for room is paid no later than without a bound.
-  const limit = { ...queue.limit, maxReserved: Infinity };
-  let held: readonly Shard[] = shards.map((shard) => ({ ...shard, limit: { ...shard.limit, maxReserved: Infinity } }));
-  let runAt = ctx.now;
+  let held: readonly Shard[] = shards;
+  let { now: runAt, now } = ctx;
   for (const { count } of [...before, job]) {
-    const payment = payFor(limit, held, ctx.now, { count, withinMs: Infinity });
+    const pay = () => payFor(queue.limit, held, now, { count, withinMs: AHEAD_MS });
+    let payment = pay();
+    if (!payment.isPaid) {
+      // As the worker does: what comes meanwhile may be more than a bucket without debts can keep.
+      now = Math.max(now, payment.dueAt);
+      payment = pay();
+    }
     if (!payment.isPaid) break;
     ({ runAt, left: held } = payment);
   }

@@ -5,6 +5,12 @@ import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 
+/**
+ * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
+ * takes to come and to commit, so that a job is told a second ahead.
+ */
+export const AHEAD_MS = 1050;
+
 type Payment =
   | {
       readonly isPaid: true;

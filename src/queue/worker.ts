@@ -10,18 +10,13 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { payFor } from "./pay.js";
+import { AHEAD_MS, payFor } from "./pay.js";
 import { deleteJob, patchJob } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
 import { readOwnWorker } from "./workers.js";
 
-/**
- * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
- * takes to come and to commit, so that a job is told a second ahead.
- */
-const AHEAD_MS = 1050;
 /** The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the transaction short. */
 const FIRST_JOBS = 16;
 const MOST_JOBS = 256;

@@ -209,6 +209,11 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, burst: 3 } } } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, start: 0 } } } })`,
+    `defineRateLimits({ a: { kind: "sliding window", period: 1, plans: { free: { rate: 1, capacity: 5 } } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, shards: { atLeast: 1, many: 2 } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: { jitter: 1, spread: 1 } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } })`,
   ],
   [
     /^Type '("leaky bucket"|"many"|"off"|string)' is not assignable to type/,
@@ -221,6 +226,12 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/to type 'RateLimitDefinition \| Planned/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
   [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
   [/Property 'rate' is missing/, `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: {} } } })`],
+  [/Property 'kind' is missing/, `defineRateLimits({ a: { period: 1, plans: { free: { rate: 1 } } } })`],
+  [
+    /Property '(timeZone|period)' is missing/,
+    `defineRateLimits({ a: { timeZone: "UTC", plans: { free: { kind: "token bucket", rate: 1, period: 1 } } } })`,
+    `defineRateLimits({ a: { period: "day", plans: { free: { kind: "token bucket", rate: 1 } } } })`,
+  ],
   // The ctx: of a schema that has a table, but not ours; of a query; of an action.
   [
     /Types of parameters 'tableName' and 'spreadRateLimitTablesIntoTheSchema' are incompatible\.\n *Type '"rateLimits"' is not assignable to type '"messages"'/,
@@ -247,6 +258,10 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimitAll(mutation, [{ name: "mixed" }, { name: "signUp" }])`,
     `limits.scheduleRateLimited(mutation, { name: "mixed" }, work)`,
     `enqueueRateLimited(mutation, { name: "mixed" }, work)`,
+  ],
+  [
+    /Property 'plan' is missing [^]* type '{ plan: string; }'/,
+    `limits.rateLimit(mutation, { name: "api" as "api" | "generate" })`,
   ],
   [
     /"(gold|pro)"' is not assignable to type '"(free" \| "pro|steady" \| "strict)"/,

@@ -1,6 +1,6 @@
 // @vitest-environment edge-runtime
 /** `onDecision` is called for each decision, in the caller's transaction. */
-import type { RateLimitDecision } from "convex-rate-limits";
+import type { RateLimitDecision, RateLimitedJob } from "convex-rate-limits";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -93,6 +93,18 @@ describe.each(placeNames)("in the %s", (place) => {
     });
     for (const ok of [true, true, false, false]) expect(await vandal.rateLimit({ name: "send" })).toMatchObject({ ok });
     expect((await vandal.getRateLimit({ name: "send" })).config).toEqual({ ...bucket, capacity: 2 });
+    const deep = define(
+      { hot: { ...bucket, shards: { atMost: 4 } } },
+      {
+        onDecision: (_ctx, { config, reserve }) => {
+          Object.assign(config.shards as object, { atMost: 0 });
+          Object.assign(reserve as object, { within: 99 });
+        },
+      },
+    );
+    const reserve = { within: 1 };
+    for (const ok of [true, true]) expect(await deep.rateLimit({ name: "hot", reserve })).toMatchObject({ ok });
+    expect(reserve).toEqual({ within: 1 });
   });
 
   it("an error of onDecision fails the call and refunds its tokens, also if nothing rolls back: if it is caught, or in an action", async () => {
@@ -164,6 +176,46 @@ describe.each(placeNames)("in the %s", (place) => {
       await expect(backend().action(inAction)).rejects.toThrow("the log is full");
       expect(await plain.checkRateLimit({ name: "send" })).toMatchObject({ ok: false });
     });
+  }
+
+  if (place === "component") {
+    it.each(["is cancelled", "is refused by the scheduler"])(
+      "a job of an action that %s gives back its own tokens, and not those that others took meanwhile",
+      async (how) => {
+        const api = define({ api: { kind: "sliding window", rate: 2, period: 1000 } });
+        const [asked, isRefused] = [{ name: "api" }, how !== "is cancelled"];
+        const others = async () => {
+          vi.setSystemTime(NOW + 3);
+          await api.rateLimit(asked);
+          vi.setSystemTime(NOW + 5);
+        };
+        const schedule = async (ctx: MutationCtx) => {
+          const runMutation = async (...call: [never, never]) => {
+            const answer: unknown = await ctx.runMutation(...call);
+            if (!isRefused) await others();
+            return answer as never;
+          };
+          const runAt = async () => {
+            if (!isRefused) return "id" as never;
+            await others();
+            throw new Error("too many jobs");
+          };
+          const own = { ...ctx, runMutation, scheduler: { ...ctx.scheduler, runAt } };
+          return await api.within(own).scheduleRateLimited(asked, run, job).catch(String);
+        };
+        const result = await backend().action((ctx) => schedule(ctx as unknown as MutationCtx));
+        if (isRefused) expect(result).toBe("Error: too many jobs");
+        else {
+          const { job: scheduled } = result as { job: RateLimitedJob };
+          await mutation(async (ctx) => {
+            const id = await ctx.scheduler.runAt(NOW + 100, run, job);
+            expect(await api.within(ctx).cancelRateLimited({ ...scheduled, id })).toEqual({ canceled: true });
+          });
+        }
+        vi.setSystemTime(NOW + 1000);
+        expect([await api.rateLimit(asked), await api.rateLimit(asked)]).toMatchObject([{ ok: true }, { ok: false }]);
+      },
+    );
   }
 
   it("onDecision may call limits itself, in the caller's transaction", async () => {

@@ -30,6 +30,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { define, rows } = useBackend(place);
   const limits = define(definitions);
   const { rateLimit, checkRateLimit } = limits;
+  const PLANS = 'plan must be "free" or "pro" or "metered", got';
   const of = (plan: string, key = "a") => ({ name: "generate", key, plan });
 
   it("the plan that a call names decides, plans may be of several kinds, and a plan's field overrides the shared one", async () => {
@@ -60,13 +61,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rows()).toHaveLength(1);
   });
 
+  it("plan: undefined is the same as no plan", async () => {
+    expect(await rateLimit({ name: "plain", plan: undefined })).toMatchObject({ ok: true });
+    await expect(rateLimit({ ...of("pro"), plan: undefined })).rejects.toThrow(`${PLANS} undefined`);
+  });
+
   it("onDecision gets the plan", async () => {
     const decisions: RateLimitDecision[] = [];
     await define(definitions, { onDecision: (_ctx, decision) => void decisions.push(decision) }).rateLimit(of("pro"));
     expect(decisions).toMatchObject([{ plan: "pro", config: { kind: "fixed window", rate: 10, period: DAY } }]);
   });
 
-  const PLANS = 'plan must be "free" or "pro" or "metered", got';
   it.each([
     [{ name: "generate", key: "a" }, `${PLANS} undefined`],
     [of("gold"), `${PLANS} "gold"`],
@@ -84,6 +89,10 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ plans: {} }, "plans must be an object of one or more plans by name"],
     [{ plans: [{ rate: 1 }] }, "plans must be an object of one or more plans by name"],
     [{ plans: { free: { rate: 1 }, pro: { rate: 0 } } }, 'plan "pro": rate must be'],
+    ...["", "\ud800", "p".repeat(129)].map((plan): [object, string] => [
+      { plans: { free: { rate: 1 }, [plan]: { rate: 2 } } },
+      "the name of a plan must be a well-formed string of 1 to 128 characters",
+    ]),
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
     [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is not a field of'],
     [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],

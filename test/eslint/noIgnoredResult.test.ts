@@ -48,6 +48,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}const all = await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key })));`,
     `${imported}keys.sort((key) => rateLimit(ctx, { name: "send", key }));`,
     `${imported}const status = (await rateLimit(ctx, { name: "send" })) ?? none;`,
+    `${imported}const status = isFree ? none : await rateLimit(ctx, { name: "send" });`,
     // Several limits, each of which throws.
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: { throws: { jitter: 1 } } }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); const asked = [{ name: "a" }]; await rateLimitAll(ctx, asked);`,
@@ -118,6 +119,8 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}const may = (await rateLimit(ctx, { name: "send" })) ? yes : no;`,
       `${imported}(await rateLimit(ctx, { name: "send" })) || fail();`,
       `${imported}if ((await rateLimit(ctx, { name: "send" })) === true) go();`,
+      `${imported}if (isFree || (await rateLimit(ctx, { name: "send" }))) go();`,
+      `${imported}const may = (isFree ? await rateLimit(ctx, { name: "send" }) : other) ? yes : no;`,
       `${imported}if (false != (await rateLimit(ctx, { name: "send" }))) go();`,
       `${imported}const may = Boolean(await rateLimit(ctx, { name: "send" }));`,
       `${imported}switch (!(await rateLimit(ctx, { name: "send" }))) { case true: stop(); }`,
@@ -179,6 +182,9 @@ describe("with types", () => {
     expect(lint('await rateLimit(ctx, { name: "quiet", throws: true });')).toEqual([]);
     expect(lint('await rateLimit(ctx, { name: "loud", throws: false });')).toMatchObject([{ messageId: "ignored" }]);
     expect(lint('void rateLimit(ctx, { name: "loud" });')).toEqual([]);
+    const maybe = "declare const maybe: { rateLimit: typeof rateLimit } | undefined;";
+    expect(lint(`${maybe}\nawait maybe?.rateLimit(ctx, { name: "quiet" });`)).toMatchObject([{ messageId: "ignored" }]);
+    expect(lint(`${maybe}\nawait maybe?.rateLimit(ctx, { name: "loud" });`)).toEqual([]);
   });
 
   it("the rule finds the functions that another package exports by their types", () => {

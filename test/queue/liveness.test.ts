@@ -1,7 +1,7 @@
 /** Every waiting job starts, also after sweeps and refunds by others. model.test.ts also deletes rows and cancels runs by hand. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
-import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/set.js";
 import { transact } from "../../src/http/ask.js";
@@ -171,6 +171,20 @@ describe.each(placeNames)("in the %s", (place) => {
     const committed = await position(job);
     await pass(100);
     expect([asked, committed, await position(job)]).toMatchObject([1, 2, 3].map(() => ({ ahead, isExact: true })));
+  });
+
+  it.each([{ maxReserved: 0 }, { maxReserved: 5 }, {}])("jobs start when their places said: %j", async (bound) => {
+    const hourly = { kind: "fixed window", rate: 20, period: HOUR, start: NOW, ...bound, queue: {} } as const;
+    const { enqueue, jobOf, position, pass, until, starts } = open({ llm: hourly });
+    await enqueue("0", { count: 17 });
+    await pass(1000);
+    const jobs = [];
+    for (const [i, count] of [5, 18, 4].entries()) jobs.push(await jobOf(`${i + 1}`, { count }));
+    await pass(1000);
+    const said = await Promise.all(jobs.map(async (job) => (await position(job))?.runAt ?? NaN));
+    await until(24 * HOUR);
+    const hours = (at: number) => Math.round((at - NOW) / HOUR);
+    expect(starts.slice(1).map(({ at }) => hours(at))).toEqual(said.map(hours));
   });
 
   it.each([

@@ -110,9 +110,9 @@ export function levelsFor(held: number, units: number, room = ROOM): number {
   return Math.floor(Math.log2(Math.max(1, held / (room * units))));
 }
 
-/** The interval around a row, itself not included, from which a count that is large for the row is taken. */
-export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
-  return interval.slice(0, Math.min(interval.length - 1, levelsFor(capacity, units)));
+/** The interval around a row, itself not included, from which a count that is large for the row is taken, or any if the row is too small. */
+export function spanFor({ capacity, levels }: Limit, interval: Interval, units: number): Interval {
+  return interval.slice(0, Math.min(interval.length - 1, levels.most, levelsFor(capacity, units)));
 }
 
 /** Whether a denial may rest on what two of several rows say, and a bucket need not save what it holds for later. */

@@ -2,7 +2,7 @@
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
-import { emptyState, type Limit } from "../kinds/kind.js";
+import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { firstTime } from "../time.js";
 import { WHOLE } from "./interval.js";
@@ -146,10 +146,21 @@ export function mayDenyOnTwo(limit: Limit, { units, reserve, atLeast }: Demand):
  * count as they are, all others as if they were empty now.
  */
 export function whenAnyServes(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
-  let smallest = "0".repeat(limit.levels.most);
-  while (smallest !== WHOLE && shareOf(limit, smallest).capacity < 2 * units) smallest = smallest.slice(1);
-  const empty = shardAt(limit, smallest, emptyState(shareOf(limit, smallest), now));
-  return whenEachHolds([empty, ...shards], now, units);
+  let level = limit.levels.most;
+  // The last share is the largest of its level: where it is too small for the count, all are, and a call takes from a span of them.
+  while (level > 0 && shareOf(limit, "1".repeat(level)).capacity < 2 * units) level--;
+  const smallest = "0".repeat(level);
+  const state = emptyState(shareOf(limit, smallest), now);
+  return whenEachHolds([shardAt(limit, smallest, shards.reduce(inWindowOf(now), state)), ...shards], now, units);
+}
+
+/** A state in the window that a row of its bucket is in, if that began later: where windows have moved, the next one brings less. */
+function inWindowOf(now: number): (state: State, row: Shard) => State {
+  return (state, row) => {
+    const { window } = advance(row, now).state;
+    const isLater = window && state.window && window.since > state.window.since;
+    return isLater ? { ...state, window: { ...state.window, since: window.since } } : state;
+  };
 }
 
 /** The first time from one on at which each of some shards holds units, or all that it can. */
