@@ -59,7 +59,7 @@ function answerCharging(request: Request, shards: readonly StoredShard[], now: n
   const { limit, demand } = request;
   const left = adjustOnAll(limit, shards, now, demand);
   // One row may have a later time: of a pause, or of a clock ahead. Units taken from several are dated by the clock (pool.ts).
-  const date = Math.max(now, ...(shards.length === 1 ? left : []).map(({ state }) => dateIn(state)));
+  const date = Math.max(now, ...(left.length === 1 ? left : []).map(({ state }) => dateIn(state)));
   return {
     status: { ...describeWhole(limit, left, now), ...(demand.isRefundable && { takenAt: date }) },
     change: changeOf(request, shards, left),

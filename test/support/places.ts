@@ -58,6 +58,7 @@ export interface StoredRow {
   value: number;
   ts: number;
   recent?: { at: number; count: number }[];
+  headroom?: { at: number; count: number }[];
   window?: { since: number; used: number; excess?: number };
   /** The override, in the row that overrides the limit. */
   override?: RateLimitOverride;

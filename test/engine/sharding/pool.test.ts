@@ -192,6 +192,16 @@ describe("the time at which any row serves", () => {
     expect(whenAnyServes(limit, owing, NOW, one)).toBe(NOW + 5);
   });
 
+  it("is in the latest window of the rows that were read: where windows have moved, the next one brings less", () => {
+    const moved = { kind: "fixed window", rate: 64, period: 1000, capacity: 128, start: 0, shards: 64 } as const;
+    const limit = parseLimit("send", moved);
+    const one = limit.unitsPerToken;
+    const row = (since: number) =>
+      shardAt(limit, "000001", { value: 2 * one, ts: NOW + 650, window: { since: NOW + since, used: 0 } });
+    const at = (...rows: number[]) => whenAnyServes(limit, rows.map(row), NOW + 700, one);
+    expect([at(0), at(600, 0), at(0, 600)]).toEqual([NOW + 1000, NOW + 2000, NOW + 2000]);
+  });
+
   it("is that of the span of rows that holds two such counts, if one row does not", () => {
     const { limit } = rowsOf(fast, 64, 4);
     // Two counts of 2 fit a row of 4 tokens, and two of 3 a row of 8. A count of 64 fits only the whole.
