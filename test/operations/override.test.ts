@@ -323,15 +323,22 @@ describe.each(placeNames)("in the %s", (place) => {
     it("keeps its rows when unlimited, if the two rows that are read are short and others are not", async () => {
       await override({ unlimited: true }, { name: "fast" });
       vi.spyOn(Math, "random").mockReturnValue(0);
+      for (let call = 0; call < 16; call++) await rateLimit({ name: "fast" });
+      vi.setSystemTime(NOW + 1);
+      expect(await rateLimit({ name: "fast" })).toMatchObject({ ok: true, remaining: 47 });
+      expect(await rows()).toHaveLength(1 + 4);
+    });
+
+    it("dates a take from several rows by the clock when unlimited, also if one has a later date", async () => {
+      await override({ unlimited: true }, { name: "fast" });
       const config = { ...large, rate: 200, capacity: 64 };
       const row = (shard: string, value: number) => ({ name: "fast", shard, value, ts: NOW, config });
-      // What follows a gift of this ms is dated after it. A take from several rows is dated by the clock.
+      // What follows a gift is dated after it.
       await insert({ ...row("00", 0), headroom: [{ at: NOW + 2, count: 0 }] });
       await insert(...["01", "10", "11"].map((shard) => row(shard, 16)));
+      vi.spyOn(Math, "random").mockReturnValue(0);
       vi.setSystemTime(NOW + 1);
-      const taken = await rateLimit({ name: "fast", refundable: true });
-      expect(taken).toMatchObject({ ok: true, remaining: 47, takenAt: NOW + 1 });
-      expect(await rows()).toHaveLength(1 + 4);
+      expect(await rateLimit({ name: "fast", refundable: true })).toMatchObject({ ok: true, takenAt: NOW + 1 });
     });
 
     it("allows everything when unlimited, and then owes as one row", async () => {
