@@ -176,44 +176,32 @@ describe.each(placeNames)("in the %s", (place) => {
       await expect(backend().action(inAction)).rejects.toThrow("the log is full");
       expect(await plain.checkRateLimit({ name: "send" })).toMatchObject({ ok: false });
     });
-  }
 
-  if (place === "component") {
-    it.each(["is cancelled", "is refused by the scheduler"])(
-      "a job of an action that %s gives back its own tokens, and not those that others took meanwhile",
-      async (how) => {
-        const api = define({ api: { kind: "sliding window", rate: 2, period: 1000 } });
-        const [asked, isRefused] = [{ name: "api" }, how !== "is cancelled"];
-        const others = async () => {
+    it.each([true, false])(
+      "a job of an action gives back its own tokens, and not those that others took meanwhile (the scheduler refuses it: %s)",
+      async (isRefused) => {
+        const definition = { api: { kind: "sliding window", rate: 2, period: 1000 } } as const;
+        const [plain, asked] = [define(definition), { name: "api" }];
+        const onDecision = async () => {
           vi.setSystemTime(NOW + 3);
-          await api.rateLimit(asked);
+          await plain.rateLimit(asked);
           vi.setSystemTime(NOW + 5);
         };
-        const schedule = async (ctx: MutationCtx) => {
-          const runMutation = async (...call: [never, never]) => {
-            const answer: unknown = await ctx.runMutation(...call);
-            if (!isRefused) await others();
-            return answer as never;
-          };
-          const runAt = async () => {
-            if (!isRefused) return "id" as never;
-            await others();
-            throw new Error("too many jobs");
-          };
-          const own = { ...ctx, runMutation, scheduler: { ...ctx.scheduler, runAt } };
-          return await api.within(own).scheduleRateLimited(asked, run, job).catch(String);
-        };
-        const result = await backend().action((ctx) => schedule(ctx as unknown as MutationCtx));
+        const limits = define(definition, { onDecision });
+        const runAt = () => (isRefused ? Promise.reject(new Error("too many jobs")) : Promise.resolve("id"));
+        const result = await backend().action(async (ctx) => {
+          const own = { ...(ctx as unknown as MutationCtx), scheduler: { runAt } as never };
+          return await limits.within(own).scheduleRateLimited(asked, run, job).catch(String);
+        });
         if (isRefused) expect(result).toBe("Error: too many jobs");
-        else {
-          const { job: scheduled } = result as { job: RateLimitedJob };
+        else
           await mutation(async (ctx) => {
+            const { job: scheduled } = result as { job: RateLimitedJob };
             const id = await ctx.scheduler.runAt(NOW + 100, run, job);
-            expect(await api.within(ctx).cancelRateLimited({ ...scheduled, id })).toEqual({ canceled: true });
+            expect(await plain.within(ctx).cancelRateLimited({ ...scheduled, id })).toEqual({ canceled: true });
           });
-        }
         vi.setSystemTime(NOW + 1000);
-        expect([await api.rateLimit(asked), await api.rateLimit(asked)]).toMatchObject([{ ok: true }, { ok: false }]);
+        for (const ok of [true, false]) expect(await plain.rateLimit(asked)).toMatchObject({ ok });
       },
     );
   }

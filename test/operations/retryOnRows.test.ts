@@ -9,17 +9,17 @@ import { randomFrom } from "../support/random.js";
 
 useClock();
 
-/** The tokens of each of 64 rows that share these, in their order. */
-const sharesOf = (tokens: number) =>
-  Array.from({ length: 64 }, (_, i) => Math.floor((tokens * (i + 1)) / 64) - Math.floor((tokens * i) / 64));
-/** Where the rows with this share lie, as random numbers draw them. */
-const pointsOf = (tokens: number, share: number) =>
-  sharesOf(tokens).flatMap((each, i) => (each === share ? [i / 64] : []));
+/** Where those of 64 rows lie that have this share of the tokens, as random numbers draw them. */
+const pointsOf = (tokens: number, share: number) => {
+  const upTo = (row: number) => Math.floor((tokens * row) / 64);
+  const rows = Array.from({ length: 64 }, (_, row) => row);
+  return rows.filter((row) => upTo(row + 1) - upTo(row) === share).map((row) => row / 64);
+};
 
-describe.each(placeNames)("in the %s, retryAt of a denial on two rows suffices for all others", (place) => {
-  const { define, insert, parts } = useBackend(place);
+describe.each(placeNames)("in the %s, a denial on two rows", (place) => {
+  const { define, insert, parts, cost } = useBackend(place);
 
-  it("if shares differ by a token, so that some rows serve the count alone and others do not", async () => {
+  it("has a retryAt that suffices for all others if shares differ by a token, so that some rows serve the count alone and others do not", async () => {
     const config = { kind: "token bucket", rate: 250, period: 1000, capacity: 250 } as const;
     const [a = 0, b = 0, ...others] = pointsOf(250, 4);
     const held = (i: number) => (i / 64 === a || i / 64 === b ? 1.5 : 0);
@@ -33,7 +33,7 @@ describe.each(placeNames)("in the %s, retryAt of a denial on two rows suffices f
     expect(await rateLimit({ name: "hot", count: 2 })).toMatchObject({ ok: true });
   });
 
-  it("after a deploy that permits four rows where 256 are", async () => {
+  it("has one after a deploy that permits four rows where 256 are", async () => {
     const config = { kind: "token bucket", rate: 10_000, period: 1000, capacity: 10_240 } as const;
     const before = define({ hot: { ...config, shards: { atLeast: 256, atMost: 256 } } });
     const drain = async (row: number, count: number) => {
@@ -48,14 +48,13 @@ describe.each(placeNames)("in the %s, retryAt of a denial on two rows suffices f
     vi.setSystemTime(NOW + 25);
     const after = define({ hot: { ...config, shards: 4 } });
     draw(10 / 256, 200 / 256);
-    const { retryAt = NOW + 25 } = await after.rateLimit({ name: "hot" });
-    // Denied, it is served then; or it was served at once, by the quarter of its row.
-    vi.setSystemTime(retryAt);
+    // Denied, it is served at its retryAt; or it was served at once, by the quarter of its row.
+    vi.setSystemTime((await after.rateLimit({ name: "hot" })).retryAt ?? NOW + 25);
     draw(50 / 256, 100 / 256);
     expect(await after.rateLimit({ name: "hot" })).toMatchObject({ ok: true });
   });
 
-  it("in the first window after their start has moved, which brings some rows nothing", async () => {
+  it("has one in the first window after their start has moved, which brings some rows nothing", async () => {
     const shards = { atLeast: 64, atMost: 64 };
     const config = { kind: "fixed window", rate: 1000, period: 1000, capacity: 2000, shards } as const;
     vi.setSystemTime(NOW + 10);
@@ -77,15 +76,12 @@ describe.each(placeNames)("in the %s, retryAt of a denial on two rows suffices f
     draw(...pointsOf(40, 0).slice(0, 2));
     expect(await rateLimit({ name: "hot" })).toMatchObject({ ok: true });
   });
-});
 
-describe("a denial of the empty rows of a fast window", () => {
-  const { define, insert, cost } = useBackend("tables");
   it.each([
     [32, 64],
     [8, 32],
     [16, 32],
-  ])("of which there are %i (%i tokens a second) reads no row twice, and at most 20", async (rows, rate) => {
+  ])("reads none of %i empty rows of a fast window twice (%i tokens a second), and at most 20", async (rows, rate) => {
     const config = { kind: "fixed window", rate, period: 1000, start: 0, capacity: rate } as const;
     const parts = partsOf(Math.log2(rows));
     await insert(...parts.map((shard) => ({ name: "hot", shard, value: 0, ts: NOW - 10, config })));

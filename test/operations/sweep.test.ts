@@ -38,11 +38,8 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   ["a row of a limit with capacity 0 is deleted when it owes nothing", 2000, row({ name: "spaced", value: -2 })],
   // The row has the start of its window.
   ["a window's row is deleted after one more window", 2000, row({ name: "window", value: 7 })],
-  [
-    "a window's row stays while it counts tokens that were used under a larger capacity",
-    4000,
-    row({ name: "window", value: 10, window: { since: NOW, used: 0, excess: 25 } }),
-  ],
+  // Used under a larger capacity.
+  ["a row with excess stays", 4000, row({ name: "window", value: 10, window: { since: NOW, used: 0, excess: 25 } })],
   ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", value: 7 })],
   ["a call's row is deleted when it is full by the call's config", 90_000, row({ value: 10, plan: ample })],
   [
