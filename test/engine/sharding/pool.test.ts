@@ -210,7 +210,7 @@ describe("the time at which any row serves", () => {
   });
 });
 
-describe.each([64, 1024])("a full sliding window of 64 times in each of %i rows", (rows) => {
+describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows", (rows) => {
   const limit = parseLimit("send", { kind: "sliding window", rate: 65 * rows, period: 60_000, shards: rows });
   const work = { steps: 0 };
   /** A number that counts each operation on it. */
