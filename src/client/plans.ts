@@ -1,7 +1,7 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
 import type { Field, Fields } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
-import { MAX_NAME } from "../engine/names.js";
+import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
 import type { Definition } from "./definitionTypes.js";
 
@@ -19,10 +19,7 @@ export function parsePlans(name: string, given: unknown, shared: Definition): Re
   return new Map(
     plans.map(([plan, fields]) => {
       // Rows and queues store it, and a call without a plan must not find one.
-      if (plan === "" || plan.length > MAX_NAME || !plan.isWellFormed()) {
-        const permitted = `a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units)`;
-        throw fieldError(name, "the name of a plan", permitted, plan);
-      }
+      checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
       if (typeof fields !== "object" || fields === null)
         throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
       // All plans of a key are one bucket, on the same rows.

@@ -5,11 +5,11 @@ import { fieldError, misuseError, show } from "./misuse.js";
 export const MAX_NAME = 128;
 export const MAX_KEY = 256;
 
-/** @throws when `name` is not a well-formed string of 1 to 128 UTF-16 units. */
-export function checkName(name: unknown): void {
+/** @throws when `name` is not a well-formed string of 1 to 128 UTF-16 units; `what` is what its caller calls it. */
+export function checkName(name: unknown, what = "A rate limit's name"): void {
   if (typeof name === "string" && name !== "" && name.length <= MAX_NAME && name.isWellFormed()) return;
   throw new Error(
-    `A rate limit's name must be a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units), got ${described(name)}.`,
+    `${what} must be a well-formed string of 1 to ${MAX_NAME} characters (UTF-16 units), got ${described(name)}.`,
   );
 }
 

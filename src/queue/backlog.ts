@@ -51,7 +51,7 @@ export async function backlogOf(
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
   if (isUnknown || arrived >= MOST_COUNTED || isOld) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
-    const { waiting, isStale: isBefore } = await findOnSnapshot(ctx, queue, asked);
+    const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count, isCut } = waiting ?? { count: 0, isCut: true };
     // The run itself no longer finds the jobs that it has taken.
     queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);

@@ -89,13 +89,13 @@ export async function findOnSnapshot(
   ctx: WorkerCtx,
   queue: Queue,
   asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-): Promise<ArrivalBatch & { isStale?: boolean }> {
+): Promise<ArrivalBatch & { isBefore?: boolean }> {
   const { priorities, fair } = queue.terms;
   const args = { ...idOf(queue), priorities, fair, ...asked };
   const upTo = snapshotOf(ctx);
   if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
   const query = makeFunctionReference<"query", FindArrivalsArgs, ArrivalBatch>(`${ctx.module}:findArrivals`);
-  return { ...(await ctx.runQuery(query, args, { useStaleSnapshot: true })), isStale: true };
+  return { ...(await ctx.runQuery(query, args, { useStaleSnapshot: true })), isBefore: true };
 }
 
 /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */

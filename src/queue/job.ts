@@ -145,7 +145,8 @@ export async function getPosition(
   const found = jobs.findIndex(({ _id }) => _id === job._id);
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
   let held: readonly Shard[] = shards;
-  let { now: runAt, now } = ctx;
+  let { now } = ctx;
+  let runAt = now;
   for (const { count } of [...before, job]) {
     const pay = () => payFor(queue.limit, held, now, { count, withinMs: AHEAD_MS });
     let payment = pay();
