@@ -13,7 +13,7 @@ import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
-import { AHEAD_MS, payFor, waitWhenFull } from "./pay.js";
+import { payFor, waitWhenFull } from "./pay.js";
 import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
@@ -148,7 +148,7 @@ export async function getPosition(
   let { now } = ctx;
   let runAt = now;
   for (const { count } of [...before, job]) {
-    const pay = () => payFor(queue.limit, held, now, { count, withinMs: AHEAD_MS });
+    const pay = () => payFor(queue.limit, held, now, { count });
     let payment = pay();
     if (!payment.isPaid) {
       // As the worker does: what comes meanwhile may be more than a bucket without debts can keep.

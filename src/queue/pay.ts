@@ -4,12 +4,13 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
+import type { JobRow } from "./rows.js";
 
 /**
  * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
  * takes to come and to commit, so that a job is told a second ahead.
  */
-export const AHEAD_MS = 1050;
+const AHEAD_MS = 1050;
 
 type Payment =
   | {
@@ -29,21 +30,19 @@ type Payment =
       readonly isAhead: boolean;
     };
 
-interface PayableJob {
-  readonly count: number;
-  readonly settles?: unknown;
-  /** The job is paid if its tokens will be there within this many ms, or would come no sooner if the bucket were full. */
-  readonly withinMs: number;
-}
+type PayableJob = Pick<JobRow, "count" | "settles">;
 
-/** Pays for one job. One that a lowered limit can never serve starts when the bucket has all it can give, and owes the rest. */
+/**
+ * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a lowered limit can never
+ * serve starts when the bucket has all it can give, and owes the rest.
+ */
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
-  const { count, settles, withinMs } = job;
+  const { count, settles } = job;
   const all = unitsOf(limit, count);
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
-  const longestMs = Math.max(withinMs, units === most ? waitMs : 0);
+  const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
   const demand = { units, reserve: true, withinMs: longestMs, isRefundable: settles !== undefined };
   const { status, left } = decideOnAll(limit, before, now, demand);
   if (!status.ok) {

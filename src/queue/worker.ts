@@ -10,7 +10,7 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { AHEAD_MS, payFor } from "./pay.js";
+import { payFor } from "./pay.js";
 import { deleteJob, patchJob } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -90,7 +90,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
   let retried = 0;
   let awaited: Awaited | undefined;
   for (const job of jobs) {
-    const payment = payFor(queue.limit, held, ctx.now, { ...job, withinMs: AHEAD_MS });
+    const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
       awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
       break;
