@@ -107,25 +107,22 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
   const known = parts.filter((pairs) => pairs !== undefined);
   if (known.length === 0) return undefined;
   let units = 0;
-  // How much less headroom a part had before a time than after it.
+  // How much more headroom a part had after a time than before it.
   const steps: Entry[] = [];
   for (const pairs of known) {
-    let later: Entry | undefined;
-    for (const pair of [...pairs].reverse()) {
-      if (later) steps.push({ at: pair.at, units: later.units - pair.units });
+    let before: Entry | undefined;
+    for (const pair of pairs) {
+      if (before) steps.push({ at: before.at, units: pair.units - before.units });
       else units += pair.units;
-      later = pair;
+      before = pair;
     }
   }
-  const last = Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0));
-  steps.sort((a, b) => b.at - a.at);
-  const sums: Entry[] = [{ at: last, units }];
-  for (const step of steps) {
-    units -= step.units;
-    if (sums[0]?.at === step.at) sums[0] = { at: step.at, units };
-    else sums.unshift({ at: step.at, units });
+  const sums: Entry[] = [];
+  for (const step of steps.sort((a, b) => a.at - b.at)) {
+    if (sums.at(-1)?.at !== step.at) sums.push({ at: step.at, units });
+    units += step.units;
   }
-  return compact(sums);
+  return compact([...sums, { at: Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0)), units }]);
 }
 
 /** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
