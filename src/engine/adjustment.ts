@@ -21,41 +21,28 @@ export function parseAdjustment(limit: Limit, count: number): number {
   return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
 }
 
-/** A charge to one bucket, in units; negative for a refund. */
-export interface Adjustment extends Bucket {
-  /** As the caller said it, in tokens. */
+/** As the caller says it: tokens, and when they were taken, or promised for. */
+export interface AdjustmentArgs {
   readonly count: number;
-  readonly units: number;
-  /** When tokens that come back were taken, if that is known. */
-  readonly taking: Taking | undefined;
-  /** The arguments that say so. */
-  readonly at: number | undefined;
-  readonly takenAt: number | undefined;
+  readonly at?: number | undefined;
+  readonly takenAt?: number | undefined;
   /** The tokens of a request: the status then says when one is served next. */
   readonly renews?: number | undefined;
 }
 
-export interface AdjustmentArgs {
-  count: number;
-  at?: number | undefined;
-  takenAt?: number | undefined;
-  renews?: number | undefined;
+/** A charge to one bucket, in units; negative for a refund. */
+export interface Adjustment extends Bucket, AdjustmentArgs {
+  readonly units: number;
+  /** When tokens that come back were taken, if that is known. */
+  readonly taking: Taking | undefined;
 }
 
-/** When tokens were taken, or promised for. */
-export const takenAtField: Field = {
-  atLeast: 0,
-  atMost: END_OF_TIME,
-  isWhole: true,
-  unit: "milliseconds since the epoch",
-};
+const timeField = { atLeast: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch" } as const;
 
-export const untilField = {
-  atLeast: 0,
-  atMost: END_OF_TIME,
-  isRequired: true,
-  unit: "milliseconds since the epoch",
-} as const satisfies Field;
+/** When tokens were taken, or promised for. */
+export const takenAtField: Field = { ...timeField, isWhole: true };
+
+export const untilField = { ...timeField, isRequired: true } as const satisfies Field;
 
 /**
  * The first whole ms at which a pause is over.
