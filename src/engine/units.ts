@@ -1,4 +1,5 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
+import type { StoredState } from "../wire/snapshots.js";
 import { type Entry, type Limit, type State, windowOf } from "./kinds/kind.js";
 import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
@@ -39,28 +40,6 @@ export function unitsOf(limit: Limit, count: number): number {
   return -floorUnits(-count, unitsPerToken);
 }
 
-/** Tokens taken and when, as a row or a snapshot holds them: `count` tokens at `at`, in ms since the epoch. */
-interface StoredEntry {
-  readonly at: number;
-  readonly count: number;
-}
-
-interface StoredWindow {
-  readonly since: number;
-  readonly used: number;
-  readonly excess?: number | undefined;
-  readonly loweredAt?: number | undefined;
-}
-
-/** A state as a row or a snapshot holds it: `value` tokens at `ts`, in ms since the epoch. */
-export interface StoredState {
-  readonly value: number;
-  readonly ts: number;
-  readonly recent?: StoredEntry[] | undefined;
-  readonly headroom?: StoredEntry[] | undefined;
-  readonly window?: StoredWindow | undefined;
-}
-
 /**
  * The state that a row holds, at most full: its capacity may have been lowered since. Fails closed.
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
@@ -81,7 +60,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
 
 function windowFrom(
   { name, unitsPerToken }: Limit,
-  { since, used, excess = 0, loweredAt }: StoredWindow,
+  { since, used, excess = 0, loweredAt }: NonNullable<StoredState["window"]>,
   key: string | undefined,
 ): NonNullable<State["window"]> {
   // More was never used: the units of a larger number overflow.
@@ -96,7 +75,7 @@ function windowFrom(
 
 function entriesFrom(
   limit: Limit,
-  [field, stored]: readonly [field: "recent" | "headroom", stored: readonly StoredEntry[]],
+  [field, stored]: readonly [field: "recent" | "headroom", stored: NonNullable<StoredState["recent"]>],
   key: string | undefined,
 ): Entry[] {
   // Tokens taken are rounded up, tokens that may come back are rounded down.

@@ -2,8 +2,8 @@
 import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
-import type { StoredState } from "../engine/units.js";
 import type { StoredPlan } from "../engine/bucket.js";
+import type { StoredState } from "../wire/snapshots.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
 type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;

@@ -7,7 +7,7 @@ import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition 
 import { v } from "convex/values";
 import * as wire from "../wire/answers.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
-import { snapshotValidator } from "../wire/snapshots.js";
+import { snapshotValidator, stateFields } from "../wire/snapshots.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
@@ -32,31 +32,11 @@ export const rateLimitTables = {
     name: v.string(),
     /** Absent for the one bucket of a limit without keys. */
     key: v.optional(v.string()),
-    /** Tokens at `ts`; negative while tokens are owed. */
-    value: v.number(),
-    /** When `value` was true: milliseconds since the epoch. */
-    ts: v.number(),
+    ...stateFields(),
     /** Which part of a split bucket: "0" and "1" are its halves, "00" to "11" its quarters, and so on. */
     shard: v.optional(v.string()),
     /** For a split bucket, the config that the shares were cut from. */
     config: v.optional(configValidator()),
-    /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. */
-    recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-    /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
-    headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-    /**
-     * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
-     * config then counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
-     * `loweredAt`: the last write before the capacity was lowered below `used`.
-     */
-    window: v.optional(
-      v.object({
-        since: v.number(),
-        used: v.number(),
-        excess: v.optional(v.number()),
-        loweredAt: v.optional(v.number()),
-      }),
-    ),
     /** The plan's name or the call's config that it was written under, unless that is a plain definition. */
     plan: v.optional(v.union(v.string(), configValidator())),
     /** The override of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */

@@ -1,6 +1,32 @@
-/** The wire form of a bucket's stored state: what a client needs to say its status at any time. */
-import { type Infer, v } from "convex/values";
+/** A bucket's stored state: as a row holds it, and the wire form of what a client needs to say its status at any time. */
+import { type Infer, type ObjectType, v } from "convex/values";
 import { configValidator, type RateLimitConfig } from "./configs.js";
+
+export const stateFields = () => ({
+  /** Tokens at `ts`; negative while tokens are owed. */
+  value: v.number(),
+  /** When `value` was true: milliseconds since the epoch. */
+  ts: v.number(),
+  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. */
+  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+  /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
+  headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+  /**
+   * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
+   * config then counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
+   * `loweredAt`: the last write before the capacity was lowered below `used`.
+   */
+  window: v.optional(
+    v.object({
+      since: v.number(),
+      used: v.number(),
+      excess: v.optional(v.number()),
+      loweredAt: v.optional(v.number()),
+    }),
+  ),
+});
+/** A state as a row holds it. */
+export type StoredState = ObjectType<ReturnType<typeof stateFields>>;
 
 const runsValidator = () =>
   v.array(v.object({ start: v.number(), period: v.number(), count: v.optional(v.number()), units: v.number() }));

@@ -6,7 +6,8 @@ import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
-import { fromStored, type StoredState, toStored } from "../../src/engine/units.js";
+import { fromStored, toStored } from "../../src/engine/units.js";
+import type { StoredState } from "../../src/wire/snapshots.js";
 
 const NOW = 1_000_000;
 const bucket = parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 });

@@ -11,10 +11,10 @@ import {
   lowered,
   MAX_UNITS,
   raised,
-  type StoredState,
   toStored,
   unitsOf,
 } from "../../src/engine/units.js";
+import type { StoredState } from "../../src/wire/snapshots.js";
 import { decimal, histories, limits, NOW, period, stateAfter } from "./arbitraries.js";
 
 describe("tokens as units", () => {
