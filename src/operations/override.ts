@@ -4,9 +4,9 @@ import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import { type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
-import { OVERRIDE_SHARD } from "../engine/sharding/interval.js";
+import { OVERRIDE_SHARD, pointAt } from "../engine/sharding/interval.js";
 import * as storage from "../storage/rows.js";
-import { planOf, readAt } from "../storage/shards.js";
+import { planOf } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
 /** Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins. */
@@ -46,7 +46,7 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
   const { isOverridable, plans } = asked;
   if (!isOverridable && !plans) return { counted: asked };
   const rows = asked.limit.levels.most === 0 ? await storage.readRows(ctx, asked) : undefined;
-  const row = plans && !rows ? await readAt(ctx, asked, random()) : null;
+  const row = plans && !rows ? await storage.readLast(ctx, asked, pointAt(random())) : null;
   const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
   const override = isOverridable
     ? overrideAmong(bucket, rows ?? (await storage.readOverrideRows(ctx, asked)), now)

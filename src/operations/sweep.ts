@@ -2,7 +2,7 @@
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { overrideOf, parseOverride } from "../engine/override.js";
-import { advance, type Shard } from "../engine/sharding/shard.js";
+import { advance } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/bucket.js";
 import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
@@ -103,11 +103,6 @@ function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows,
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 
-/** A full shard, unless its window remembers tokens that count if the capacity is raised again. */
-function isUnused({ limit, state }: Shard): boolean {
-  return state.value === limit.capacity && !state.window?.excess;
-}
-
 /**
  * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. A
  * damaged bucket is not: its rows stay, and continue to deny.
@@ -120,9 +115,11 @@ function isFull(
 ): boolean {
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
-    return shardsOf({ name, limit: limit.kind.forKey?.(limit, key) ?? limit, key }, rows).every(
-      (shard) => shard.state.ts <= settled && isUnused(advance(shard, settled)),
-    );
+    return shardsOf({ name, limit: limit.kind.forKey?.(limit, key) ?? limit, key }, rows).every((shard) => {
+      const { value, window } = advance(shard, settled).state;
+      // A window may remember tokens that count if the capacity is raised again.
+      return shard.state.ts <= settled && value === shard.limit.capacity && !window?.excess;
+    });
   };
   try {
     const written = planOf(rows);

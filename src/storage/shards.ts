@@ -13,11 +13,6 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The row of the shard that covers a random point. @param random - in [0, 1). */
-export async function readAt(ctx: Reader, bucket: Bucket, random: number): Promise<Row | null> {
-  return await readLast(ctx, bucket, pointAt(random));
-}
-
 /** The shard that covers a random point, or that of a row that has been read. @param random - in [0, 1). */
 export async function loadAt(ctx: Reader, bucket: Bucket, random: number, known?: Row | null): Promise<StoredShard> {
   const point = known?.shard ?? pointAt(random);
