@@ -90,9 +90,10 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const usable = Math.floor(raised(available / each)) * each;
   // `r` is a whole number, and what is available is: of a request that takes a fraction, the tokens that hold it.
   const least = Math.ceil(lowered(each));
-  const lastsSeconds = Math.floor(raised((kind.restoredInMs?.(limit, usable) ?? 0) / 1000));
-  const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
   const perSecond = (kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
+  // Tokens that come back by themselves, and not with a window, last as long as they take for that.
+  const lastsSeconds = kind.whenReset ? 0 : Math.floor(raised(usable / perSecond));
+  const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);
   const seconds = secondsUntil(until, now);
   // One second more than the window: `lastsSeconds` was rounded down.
   const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));

@@ -3,6 +3,7 @@
  * kind a limit is. A new kind is a file here, a line in the registry (limit.ts), its fields (fields.ts), its validator
  * (wire/configs.ts), and an arbitrary in test/laws.
  */
+import type { ExactRateLimitStatus } from "../../wire/answers.js";
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
 
@@ -93,13 +94,7 @@ interface Arrivals {
 }
 
 /** The fields of a status that depend on the bucket. */
-export interface Outlook {
-  readonly remaining: number;
-  readonly resetAt: number;
-  readonly retryAt?: number | undefined;
-  /** When the same request is next served if everything that remains is spent now. */
-  readonly renewsAt?: number | undefined;
-}
+export type Outlook = Pick<ExactRateLimitStatus, "remaining" | "resetAt" | "retryAt" | "renewsAt">;
 
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
 export interface Kind<L extends Limit = Limit> {
@@ -131,8 +126,6 @@ export interface Kind<L extends Limit = Limit> {
   windowMs(limit: L, now: number): number;
   /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
   renewedAt(limit: L, left: Outlook, { spent, count }: { spent: number; count: number }, now: number): number;
-  /** How long `spent` tokens take to come back, in ms, if they can be saved up beyond the next window. */
-  restoredInMs?(limit: L, spent: number): number;
 
   /** The state at `now`. A clock that steps back changes nothing: before `ts` the state is that of `ts`. */
   advance(limit: L, state: State, now: number): State;

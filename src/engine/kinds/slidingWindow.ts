@@ -150,10 +150,6 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   renewedAt({ period }: SlidingWindowLimit, { renewsAt }: Outlook, _next: unknown, now: number): number {
     return renewsAt ?? now + period;
   }
-
-  restoredInMs({ config, period }: SlidingWindowLimit, spent: number): number {
-    return (spent / config.rate) * period;
-  }
 }
 
 /**

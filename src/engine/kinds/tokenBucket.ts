@@ -71,9 +71,4 @@ export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements 
     const missingMs = ((count - (remaining - spent)) / rate) * period;
     return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
   }
-
-  restoredInMs({ config }: TokenBucketLimit, spent: number): number {
-    const { rate, period } = config as TokenBucketConfig;
-    return (spent / rate) * period;
-  }
 }
