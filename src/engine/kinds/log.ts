@@ -9,12 +9,8 @@ export function sum(entries: readonly Entry[]): number {
 }
 
 /** Adds an entry, to the one at the same time if there is one. */
-export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
-  if (units === 0) return [...entries];
-  const before = entries.filter((entry) => entry.at < at);
-  const same = entries.filter((entry) => entry.at === at);
-  const after = entries.filter((entry) => entry.at > at);
-  return [...before, { at, units: units + sum(same) }, ...after];
+export function insert(entries: readonly Entry[], entry: Entry): Entry[] {
+  return entry.units === 0 ? [...entries] : merge([entries, [entry]]);
 }
 
 /** Several logs as one: by one sort, since a bucket of a thousand rows remembers 65,536 times. */

@@ -34,8 +34,10 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
 
   whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
     const entries = entriesOf(limit, state);
-    const over = sum(entries) + units - limit.capacity;
-    return Math.max(state.ts, whenLeft(limit, entries, over) ?? state.ts);
+    let over = sum(entries) + units - limit.capacity;
+    // With the units of this entry enough have left.
+    const last = entries.find((entry) => over > 0 && (over -= entry.units) <= 0);
+    return last ? Math.max(state.ts, Math.min(END_OF_TIME, last.at + limit.period)) : state.ts;
   }
 
   most({ capacity }: SlidingWindowLimit): number {
@@ -178,15 +180,4 @@ function withEntries({ capacity }: Limit, recent: readonly Entry[], ts: number):
 /** Whether more may have been taken than an entry says. */
 function isUnknown({ units }: Entry): boolean {
   return units >= MAX_UNITS;
-}
-
-/** The first ms at which `units` of the entries' units have left the window. */
-function whenLeft({ period }: SlidingWindowLimit, entries: readonly Entry[], units: number): number | undefined {
-  let left = 0;
-  for (const entry of entries) {
-    if (left >= units) break;
-    left += entry.units;
-    if (left >= units) return Math.min(END_OF_TIME, entry.at + period);
-  }
-  return undefined;
 }
