@@ -36,19 +36,15 @@ const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number
 /** The jobs to read of each class: of all together, `ofAll` at most. */
 const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
 
-/** The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on. */
-interface Heads {
-  readonly share: number;
-  readonly arrivals: storage.JobRow[][];
-  readonly rounds: storage.JobRow[][];
-}
-
-/** @param most - of each class; without `upTo` the jobs as they are now. */
+/**
+ * The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on.
+ * @param most - of each class; without `upTo` the jobs as they are now.
+ */
 export async function readHeads(
   ctx: storage.QueueReader,
   bucket: BucketId & Pick<FindArrivalsArgs, "priorities">,
   range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
-): Promise<Heads> {
+) {
   const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
   const { priorities } = bucket;
   // While jobs wait that came when there were more priorities, all that there can be.
