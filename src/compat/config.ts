@@ -2,7 +2,7 @@
 import type { RateLimitConfig as OwnConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 
-interface Quantities {
+export interface Quantities {
   rate: number;
   period: number;
   capacity?: number;

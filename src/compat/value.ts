@@ -1,13 +1,10 @@
 /** A bucket's state in the official component's form, as it is stored and at a time. */
 import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { RateLimitConfig } from "./config.js";
+import type { Quantities, RateLimitConfig } from "./config.js";
 
-interface Reported {
-  rate: number;
-  period: number;
+interface Reported extends Quantities {
   capacity: number;
-  maxReserved?: number;
   shards: number;
 }
 
