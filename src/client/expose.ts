@@ -92,7 +92,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   return {
     getRateLimit: convex.queryGeneric(
       functionOf(args, snapshotValidator, async (ctx: convex.GenericQueryCtx<AnyDataModel>, { key: requested }) => {
-        const key = keyFor && someKey(name, await keyFor(ctx, requested));
+        const key = keyFor && keyFrom(name, call, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         const under = typeof plan === "function" ? await plan(ctx, key) : plan;
         return await getRateLimit(set, ctx as never, { name, key, config: chosen, plan: under }, call);
@@ -109,7 +109,7 @@ export function serverTime(): ExposedRateLimit["getServerTime"] {
 }
 
 /** A key function that finds nobody must not show the bucket that belongs to everybody. */
-function someKey(name: string, key: unknown): string {
+export function keyFrom(name: string, call: string, key: unknown): string {
   if (typeof key === "string" && key !== "") return key;
-  throw fieldError(name, "the key that exposeRateLimit's key function returns", "a non-empty string", key);
+  throw fieldError(name, `the key that ${call}'s key function returns`, "a non-empty string", key);
 }

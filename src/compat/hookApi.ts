@@ -1,8 +1,9 @@
 /** A limit as public functions, with the arguments and the answer that the official component's React hook expects. */
 import * as convex from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import { serverTime } from "../client/expose.js";
+import { keyFrom, serverTime } from "../client/expose.js";
 import type { AnyDataModel } from "../client/place.js";
+import { misuseError } from "../engine/misuse.js";
 import { configValidator } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
@@ -39,19 +40,13 @@ export function hookApi(
   key: HookOptions<AnyDataModel>["key"],
   read: (ctx: convex.GenericQueryCtx<AnyDataModel>, key: string | undefined) => Promise<HookValue>,
 ): HookApi {
-  const error = (problem: string) => new Error(`Rate limit "${name}": ${problem}`);
   const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, args: HookArgs) => {
     if (args.name !== undefined && args.name !== name) {
-      throw error("a client cannot choose another limit; export a hookAPI for each.");
+      throw misuseError(name, "a client cannot choose another limit; export a hookAPI for each.");
     }
-    if (typeof key === "function") {
-      const found: unknown = await key(ctx, args.key);
-      // A key function that finds nobody must not show the bucket that belongs to everybody.
-      if (typeof found === "string" && found !== "") return await read(ctx, found);
-      throw error("the key function of hookAPI must return a non-empty string.");
-    }
+    if (typeof key === "function") return await read(ctx, keyFrom(name, "hookAPI", await key(ctx, args.key)));
     if (key === undefined && args.key !== undefined) {
-      throw error("a client can send a key only if hookAPI has a key function.");
+      throw misuseError(name, "a client can send a key only if hookAPI has a key function.");
     }
     return await read(ctx, key);
   };

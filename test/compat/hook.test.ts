@@ -53,7 +53,9 @@ describe("the query", () => {
       'Rate limit "send": a client cannot choose another limit; export a hookAPI for each.',
     );
     await expect(t.query(query("open"), { key: "ada" })).rejects.toThrow("only if hookAPI has a key function");
-    await expect(t.query(query("own"), { key: "nobody" })).rejects.toThrow("must return a non-empty string");
+    await expect(t.query(query("own"), { key: "nobody" })).rejects.toThrow(
+      "key function returns must be a non-empty string",
+    );
     const withConfig = { config: { kind: "token bucket", rate: 1e6, period: 1 } } as HookArgs;
     await expect(t.query(query("own"), withConfig)).rejects.toThrow("config");
   });
