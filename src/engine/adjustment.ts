@@ -6,11 +6,7 @@ import type { Bucket } from "./bucket.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 
-export const adjustedField: Field = {
-  permitted: "a number from -1e12 to 1e12",
-  holds: (value) => typeof value === "number" && Math.abs(value) <= MAX_TOKENS,
-  isRequired: true,
-};
+export const adjustedField: Field = { atLeast: -MAX_TOKENS, atMost: MAX_TOKENS, isRequired: true };
 
 /**
  * The units of an adjustment. A charge is rounded up, a refund down. Both are cut off at what any bucket can hold.

@@ -16,7 +16,7 @@ type Range = {
 
 /** A field is a number within a range, one of some values, or anything for which `holds` is true; `permitted` completes "must be …". */
 export type Field = { readonly isRequired?: boolean } & (
-  | (Range & { readonly oneOf?: readonly string[]; readonly holds?: undefined })
+  | (Range & { readonly oneOf?: readonly (string | boolean)[]; readonly holds?: undefined })
   | { readonly oneOf: readonly (string | boolean)[]; readonly atMost?: undefined; readonly holds?: undefined }
   | {
       readonly permitted: string;

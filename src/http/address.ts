@@ -7,10 +7,7 @@ export type Ipv6Prefix = number | false;
 /** Most providers assign this to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
 const COMMON_PREFIX = 56;
 
-export const ipv6PrefixField: Field = {
-  permitted: "a whole number from 32 to 64, or false",
-  holds: (value) => value === false || (Number.isInteger(value) && (value as number) >= 32 && (value as number) <= 64),
-};
+export const ipv6PrefixField: Field = { atLeast: 32, atMost: 64, isWhole: true, oneOf: [false] };
 
 /**
  * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is

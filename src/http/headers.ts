@@ -65,10 +65,7 @@ export function retryAfterSeconds(waitMs: number, jitter: number): number {
   return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
 }
 
-export const jitterField: Field = {
-  permitted: "a number from 0 to 1",
-  holds: (value) => typeof value === "number" && value >= 0 && value <= 1,
-};
+export const jitterField: Field = { atLeast: 0, atMost: 1 };
 
 export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {
   return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];

@@ -174,7 +174,7 @@ const neverServed = [
 ];
 
 const SPREAD = "a number of milliseconds at least 0 and at most 86400000";
-const ADJUSTMENT = "a number from -1e12 to 1e12";
+const ADJUSTMENT = "a number at least -1e12 and at most 1e12";
 /** Jobs with a bad field. A client that could invent a job could invent tokens, so none of them is accepted. */
 const badHandles = [
   // Infinity is a number of at least 0, so it is not refused here but as the count that comes back.

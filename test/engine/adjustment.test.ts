@@ -36,7 +36,7 @@ describe("the units of an adjustment", () => {
   });
 
   it.each([NaN, Infinity, 1e12 + 1, -1e12 - 1, "1", undefined])("cannot be %s", (count) => {
-    const problem = `Rate limit "send": count must be a number from -1e12 to 1e12, got ${show(count)}.`;
+    const problem = `Rate limit "send": count must be a number at least -1e12 and at most 1e12, got ${show(count)}.`;
     expect(() => parseAdjustment(limit, count as number)).toThrow(problem);
     expect(() => adjustmentOf(bucket, { count: count as number })).toThrow(problem);
     expect(() => adjustmentOf(bucket, { count: -1, renews: NaN })).toThrow('Rate limit "send": renews must be');

@@ -132,7 +132,7 @@ it.each([
 type Refused = [Limited, object, string];
 const api = { status: denied(1), config: perMinute };
 const noName = "A rate limit's name must be a well-formed string of 1 to 128 characters";
-const noJitter = 'Rate limit "api": jitter must be a number from 0 to 1';
+const noJitter = 'Rate limit "api": jitter must be a number at least 0 and at most 1';
 const noFormats = 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"';
 it.each<Refused>([
   ...["\ud800", "", "n".repeat(129)].map((name): Refused => [{ ...api, name }, {}, noName]),

@@ -93,7 +93,7 @@ it.each<Row>([
 });
 
 type Refused = [string, () => unknown, string];
-const noPrefix = 'Rate limit "address": ipv6Prefix must be a whole number from 32 to 64, or false';
+const noPrefix = 'Rate limit "address": ipv6Prefix must be a whole number at least 32 and at most 64, or false';
 const noProxies = "trustedProxies must be a whole number of at least 1";
 // @ts-expect-error: header and trustedProxies exclude each other.
 const undecided = () => address({ header: "X-Real-IP", trustedProxies: 1 });
