@@ -4,14 +4,14 @@ export type { InComponent } from "./place.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
-import { type CalledBucket, type CalledRequest, parseDefinitions } from "./definitions.js";
+import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
 import type { CalledAdjustment, ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { checkField, checkFields, type Fields } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
-import { checkDemand } from "../engine/request.js";
+import { type BucketArgs, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -87,7 +87,7 @@ function inComponent(api: ComponentApi): Place {
 }
 
 /** The bucket of a call, and what is asked of it. */
-function argsOf<Asked extends object>({ definition, ...bucket }: CalledBucket, asked: Asked) {
+function argsOf<Asked extends object>({ definition, ...bucket }: BucketArgs, asked: Asked) {
   // The component's validators only know types; this error names the limit. A definition has been checked.
   if (!definition) checkConfig(bucket.name, bucket.config);
   return present({ ...bucket, ...asked });

@@ -1,8 +1,9 @@
 /** The end of a decision: `onDecision` gets it; then it is returned, thrown, or let through in shadow. */
+import type { BucketArgs, CalledRequest } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import type { CalledBucket, CalledRequest, JudgedRequest } from "./definitions.js";
+import type { JudgedRequest } from "./definitions.js";
 import type { RateLimitDecision, RateLimitsOptions } from "./definitionTypes.js";
 import { denialError } from "./errors.js";
 import type { Ctx, LimitSet } from "./place.js";
@@ -82,7 +83,7 @@ export async function orGiveBack<Result>(
   } catch (error) {
     // Requests to one bucket were charged as one, so they come back as one: three thirds are 1, in units too. Those of a refundable take
     // come back by their date: in an action, other tokens may have come in since, and others may have taken.
-    const taken = new Map<string, { bucket: CalledBucket; count: number; at: number; takenAt?: number | undefined }>();
+    const taken = new Map<string, { bucket: BucketArgs; count: number; at: number; takenAt?: number | undefined }>();
     for (const { request, status } of decisions) {
       if (!status.ok) continue;
       const { bucket, asked } = request;

@@ -3,11 +3,9 @@ import { booleanField, checkField, type Field, type Fields, strangeFieldError } 
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
-import type { DemandArgs } from "../engine/request.js";
-import type { NamedPlan } from "../engine/bucket.js";
+import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { BucketId } from "../storage/rows.js";
 import type {
   Definition,
   Mode,
@@ -25,19 +23,6 @@ export interface Definitions {
   readonly names: readonly string[];
   /** undefined if no limit has the name. */
   readonly get: (name: string) => Definition | undefined;
-}
-
-/** The bucket that a call names, and the config that it says or its definition has. */
-export interface CalledBucket extends BucketId {
-  readonly key: string | undefined;
-  readonly config: RateLimitConfig;
-  /** The plan that the call names, null if it gives a config. A call without plan and config has `plans` instead. */
-  readonly plan?: string | null | undefined;
-  readonly plans?: NamedPlan[] | undefined;
-  /** The definition of the limit, or of its plan, if the call gives no config of its own. */
-  readonly definition: Definition | undefined;
-  /** Whether calls ask for an override of its limit. */
-  readonly overrides: boolean | undefined;
 }
 
 /** @param check - parses a config that is not plain. @throws when a definition is invalid, naming the limit and the field. */
@@ -128,7 +113,7 @@ export function findBucket(
   call: string,
   args: AnyBucketArgs,
   more: Fields = {},
-): CalledBucket {
+): Readonly<BucketArgs> {
   // The name first, since the other messages name the limit.
   const given = args as Partial<AnyBucketArgs> | null | undefined;
   const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
@@ -161,11 +146,6 @@ export function checkNamed(definitions: Definitions, call: string, args: unknown
   const { name } = args as { name?: unknown };
   // Names of definitions are known to be good.
   if (typeof name !== "string" || !definitions.get(name)) checkName(name);
-}
-
-export interface CalledRequest {
-  readonly bucket: CalledBucket;
-  readonly asked: DemandArgs;
 }
 
 /** A request, and what its call and its definition say of the answer. */

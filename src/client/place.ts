@@ -2,11 +2,12 @@
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
+import type { BucketArgs, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { CalledBucket, CalledRequest, Definitions } from "./definitions.js";
+import type { Definitions } from "./definitions.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 
 /** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
@@ -61,12 +62,12 @@ export type AnyDataModel = any;
 
 /** Tokens that a call charges or gives back, and the bucket. */
 export interface CalledAdjustment extends AdjustmentArgs {
-  readonly bucket: CalledBucket;
+  readonly bucket: BucketArgs;
 }
 
 export interface Place {
   /** @throws what a call of the bucket would throw before it reads. */
-  check(bucket: CalledBucket): void;
+  check(bucket: BucketArgs): void;
   consume(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
@@ -74,8 +75,8 @@ export interface Place {
   adjust(ctx: Ctx, adjustment: CalledAdjustment): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
   adjustAll(ctx: Ctx, adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
-  get(ctx: Ctx, bucket: CalledBucket): Promise<RateLimitSnapshot>;
-  pause(ctx: Ctx, bucket: CalledBucket & { until: number }): Promise<null>;
+  get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
+  pause(ctx: Ctx, bucket: BucketArgs & { until: number }): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;

@@ -3,6 +3,7 @@ import { createFunctionHandle, type GenericQueryCtx, queryGeneric } from "convex
 import { v } from "convex/values";
 import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
+import type { BucketArgs } from "../engine/request.js";
 import * as jobs from "../queue/job.js";
 import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
 import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
@@ -10,7 +11,7 @@ import { inQueue, type QueueCtx } from "../queue/wake.js";
 import { inTurn } from "../storage/rows.js";
 import { functionOf } from "../wire/functionOf.js";
 import * as wire from "../wire/queue.js";
-import { type AnyArgs, anything, type CalledBucket, findBucket, judge } from "./definitions.js";
+import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, InTables, LimitSet } from "./place.js";
@@ -127,7 +128,7 @@ const enqueueFields = (): Fields => ({
   throws: throwsField,
 });
 
-function queueOf({ definitions }: LimitSet, bucket: CalledBucket, call: string): Queue {
+function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Queue {
   const { name, plan, definition } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);

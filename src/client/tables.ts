@@ -3,7 +3,7 @@ import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
 import { adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { parseBucket, requestOf } from "../engine/request.js";
+import { type BucketArgs, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
@@ -11,7 +11,7 @@ import { inTurn, takingTurns } from "../storage/rows.js";
 import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
-import { type CalledBucket, type CalledRequest, parseDefinitions } from "./definitions.js";
+import { parseDefinitions } from "./definitions.js";
 import type { CalledAdjustment, InTables, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 
@@ -74,10 +74,7 @@ const inTables: Place = {
   adjust: takingTurns(adjustmentTo, adjust),
   adjustAll: takingTurns((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
-  pause: takingTurns(
-    (asked: CalledBucket & { until: number }) => ({ ...parseBucket(asked), until: asked.until }),
-    pause,
-  ),
+  pause: takingTurns((asked: BucketArgs & { until: number }) => ({ ...parseBucket(asked), until: asked.until }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
 };

@@ -131,10 +131,11 @@ export interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
+  /** Whether calls ask for an override of its limit. */
   overrides?: boolean | undefined;
-  /** The name of the plan that the config is; null if the call has it from nowhere else. */
+  /** The name of the plan that the config is; null if the call has it from nowhere else. A call without plan and config has `plans`. */
   plan?: string | null | undefined;
-  plans?: readonly NamedPlan[] | undefined;
+  plans?: NamedPlan[] | undefined;
   /** The app's definition, if it gives the config: it was checked there, and is parsed once. */
   definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
@@ -152,7 +153,12 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
 }
 
 /** A request as a call of the app makes it. */
-export function requestOf({ bucket: called, asked }: { bucket: BucketArgs; asked: DemandArgs }): Request {
+export interface CalledRequest {
+  readonly bucket: Readonly<BucketArgs>;
+  readonly asked: DemandArgs;
+}
+
+export function requestOf({ bucket: called, asked }: CalledRequest): Request {
   const bucket = parseBucket(called);
   return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
