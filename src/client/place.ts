@@ -34,24 +34,22 @@ export interface InTables {
   queueMutation: MutationCtxWithRateLimitQueue;
 }
 
-/** The required part of a ctx, without its data model: that of a query, mutation, action, HTTP action or Workflow step fits. */
-interface Caller {
-  runMutation: RunOne<"mutation">;
-  runQuery: RunOne<"query">;
-}
 type RunOne<Type extends "mutation" | "query"> = <Fn extends FunctionReference<Type, FunctionVisibility>>(
   fn: Fn,
   args: FunctionArgs<Fn>,
 ) => Promise<FunctionReturnType<Fn>>;
 
-/** The contexts of limits in the component. */
+/**
+ * The contexts of limits in the component: the required part, without a data model. That of a query, mutation, action, HTTP action or
+ * Workflow step fits.
+ */
 export interface InComponent {
-  query: Pick<Caller, "runQuery">;
-  mutation: Pick<Caller, "runMutation">;
+  query: { runQuery: RunOne<"query"> };
+  mutation: { runMutation: RunOne<"mutation"> };
   /** The component continues by itself, so both are ignored. */
   sweep: Partial<SweepContinuation>;
-  queueQuery: Pick<Caller, "runQuery">;
-  queueMutation: Pick<Caller, "runMutation">;
+  queueQuery: InComponent["query"];
+  queueMutation: InComponent["mutation"];
 }
 
 /** The ctx of either place, as the functions below the typed ones have it. */
@@ -87,8 +85,8 @@ export interface Place {
 /** The component's functions, and how a ctx calls them. */
 export interface ComponentCalls {
   readonly api: ComponentApi;
-  readonly mutation: (ctx: Pick<Caller, "runMutation">) => RunOne<"mutation">;
-  readonly query: (ctx: Pick<Caller, "runQuery">) => RunOne<"query">;
+  readonly mutation: (ctx: InComponent["mutation"]) => RunOne<"mutation">;
+  readonly query: (ctx: InComponent["query"]) => RunOne<"query">;
 }
 
 /** A set of limits: what the functions of every entry work on. */
