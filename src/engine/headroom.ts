@@ -118,11 +118,27 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
     }
   }
   const sums: Entry[] = [];
+  const least = units;
   for (const step of steps.sort((a, b) => a.at - b.at)) {
     if (sums.at(-1)?.at !== step.at) sums.push({ at: step.at, units });
     units += step.units;
   }
-  return compact([...sums, { at: Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0)), units }]);
+  sums.push({ at: Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0)), units });
+  return compact(thinned(sums, units - least));
+}
+
+/** Two thousand rows have too many pairs for `compact`, which takes the square of their number: those within a 64th are merged before. */
+function thinned(pairs: readonly Entry[], range: number): readonly Entry[] {
+  const PARTS = 64;
+  if (pairs.length <= PARTS) return pairs;
+  const thinner: Entry[] = [];
+  for (const { at, units } of pairs) {
+    const before = thinner.at(-1);
+    const isNear = before !== undefined && units - before.units <= range / PARTS;
+    if (isNear) thinner.pop();
+    thinner.push({ at, units: isNear ? before.units : units });
+  }
+  return thinner;
 }
 
 /** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */

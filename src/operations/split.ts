@@ -34,10 +34,12 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
   const near = needsMore ? await loadAll(ctx, request, span) : undefined;
   // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
   // of a bucket that runs out, step by step: only the whole may owe.
-  const second = near
-    ? { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) }
-    : await loadAt(ctx, request, random());
-  if (heldBy(second, now) >= units) return await answerOn(ctx, request, call, [second, near ? undefined : first]);
+  if (near && heldByAll(near, now) >= units) {
+    const merged = { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) };
+    return await answerOn(ctx, request, call, [merged]);
+  }
+  const second = near ? undefined : await loadAt(ctx, request, random());
+  if (second && heldBy(second, now) >= units) return await answerOn(ctx, request, call, [second, first]);
   const rows = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(rows, now)) return denialOn(request, rows, now);
   // If the span is the whole bucket, it has been read.

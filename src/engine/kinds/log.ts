@@ -9,20 +9,19 @@ export function sum(entries: readonly Entry[]): number {
 }
 
 /** Adds an entry, to the one at the same time if there is one. */
-export function insert(entries: readonly Entry[], entry: Entry): Entry[] {
-  return entry.units === 0 ? [...entries] : merge([entries, [entry]]);
+export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
+  if (units === 0) return [...entries];
+  const before = entries.filter((entry) => entry.at < at);
+  const same = entries.filter((entry) => entry.at === at);
+  const after = entries.filter((entry) => entry.at > at);
+  return [...before, { at, units: units + sum(same) }, ...after];
 }
 
-/** Several logs as one: by one sort, since a bucket of a thousand rows remembers 65,536 times. */
+/** Several logs as one. Only times are sorted: a bucket of 2,048 rows remembers 131,072 entries, and a typed array needs no comparator. */
 export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
-  const merged: Entry[] = [];
-  let last: Entry | undefined;
-  for (const entry of ([] as Entry[]).concat(...logs).sort((a, b) => a.at - b.at)) {
-    if (last?.at === entry.at) merged.pop();
-    last = last?.at === entry.at ? { at: entry.at, units: last.units + entry.units } : entry;
-    merged.push(last);
-  }
-  return merged;
+  const units = new Map<number, number>();
+  for (const entry of logs.flat()) units.set(entry.at, (units.get(entry.at) ?? 0) + entry.units);
+  return Array.from(Float64Array.from(units.keys()).sort(), (at) => ({ at, units: units.get(at) ?? 0 }));
 }
 
 /**

@@ -41,7 +41,7 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
   }
   if (status.ok || whole === only) return { status, left: shards };
   const { retryAt } = status;
-  return { status: { ...status, retryAt: whenServed(limit, shards, demand, { now, retryAt }) }, left: shards };
+  return { status: { ...status, retryAt: whenServed(whole, shards, demand, { now, retryAt }) }, left: shards };
 }
 
 /** The shards after a charge, even below zero, or after a refund, to as few of them as have room. */
@@ -111,22 +111,30 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], from: number,
   return status.ok ? whenFound(limit, shards, from, demand) : status.retryAt;
 }
 
-/** The first time at which several shards grant a demand that they deny now, as one until `retryAt`, whichever of them the next call finds. */
+/**
+ * The first time at which several shards grant a demand that they deny now, as one until `retryAt`, whichever of them the next call finds.
+ * @param whole - the shards as one at `now`.
+ */
 function whenServed(
-  limit: Limit,
+  whole: Shard,
   shards: readonly Shard[],
   demand: Demand,
   { now, retryAt }: { now: number; retryAt: number },
 ): number {
+  const { limit } = whole;
   const { units, atLeast = { units } } = demand;
-  // As one at that time: to join them now would move the time of a clock behind.
-  const asOne = (at: number) => fold(limit, WHOLE, shards, at).state;
+  // As one at that time: to join them sooner would move the time of a clock behind.
+  const joinedAt = (at: number) => fold(limit, WHOLE, shards, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
-  const first = last > now ? decide(limit, asOne(last), last, demand).status : { retryAt };
+  const state = last > now ? joinedAt(last) : whole.state;
+  const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
   return firstTime(
     whenFound(limit, shards, now, demand),
     // A log of all that they remember is needed for reservations only.
-    (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
+    (at) =>
+      demand.reserve
+        ? isServed(limit, at < last ? joinedAt(at) : state, at, demand)
+        : heldByAll(shards, at) >= atLeast.units,
     first.retryAt ?? last,
   );
 }
