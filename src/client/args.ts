@@ -38,17 +38,12 @@ type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
 
 /** One bucket, of calls that go by the plan or config of the bucket's rows unless they say it. */
 export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  WrittenPlansByName<Limits>[Name & keyof WrittenPlansByName<Limits>];
+  Partial<PlansByName<Limits>[Name & keyof PlansByName<Limits>]>;
 
 /** Limits whose definitions are not known may have plans. */
 type PlansByName<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
 } & Others<Limits, unknown>;
-
-/** The same where the plan may be left out. */
-type WrittenPlansByName<Limits> = {
-  [Name in keyof PlansByName<Limits>]: Partial<PlansByName<Limits>[Name]>;
-};
 
 /** The required field, by name, so that of several names one with plans is enough. */
 type PlanDemand<Limits> = {
