@@ -31,19 +31,23 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     return await answerLooking(ctx, request, first, call);
   const needsMore = demand.reserve || isTooSmall || 2 * units > first.limit.capacity;
   const span = spanFor(limit, first.interval, units);
-  const near = needsMore ? await loadAll(ctx, request, span) : undefined;
-  // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
-  // of a bucket that runs out, step by step: only the whole may owe.
-  if (near && heldByAll(near, now) >= units) {
-    const merged = { ...fold(limit, span, near, now), rows: near.flatMap(({ rows }) => rows) };
-    return await answerOn(ctx, request, call, [merged]);
+  let rows: readonly StoredShard[];
+  if (needsMore) {
+    rows = await loadAll(ctx, request, span);
+    // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
+    // of a bucket that runs out, step by step: only the whole may owe.
+    if (heldByAll(rows, now) >= units) {
+      const merged = { ...fold(limit, span, rows, now), rows: rows.flatMap((row) => row.rows) };
+      return await answerOn(ctx, request, call, [merged]);
+    }
+  } else {
+    const second = await loadAt(ctx, request, random());
+    if (heldBy(second, now) >= units) return await answerOn(ctx, request, call, [second, first]);
+    rows = [first, second];
   }
-  const second = near ? undefined : await loadAt(ctx, request, random());
-  if (second && heldBy(second, now) >= units) return await answerOn(ctx, request, call, [second, first]);
-  const rows = near ?? [first, second];
   if (mayDenyOnTwo(limit, demand) && !areJustWritten(rows, now)) return denialOn(request, rows, now);
   // If the span is the whole bucket, it has been read.
-  const all = near && span === WHOLE ? near : await loadAll(ctx, request);
+  const all = needsMore && span === WHOLE ? rows : await loadAll(ctx, request);
   return answerOnAll(request, all, now);
 }
 

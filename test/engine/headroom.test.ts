@@ -1,6 +1,6 @@
 /** The refund of a take, compared with a history in which the take was never made. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   afterGift,
   afterPause,
@@ -159,6 +159,21 @@ describe("the pairs of parts", () => {
   it("are not changed by a damaged row without pairs", () => {
     const whole = [{ at: 3, units: 5 }];
     expect(joined([[], whole])).toEqual(whole);
+  });
+
+  it("of 2,048 rows are few before the two that differ least are looked for, and refund no more than all parts do", () => {
+    const times = Array.from({ length: 8 }, (_, i) => i);
+    const parts = Array.from({ length: 2048 }, (_, row) => times.map((i) => ({ at: 2048 * i + row, units: i + 1 })));
+    const merges = vi.spyOn(Array.prototype, "splice");
+    const whole = joined(parts);
+    const { length } = merges.mock.calls;
+    merges.mockRestore();
+    expect(length).toBeLessThanOrEqual(2 * 64);
+    // A part has one token more after each 2,048 ms. Eight pairs for 63 are up to nine apart, of 64ths of 14,336 tokens.
+    const all = (at: number) => parts.reduce((sum, part) => sum + sinceIn(part, at), 0);
+    const losses = times.map((i) => all(2048 * i + 1000) - sinceIn(whole ?? [], 2048 * i + 1000));
+    expect(Math.min(...losses)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...losses)).toBeLessThanOrEqual((9 * 7 * 2048) / 64);
   });
 
   it("join to what all parts refund, or to less if that needs more than eight pairs", () => {

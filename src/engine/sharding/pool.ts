@@ -89,6 +89,7 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
     });
     offers.sort((a, b) => b.most - a.most);
     left = offers.map(({ stored, shard, most }) => {
+      if (missing === 0) return stored;
       const after = adjusted(shard, { ...change, units: Math.max(missing, -most) });
       const moved = returnedTo(shard.state, after.state);
       missing += moved;
