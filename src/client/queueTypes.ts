@@ -74,7 +74,7 @@ export interface RateLimitQueues<
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,
-    Fn extends convex.SchedulableFunctionReference,
+    Fn extends Parameters<convex.Scheduler["runAt"]>[1],
     Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["queueMutation"],

@@ -1,5 +1,5 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
-import type { GenericDataModel, OptionalRestArgs, SchedulableFunctionReference } from "convex/server";
+import type { GenericDataModel, OptionalRestArgs, Scheduler } from "convex/server";
 import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type * as args from "./args.js";
@@ -111,7 +111,7 @@ export interface RateLimits<
    */
   scheduleRateLimited: <
     Name extends args.NameIn<Limits>,
-    Fn extends SchedulableFunctionReference,
+    Fn extends Parameters<Scheduler["runAt"]>[1],
     Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["mutation"] & SchedulingCtx & Ctx,

@@ -52,7 +52,7 @@ export interface TableWriter<Table extends string, Doc extends convex.GenericDoc
 
 /**
  * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would
- * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `runQuery`. An unknown database
+ * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and `runQuery`. An unknown database
  * without one belongs to the latest run: Convex loads a module for each run. convex-test does not, and a nested run must not wait
  * for its caller.
  */
@@ -80,9 +80,9 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
   }
   const mark = typeof runQuery === "function" ? runQuery : undefined;
   const isOther = mark !== undefined && latest.isMarked;
-  const run = runs.get(db) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
+  const run = runs.get(db) ?? runs.get(ctx as object) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
   latest = run;
-  runs.set(db, run);
+  runs.set(db, run).set(ctx as object, run);
   if (mark) {
     runs.set(mark, run);
     run.isMarked = true;

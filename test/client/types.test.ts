@@ -101,6 +101,8 @@ declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
 const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+/** As `v.function()` gives it. */
+const future = send as unknown as convex.FunctionReference_future<"mutation", "internal", { to: string }, null>;
 const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
 
 /** The names of the functions that take such a ctx. */
@@ -158,6 +160,7 @@ describe("the compiler accepts", () => {
       defineRateLimits({ a: { kind: "fixed window", rate: 1, period: MINUTE, start: 0, shards: "auto", keyed: true } }),
       inTables.scheduleRateLimited(mutation, { name: "send", key: "a", spread: 10 }, send, { to: "b" }),
       inTables.scheduleRateLimited(mutation, { name: "inline", config }, now),
+      inTables.scheduleRateLimited(mutation, { name: "signUp" }, future, { to: "b" }),
       inTables.cancelRateLimited(mutation, job),
       admin.sweepRateLimits(mutation, { next, cursor: "" }),
       adminOfComponent.sweepRateLimits(bareMutation, {}),
@@ -194,6 +197,7 @@ describe("the compiler accepts", () => {
       inTables.rateLimitAll(mutation, [{ name: "mixed", plan: "steady" }, { name: "signUp" }]),
       inTables.scheduleRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
+      enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, future, { to: "b" }),
       inTables.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       admin.overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
       admin.listRateLimits(query, { name: "generate", plan: "free" }),

@@ -26,6 +26,14 @@ function stage() {
 /** The ctx of a new run, and a ctx whose `db` a helper wraps anew for each call. */
 const open = () => ({ db: {}, runQuery: () => Promise.resolve() });
 const wrapped = (ctx: object) => ({ ...ctx, db: {} });
+const rewrapping = {
+  get db() {
+    return {};
+  },
+  get runQuery() {
+    return () => Promise.resolve();
+  },
+};
 
 describe("turns of one run", () => {
   it("run in order: the first begins at once, and each later one when the previous one has ended", async () => {
@@ -64,6 +72,7 @@ describe("turns of one run", () => {
     ["a wrapped database without the rest of the ctx", (ctx) => [ctx, { db: {} }, { db: {} }]],
     ["a wrapped database before the whole ctx", (ctx) => [{ db: ctx.db }, { db: {} }, ctx]],
     ["a runQuery that is not a function", ({ db }) => [1, 2, 3].map(() => ({ db, runQuery: 5 }))],
+    ["a ctx that wraps what is read of it, each time anew", () => Array<object>(3).fill(rewrapping)],
     ["its ctx between two wrapped ones", (ctx) => [wrapped(ctx), ctx, wrapped(ctx)]],
   ])("are taken with %s, and another run does not wait for them", async (_, contexts) => {
     const { events, operation, end } = stage();
