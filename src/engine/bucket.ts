@@ -39,7 +39,8 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
  */
 export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | undefined): Own {
   const { name, limit, key, plans } = bucket;
-  if (!plans || stored === undefined) return bucket;
+  // A deploy may have taken all plans away: no call could name one then.
+  if (!plans || stored === undefined || (plans.length === 0 && typeof stored === "string")) return bucket;
   const { shards } = limit.config;
   const config =
     typeof stored === "string"

@@ -165,6 +165,17 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     expect(await shown({})).toMatchObject({ plan: "pro", tokens: 50_000, value: 40_000 });
   });
 
+  it("once a deploy has taken all plans away, rows that name one are under the definition", async () => {
+    const bucket = { name: "tokens", key: "a" };
+    await rateLimit({ ...bucket, plan: "free", count: 1000 });
+    const { job } = await limits.scheduleRateLimited({ ...bucket, plan: "free", count: 4000 }, send);
+    const without = define({ tokens: { ...tokens, rate: 6000 } });
+    expect(await without.listRateLimits({ name: "tokens" })).toMatchObject({ page: [{ key: "a", value: 0 }] });
+    expect(await without.cancelRateLimited(job as never)).toEqual({ canceled: true });
+    expect(await without.adjustRateLimit({ ...bucket, count: 500 })).toMatchObject({ remaining: 3500 });
+    expect((await rows()).map((row) => row.plan)).toEqual([undefined]);
+  });
+
   it("the plan of a call applies, and its rows record it from then on", async () => {
     const bucket = { name: "alike", key: "a" };
     const stored = async () => [...new Set((await rows()).map(({ plan }) => plan))];

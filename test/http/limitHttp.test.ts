@@ -5,7 +5,7 @@ import { fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
 import { byUser, forAll, openHttpBackend, pass, serve, START, tokens, useClock, type Way, wrap } from "./backend.js";
-import { type Answer, type Story, tell, times } from "./stories.js";
+import { type Answer, type Step, type Story, tell, times } from "./stories.js";
 
 useClock();
 
@@ -279,6 +279,12 @@ const later = (given: string, sent: string): Story => ({
   denial: { headers: { "Retry-After": given } },
   steps: ["ada 200", ["ada", { wait: sent }]],
 });
+/** A story in which the inner limit denies, and the outer one has fewer tokens left. */
+const deniedInside = (format: NonNullable<Way["formats"]>[0], answer: object): Story => {
+  const way = (limits: HttpLimit): Way => ({ limits, formats: [format] });
+  const steps: Step[] = ["ada 200", ["ada", { wait: "20", ...answer }]];
+  return { ...nested(way(outer), way({ ...inner, cost: 60 }), 200), steps };
+};
 const date = (ms: number) => new Date(START + ms).toUTCString();
 
 tell({
@@ -300,6 +306,10 @@ tell({
     { limits: inner },
     { left: "limit=2, remaining=1, reset=5" },
   ),
+  "after a denial inside, RateLimit has only the limits that denied": deniedInside("draft-11", {
+    left: '"inner";r=40;t=20',
+  }),
+  "after a denial inside, x sends its limit": deniedInside("x", { "X-RateLimit-Remaining": "40" }),
   "a shorter Retry-After is not sent": later("3", "7"),
   "a longer Retry-After is sent": later("9", "9"),
   "an earlier date is not sent": later(date(3000), "7"),

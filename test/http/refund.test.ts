@@ -1,6 +1,6 @@
 // @vitest-environment edge-runtime
 /** Refunds: the tokens of a request that should not count come back in one more call. */
-import { MINUTE } from "convex-rate-limits";
+import { MINUTE, SECOND } from "convex-rate-limits";
 import { fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
@@ -64,6 +64,12 @@ tell(
         ["d /?back=x", { "X-RateLimit-Remaining": "50" }],
       ],
       reports: ["refund must be a boolean or a finite number of tokens"],
+    },
+    // 28 are owed: after three windows two tokens are there, and a request takes three.
+    "after a further charge, t is when a window has enough for a request": {
+      limits: { ...three, cost: 3, config: { ...aMinute, rate: 10 } },
+      refund: () => -35,
+      steps: [["", { left: '"three";r=0;t=240' }], 239 * SECOND, "429", SECOND, "200"],
     },
   },
   placeNames,

@@ -160,12 +160,13 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, next: { spent: number; count: number }): number {
-    const { remaining, resetAt, retryAt = 0 } = left;
+    const { remaining, resetAt, retryAt = 0, renewsAt = 0 } = left;
     const { spent, count } = next;
     // A window brings `rate` tokens, which may be less than a request takes.
     const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
     const at = Math.max(resetAt, retryAt);
-    return further <= 0 ? at : windows.startOf(windows.windowAt(at) + further);
+    // `remaining` does not say how much is owed.
+    return Math.max(renewsAt, further <= 0 ? at : windows.startOf(windows.windowAt(at) + further));
   }
 }
 

@@ -42,9 +42,11 @@ it("a fixed window has the windows that fill its capacity, and the next one with
   expect(quotaOf({ ...config, capacity: 0 }, { remaining: 0, resetAt: next }, 0)[0]).toBe(1000);
   const plenty = { ...config, rate: 10, capacity: 10 };
   expect(quotaOf(plenty, { remaining: 0, resetAt: next }, 0)).toEqual([1000, next - NOW]);
-  const renewed = (left: { remaining: number; retryAt?: number }, spent: number, count: number) =>
+  const renewed = (left: { remaining: number; retryAt?: number; renewsAt?: number }, spent: number, count: number) =>
     quotaOf({ ...config, rate: 5, capacity: 20 }, { resetAt: next, ...left }, spent, count)[1];
   expect(renewed({ remaining: 5 }, 3, 10)).toBe(next + 1000 - NOW);
   expect(renewed({ remaining: 5 }, 0, 1)).toBe(next - NOW);
   expect(renewed({ remaining: 0, retryAt: next + 300 }, 0, 1)).toBe(next + 300 - NOW);
+  // The window in which a debt is paid may hold fewer tokens than a request takes.
+  expect(renewed({ remaining: 0, retryAt: next + 300, renewsAt: next + 900 }, 0, 1)).toBe(next + 900 - NOW);
 });
