@@ -313,6 +313,19 @@ describe("a pause", () => {
       expect(await left(world, fixed(20))).toBe(0);
     },
 
+    "under a lowered limit does not forget what was used, which counts if the limit is raised again": async (world) => {
+      for (const of of [(rate: number) => fixed(rate, { period: 1000 }), sliding]) {
+        world.setClock(T0);
+        await world.reset({ config: of(20) });
+        await world.consume({ config: of(20), count: 20 });
+        world.setClock(T0 + 200);
+        await world.pause({ config: of(10), until: T0 + 3200 });
+        expect(await left(world, of(20))).toBe(0);
+        world.setClock(T0 + 5200);
+        expect(await left(world, of(10))).toBe(10);
+      }
+    },
+
     // Seed 5013.
     "by a clock behind: what a sliding window held counts from the row's time": async (world) => {
       const config = sliding(10, MINUTE);

@@ -176,7 +176,7 @@ function afterGift(exact: Exact, place: Place & { count: number }, after: State,
 /** One state also on several rows, because they become one row. */
 function afterPause(exact: Exact, call: Call & { act: "pause" }, { limitOf, now }: Setting): Exact {
   if (call.until <= now) return exact;
-  const state = pause(limitOf(call), bucketOf(exact, call), call.until);
+  const state = pause(limitOf(call), bucketOf(exact, call), now, call.until);
   return { ...withBucket(exact, call, state), spilled: new Map(exact.spilled).set(idOf(call), []) };
 }
 

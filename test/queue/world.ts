@@ -291,7 +291,7 @@ class World {
         return until;
       },
       (until) => {
-        this.#exact.bucket = pause(this.setting.limit, this.#exact.bucket, until);
+        this.#exact.bucket = pause(this.setting.limit, this.#exact.bucket, until - ms, until);
         this.#counts.paused++;
       },
     );

@@ -114,8 +114,9 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return capacity <= refill ? "together" : undefined;
   }
 
-  countsMs({ averageMs }: FixedWindowLimit): number {
-    return Math.ceil(averageMs);
+  /** One window more. Those of a calendar may be longer than the average, a day by another that a zone skips. */
+  countsMs({ averageMs, config }: FixedWindowLimit): number {
+    return Math.ceil(typeof config.period === "string" ? 2 * averageMs : averageMs);
   }
 
   unitsPerMs({ refill, averageMs }: FixedWindowLimit): number {

@@ -86,7 +86,7 @@ export abstract class RefillingKind<L extends Limit> {
     if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
     const level = Math.min(0, value);
     const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
-    return stateOf(level, ts, pairs, using(window, value - level));
+    return stateOf(level, ts, pairs, remembered(using(window, value - level), state, limit.capacity));
   }
 
   split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
@@ -130,6 +130,13 @@ function using(window: State["window"], units: number): State["window"] {
   const { since, used, excess = 0, loweredAt } = window;
   // Units come back to the window first, then to the time before it.
   return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
+}
+
+/** The window at the end of a pause. What was used beyond a lowered capacity still counts: it may be raised during the pause. */
+function remembered(window: State["window"], { value, window: before }: State, capacity: number): State["window"] {
+  if (!window || !before || usedIn(before) <= capacity - value) return window;
+  const { since, used, excess = 0, loweredAt } = window;
+  return windowOf(since, used, Math.max(excess, usedIn(before) - used), loweredAt);
 }
 
 /** The units that count as used at a time beside those that are missing. */

@@ -92,7 +92,8 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   /** As if a full window, or all that was taken before, were taken at that time, besides what is promised for then or later. */
   pause(limit: SlidingWindowLimit, state: State, until: number): State {
     const ts = Math.max(state.ts, until);
-    const entries = entriesOf(limit, state).filter(({ at }) => at > ts - limit.period);
+    // What will have left by then counts as well: the limit may be raised during the pause.
+    const entries = entriesOf(limit, state).filter(({ at }) => at > state.ts - limit.period);
     const later = entries.filter(({ at }) => at >= ts && at > state.ts);
     const units = Math.max(sum(entries) - sum(later), limit.capacity);
     if (ts === state.ts && entries[0]?.at === ts && entries[0].units === units) return state;

@@ -63,7 +63,7 @@ describe("a sliding window", () => {
     ["is paused as if all that it held were taken at the end", stateOf(0), paused(500), stateOf(500, [500, 10])],
     ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
     ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
-    ["is paused without a debt of a period ago", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 10])],
+    ["is paused with what will have left by then", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused, and later promises stay", promising, paused(500), stateOf(500, [500, 12], [900, 5])],
     ["is paused beside a larger promise", stateOf(0, [900, 12]), paused(500), stateOf(500, [500, 10], [900, 12])],
     ["is paused after a promise, which counts at the end", stateOf(0, [300, 3]), paused(500), stateOf(500, [500, 10])],

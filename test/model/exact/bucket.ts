@@ -37,10 +37,10 @@ export function adjust(limit: ExactLimit, state: State, now: number, count: numb
 }
 
 /** Empties the bucket until a time. It still owes what it would owe then. */
-export function pause(limit: ExactLimit, state: State, until: number): State {
+export function pause(limit: ExactLimit, state: State, now: number, until: number): State {
   return limit.kind === "sliding window"
-    ? slidingWindow.pause(limit, logOf(limit, state), until)
-    : refilling.pause(limit, levelOf(state), until);
+    ? slidingWindow.pause(limit, logOf(limit, state), now, until)
+    : refilling.pause(limit, levelOf(state), now, until);
 }
 
 /** The state of several rows after a take by a clock behind the last write. On a sliding window, that clock dates the tokens. */

@@ -114,9 +114,19 @@ export function adjust(limit: RefillingLimit, state: Level, now: number, count: 
   return allowed(limit, count === 0 ? state : written(limit, state, now, left), now);
 }
 
-/** The tokens that are there at a time are lost then, and tokens that were taken before do not come back. */
-export function pause(limit: RefillingLimit, state: Level, until: number): Level {
-  return afterEvent(limit, state, until, (before) => ({ taken: greatest(ZERO, before), isPause: true }));
+/**
+ * The tokens that are there at a time are lost then, and tokens that were taken before do not come back. What a window used beyond a
+ * capacity that was lowered counts until then.
+ */
+export function pause(limit: RefillingLimit, state: Level, now: number, until: number): Level {
+  const after = afterEvent(limit, state, until, (before) => ({ taken: greatest(ZERO, before), isPause: true }));
+  const ts = Math.max(now, state?.ts ?? now);
+  const before = windowOf(limit, state, ts);
+  if (!after.window || !before || !state?.window) return after;
+  const counted = plus(before.used, before.excess ?? ZERO);
+  if (!isLess(minus(rational(limit.capacity), levelAt(limit, state, ts)), counted)) return after;
+  const excess = greatest(after.window.excess ?? ZERO, minus(counted, after.window.used));
+  return { ...after, window: { ...after.window, excess } };
 }
 
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {

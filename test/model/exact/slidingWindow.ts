@@ -108,9 +108,9 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
 }
 
 /** All tokens that were taken before a time count as taken then, and so do all that are left. */
-export function pause(limit: SlidingWindow, log: Log, until: number): Log {
+export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
-  const inWindow = log?.entries.filter(({ at }) => at > ts - limit.period) ?? [];
+  const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
   const later = inWindow.filter(({ at }) => isLater(at));
   const earlier = sum(inWindow.filter(({ at }) => !isLater(at)));
