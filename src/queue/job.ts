@@ -17,7 +17,7 @@ import { payFor, waitWhenFull } from "./pay.js";
 import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
-import { checkExported, ensureRunning, hasBound } from "./workers.js";
+import { checkExported, ensureRunning, hasBound, isOutdated } from "./workers.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
@@ -85,8 +85,8 @@ export async function enqueue(
   const { fullUntil = 0 } = known ?? {};
   const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
-  // Nobody else comes in to start a lost worker again, and a caller who throws its denial would undo that. So this job is let in.
-  if (isFull && row && !isLost(row, now)) {
+  // Nobody else comes in to start such a worker again, and a caller who throws its denial would undo that. So this job is let in.
+  if (isFull && row && !isLost(row, now) && !isOutdated(row, queue)) {
     return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
   }
   const bucket = idOf(queue);

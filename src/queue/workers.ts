@@ -20,6 +20,12 @@ export function hasBound(
   return maxQueued === terms.maxQueued && exact === terms.exact;
 }
 
+/** Whether a full exact queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. */
+export function isOutdated({ state, queued, config }: WorkerRow, queue: Queue): boolean {
+  const isFull = state === "waiting" && queued === queue.terms.maxQueued;
+  return isFull && compareValues(config, toStoredQueue(queue).config) !== 0;
+}
+
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
 export async function ensureRunning(
   ctx: QueueCtx,

@@ -183,6 +183,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual([...labels, "late"]);
   });
 
+  it("a full exact queue lets in one job after its limit was raised, so that the worker looks again", async () => {
+    const queue = { ...EXACT, maxQueued: 2 };
+    const { accepts, acceptsOneByOne, deploy, pass, order } = open(queue, { ...slow, period: 1440 * MINUTE });
+    expect(await acceptsOneByOne(4, 1000)).toEqual([true, true, true, false]);
+    deploy(queue, fast);
+    expect([await accepts("late"), await accepts("later")]).toEqual([true, false]);
+    await pass(MINUTE);
+    expect(order()).toEqual(["x", "x", "x", "late"]);
+  });
+
   it("a denial by a full exact queue does not restart a worker that sleeps, however long", async () => {
     const { accepts, pass } = open({ ...EXACT, maxQueued: 1 }, { ...slow, period: 10 * MINUTE });
     for (const label of ["1", "2"]) {
