@@ -12,7 +12,7 @@ export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
 export interface WatchRateLimitOptions extends WatchOptions {
   /** The key that the client asks for, where the server's key function uses it. */
   key?: string | undefined;
-  /** Called with what the query throws. Default: the error is logged. */
+  /** Called with what the query or a subscriber throws. Default: the error is logged. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -74,15 +74,22 @@ export function watchRateLimit(
     now: serverClockOf(client).now,
     subscribe: (run) => {
       const listener = () => {
-        run(status);
+        try {
+          // Another subscriber may have ended this one.
+          if (listeners.has(listener)) run(status);
+        } catch (error) {
+          // It must stop neither the others nor the watch.
+          onError(error);
+        }
       };
       if (listeners.size === 0) stop = subscribe(update);
       listeners.add(listener);
       listener();
       return () => {
-        if (!listeners.delete(listener) || listeners.size > 0) return;
-        stop();
-        source.end();
+        if (listeners.delete(listener) && listeners.size === 0) {
+          stop();
+          source.end();
+        }
       };
     },
   };

@@ -87,6 +87,23 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it("calls no subscriber that another has ended, and an error of one stops neither the others nor the watch", () => {
+    const onError = vi.fn();
+    const { subscribe, status } = watch(empty, { onError });
+    let stop: () => void = vi.fn();
+    subscribe((reported) => {
+      if (reported?.ok) stop();
+      throw new Error("bug of the page");
+    });
+    const [ended, seen] = [vi.fn(), vi.fn()];
+    stop = subscribe(ended);
+    subscribe(seen);
+    vi.advanceTimersByTime(3000);
+    expect(ended).toHaveBeenCalledTimes(1);
+    expect(seen).toHaveBeenLastCalledWith(status());
+    expect(onError).toHaveBeenCalledTimes(seen.mock.calls.length);
+  });
+
   it("misses no change that becomes due while it is busy", () => {
     // Each read of the clock takes 1 ms.
     const base = Date.now.bind(Date);
