@@ -183,5 +183,9 @@ describe("recipes", () => {
     // The second stream is not read, so its estimate stays charged.
     await (await send("/stream", post)).body?.cancel();
     expect(await left()).toBe(5000);
+    const overloaded = new Response("overloaded", { status: 529, headers: { "Retry-After": "30" } });
+    vi.stubGlobal("fetch", () => Promise.resolve(overloaded));
+    const failed = await send("/stream", post);
+    expect([failed.status, failed.headers.get("Retry-After"), await left()]).toEqual([529, "30", 5000]);
   });
 });

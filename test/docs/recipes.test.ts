@@ -169,6 +169,10 @@ it("lockouts that grow lock for longer each time, and start anew after a success
   expect([await fail(), await fail()]).toEqual([1000, 10_000]);
   vi.setSystemTime(Date.now() + 24 * 60 * MINUTE);
   expect(await fail()).toBe(1000);
+  // The fiftieth failure of a day is not locked for ten minutes, but until the first is a day old.
+  for (let i = 0; i < 48; i++) await fail();
+  expect(await fail()).toBeGreaterThan(15 * 60 * MINUTE);
+  expect(await signIn("correct horse")).toEqual({ ok: true });
 });
 
 it("a third party's hard cap is kept in any 60 s, and every call is made", async () => {

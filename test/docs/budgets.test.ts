@@ -1,0 +1,58 @@
+/** Runs the code of docs/llm.md, docs/jobs.md and docs/plans.md where a provider, or a customer without a row, is unusual. */
+import { convexTest } from "convex-test";
+import { expect, it, vi } from "vitest";
+import jobsModules from "docs:jobs";
+import * as jobs from "docs:jobs/convex/_generated/api";
+import { limits as jobLimits } from "docs:jobs/convex/limits";
+import jobsSchema from "docs:jobs/convex/schema";
+import llmModules from "docs:llm";
+import * as llm from "docs:llm/convex/_generated/api";
+import { limits as llmLimits } from "docs:llm/convex/limits";
+import llmSchema from "docs:llm/convex/schema";
+import plansModules from "docs:plans";
+import { internal } from "docs:plans/convex/_generated/api";
+import plansSchema from "docs:plans/convex/schema";
+import { useClock } from "../support/clock.js";
+
+useClock(Date.UTC(2026, 0, 15));
+
+it("an alert is written once a month, also if settlements cross the line in both directions", async () => {
+  const t = convexTest({ schema: llmSchema, modules: llmModules });
+  const ada = t.withIdentity({ subject: "ada" });
+  const alertsAfter = async (tokens: number) => {
+    await ada.mutation(llm.api.ask.ask, { org: "acme", prompt: "hi", isPaying: false });
+    const [question] = await t.run(async (ctx) => await ctx.db.query("questions").order("desc").take(1));
+    await t.mutation(llm.internal.answer.done, { question: question?._id, answer: "yes", tokens });
+    return await t.run(async (ctx) => (await ctx.db.query("alerts").collect()).length);
+  };
+  const toTheLine = { name: "orgMonth", key: "acme", count: 3_999_000 };
+  await t.run(async (ctx) => await llmLimits.adjustRateLimit(ctx, toTheLine));
+  // The first question's charge crosses the line, the second one's refund crosses it back, and the third crosses it by itself.
+  expect([await alertsAfter(1200), await alertsAfter(0), await alertsAfter(0)]).toEqual([0, 1, 1]);
+});
+
+it("a model that has answered keeps its tokens if the answer cannot be stored", async () => {
+  const t = convexTest({ schema: jobsSchema, modules: jobsModules });
+  const ada = t.withIdentity({ subject: "ada" });
+  const bucket = { name: "llmTokens", count: 0 };
+  const left = () => t.run(async (ctx) => (await jobLimits.checkRateLimit(ctx, bucket)).remaining);
+  await ada.mutation(jobs.api.questions.ask, { prompt: "hi" });
+  const [question] = await t.run(async (ctx) => await ctx.db.query("questions").take(1));
+  const answer = () => t.action(jobs.internal.questions.answer, { question: question?._id, prompt: "hi" });
+  // The provider reports no usage.
+  vi.stubGlobal("callModel", () => Promise.resolve({ answer: "yes" }));
+  await expect(answer()).rejects.toThrow("tokens");
+  expect(await left()).toBe(1499);
+  vi.stubGlobal("callModel", () => Promise.reject(new Error("overloaded")));
+  await answer();
+  expect(await left()).toBe(2000);
+});
+
+it("a customer who has not called yet gets what was bought besides the plan, each time", async () => {
+  const t = convexTest({ schema: plansSchema, modules: plansModules });
+  const ada = { customer: "ada", plan: "pro" };
+  expect(await t.query(internal.quota.usage, ada)).toMatchObject({ used: 0, of: 10_000 });
+  await t.mutation(internal.quota.topUp, ada);
+  await t.mutation(internal.quota.topUp, ada);
+  expect(await t.query(internal.quota.usage, ada)).toMatchObject({ used: 0, of: 11_000, plan: "pro" });
+});
