@@ -1,6 +1,7 @@
 /**
  * Makes the compiler's output smaller, without changing a line of code. Indentation becomes tabs. Documentation comments are removed
- * from `.js` files, because the `.d.ts` files also have them. Other comments stay, such as `@__PURE__`.
+ * from `.js` files, because the `.d.ts` files also have them, and from generated code, whose readers are in this repository. Other
+ * comments stay, such as `@__PURE__`.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -11,7 +12,7 @@ for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true }
   if (!entry.isFile()) continue;
   const file = path.join(entry.parentPath, entry.name);
   const text = readFileSync(file, "utf8");
-  writeFileSync(file, indented(file.endsWith(".js") ? text.replace(DOCUMENTATION, "") : text));
+  writeFileSync(file, indented(/\.js$|_generated/.test(file) ? text.replace(DOCUMENTATION, "") : text));
 }
 
 /** Indents with tabs. A file with a template string of several lines stays as it is, because spaces in that string are text. */
