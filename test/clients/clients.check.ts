@@ -10,33 +10,28 @@ import fetchRetry from "fetch-retry";
 import got from "got";
 import ky from "ky";
 import { Agent, request as undiciRequest, RetryAgent } from "undici";
-import { convexTest } from "convex-test";
-import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { listen, type Server } from "../http/server.js";
-import { schema } from "../support/places.js";
+import example from "../../example/embedded/app.js";
+import { type Embedded, listen } from "../embedded/wire.js";
 
 const run = promisify(execFile);
 const START = Date.UTC(2026, 0, 1);
 
-let server: Server;
+let server: Embedded;
 let url: string;
+/** The status and the time of every answer, in order, in ms of `performance.now`. */
+let answers: { status: number; at: number }[];
 
 beforeEach(async () => {
-  const modules = {
-    "./_generated/api.ts": async () => await Promise.resolve({}),
-    "./http.ts": async () => await import("../../example/convex/http.js"),
-    "./gateway.ts": async () => await import("../../example/convex/gateway.js"),
-  };
-  const t = convexTest({ schema, modules });
-  register(t);
+  answers = [];
   // The limits' clock stands still until the first 429, so that a client may take any time to start. Then the clock follows real time.
   vi.useFakeTimers({ toFake: ["Date"], now: START });
-  server = await listen(t, () => {
-    const denied = server.answers.find(({ status }) => status === 429);
+  server = await listen(0, example, (response) => {
+    const denied = answers.find(({ status }) => status === 429);
     if (denied) vi.setSystemTime(START + Math.floor(performance.now() - denied.at));
+    response.on("finish", () => answers.push({ status: response.statusCode, at: performance.now() }));
   });
-  url = `${server.url}/api/hello`;
+  url = `${server.url}/http/api/hello`;
 });
 afterEach(async () => {
   await server.close();
@@ -48,16 +43,16 @@ const KEY = { "X-Api-Key": "demo-pro" };
 
 /** Uses up the address's 40 tokens, which come back at 2 a second. */
 async function exhaust(): Promise<void> {
-  const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url, { headers: KEY })));
-  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
-  expect(server.answers.map(({ status }) => status)).toEqual(new Array(40).fill(200));
-  server.answers.length = 0;
+  const responses = await Promise.all(Array.from({ length: 40 }, () => fetch(url, { headers: KEY })));
+  await Promise.all(responses.map((response) => response.arrayBuffer()));
+  expect(answers.map(({ status }) => status)).toEqual(new Array(40).fill(200));
+  answers.length = 0;
 }
 
 /** Expects one denial, its wait, and the answer: the client retried neither early nor minutes late. */
 function expectObedience(): void {
-  expect(server.answers.map(({ status }) => status)).toEqual([429, 200]);
-  const [denied = 0, served = 0] = server.answers.map(({ at }) => at);
+  expect(answers.map(({ status }) => status)).toEqual([429, 200]);
+  const [denied = 0, served = 0] = answers.map(({ at }) => at);
   // Tokens come every 500 ms; Retry-After says 1 s, and the gateway's jitter of 0.5 at most 2 s. A client may add a little.
   expect(served - denied).toBeGreaterThan(500);
   expect(served - denied).toBeLessThan(8000);

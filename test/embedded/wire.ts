@@ -1,13 +1,15 @@
 /** The embedded backend on a port of its own, and a proxy to it whose connections can be cut. */
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { openServer } from "../../example/embedded/server.js";
 import { app } from "./app.js";
 
 export type Embedded = Awaited<ReturnType<typeof listen>>;
-export async function listen(port = 0) {
-  const embedded = openServer(app);
+/** @param onRequest - runs when a request arrives, before the backend gets it. */
+export async function listen(port = 0, served = app, onRequest: (response: ServerResponse) => void = () => undefined) {
+  const embedded = openServer(served);
   const server = createServer((request, response) => {
+    onRequest(response);
     if (!embedded.handle(request, response)) response.writeHead(404).end("the page's");
   });
   server.on("upgrade", (request, socket, head) => {

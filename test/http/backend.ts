@@ -68,7 +68,6 @@ export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecisi
     "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
   });
 }
-export type HttpBackend = ReturnType<typeof openHttpBackend>;
 
 export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
   return { kind: "token bucket" as const, rate, period, capacity };
