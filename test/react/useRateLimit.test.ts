@@ -8,6 +8,7 @@ import { createElement } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { empty, NOW, window } from "../browser/changes.js";
+import { pass, say } from "./acting.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy } from "../support/snapshots.js";
 
@@ -55,27 +56,12 @@ const show = (client: FakeClient, ...shown: Parameters<FakeClient["show"]>) => {
     client.show(...shown);
   });
 };
-const pass = (ms: number) => {
-  act(() => {
-    vi.advanceTimersByTime(ms);
-  });
-};
 /** Expects that the client has no listeners, and that no timer is left. */
 const expectNothingLeft = (client: FakeClient) => {
   pass(0);
   expect(client.watchers).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 };
-/** Answers all calls for the server's time, without delay. */
-const say = async (time: number | Error, client: FakeClient) => {
-  await act(async () => {
-    for (let sample = 0; sample < 3; sample++) {
-      client.answer(time);
-      await vi.advanceTimersByTimeAsync(0);
-    }
-  });
-};
-
 describe("status", () => {
   it("is undefined while loading, and then the projection of the snapshot", () => {
     const client = new FakeClient();
