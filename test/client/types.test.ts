@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
- * Calls that compile, and the types of their answers. `tsc -p .` checks them. At run time, only the shapes of the answers are checked. Calls
- * that do not compile are in compilerMessages.test.ts.
+ * Calls that compile, and the types of their answers and of validators. `tsc -p .` checks them. At run time, only the shapes of the answers
+ * are checked. Calls that do not compile are in compilerMessages.test.ts.
  */
 import * as convex from "convex/server";
 import { type GenericId, type Infer, v } from "convex/values";
@@ -19,23 +19,19 @@ import {
   type ScheduleResult,
   type InTables,
 } from "convex-rate-limits";
-import { rateLimitAdmin, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
+import { rateLimitAdmin, type RateLimitOverride, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
-import {
-  rateLimitTables,
-  type vRateLimitedJob,
-  type vRateLimitPage,
-  type vSweepResult,
-} from "convex-rate-limits/schema";
+import * as validators from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
 import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
+import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../../src/wire/configs.js";
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
-const appSchema = convex.defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
+const appSchema = convex.defineSchema({ ...validators.rateLimitTables, ...rateLimitQueueTables, messages });
 const bareSchema = convex.defineSchema({ messages });
 /** A schema whose table of that name is not ours. */
 const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
@@ -251,12 +247,12 @@ describe("the answers narrow", () => {
   });
 
   it("a job has the type of its validator and fits into a document, as do a page, a sweep's result and a snapshot", () => {
-    expectTypeOf<Infer<typeof vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
+    expectTypeOf<Infer<typeof validators.vRateLimitedJob>>().toEqualTypeOf<RateLimitedJob>();
     expectTypeOf<RateLimitedJob["id"]>().toEqualTypeOf<GenericId<"_scheduled_functions">>();
     expectTypeOf(admin.listRateLimits).returns.resolves.toEqualTypeOf<RateLimitPage>();
     expectTypeOf(admin.sweepRateLimits).returns.resolves.toEqualTypeOf<SweepResult>();
-    expectTypeOf<Infer<typeof vRateLimitPage>>().toEqualTypeOf<RateLimitPage>();
-    expectTypeOf<Infer<typeof vSweepResult>>().toEqualTypeOf<SweepResult>();
+    expectTypeOf<Infer<typeof validators.vRateLimitPage>>().toEqualTypeOf<RateLimitPage>();
+    expectTypeOf<Infer<typeof validators.vSweepResult>>().toEqualTypeOf<SweepResult>();
     expectTypeOf(inComponent.getRateLimit).returns.resolves.toEqualTypeOf<RateLimitSnapshot>();
     expectTypeOf(inComponent.resetRateLimit).returns.resolves.toEqualTypeOf<null>();
   });
@@ -345,5 +341,65 @@ describe("the types know the fields of an answer", () => {
     typeOf(() => throwing.rateLimit(mutation, { name: "signUp" }))
       .toHaveProperty("taken")
       .toEqualTypeOf<number | undefined>();
+  });
+});
+
+/** The fields of T as one type, whether they were written in one interface or several. */
+type Fields<T> = { [Field in keyof T]: T[Field] };
+type InferredConfig<Kind> = Fields<Extract<Infer<typeof validators.vRateLimitConfig>, { kind: Kind }>>;
+type InferredStatus<Ok> = Fields<Extract<Infer<typeof validators.vRateLimitStatus>, { ok: Ok }>>;
+type InferredAll<Ok> = Fields<Extract<Infer<typeof validators.vRateLimitAllStatus>, { ok: Ok }>>;
+
+/** The types that are written by hand, for their hover text. */
+describe("the validator infers the type of", () => {
+  it("each kind's config", () => {
+    expectTypeOf<Fields<TokenBucketConfig>>().toEqualTypeOf<InferredConfig<"token bucket">>();
+    expectTypeOf<Fields<FixedWindowConfig>>().toEqualTypeOf<InferredConfig<"fixed window">>();
+    // The type alone has `capacity?: undefined`, so that its absence can be asked of any config.
+    expectTypeOf<Fields<Omit<SlidingWindowConfig, "capacity">>>().toEqualTypeOf<InferredConfig<"sliding window">>();
+    expectTypeOf<RateLimitConfig["kind"]>().toEqualTypeOf<Infer<typeof validators.vRateLimitConfig>["kind"]>();
+    expect(validators.vRateLimitConfig.members).toHaveLength(3);
+  });
+
+  it("an override", () => {
+    type Inferred = Infer<typeof validators.vRateLimitOverride>;
+    expectTypeOf<Fields<Omit<RateLimitOverride, "config">>>().toEqualTypeOf<Fields<Omit<Inferred, "config">>>();
+    expectTypeOf<Inferred>().toExtend<RateLimitOverride>();
+    expect(Object.keys(validators.vRateLimitOverride.fields)).toEqual([
+      "config",
+      "block",
+      "unlimited",
+      "until",
+      "note",
+    ]);
+  });
+
+  it("each status", () => {
+    expectTypeOf<Fields<Extract<RateLimitStatus, { ok: true }>>>().toEqualTypeOf<InferredStatus<true>>();
+    expectTypeOf<Fields<Extract<RateLimitStatus, { ok: false }>>>().toEqualTypeOf<InferredStatus<false>>();
+    expect(validators.vRateLimitStatus.members).toHaveLength(2);
+  });
+
+  it("the status of several limits", () => {
+    type Without<T> = Omit<T, "statuses">;
+    type Own<Ok> = Extract<RateLimitAllStatus, { ok: Ok }>;
+    expectTypeOf<Fields<Without<Own<true>>>>().toEqualTypeOf<Fields<Without<InferredAll<true>>>>();
+    expectTypeOf<Fields<Without<Own<false>>>>().toEqualTypeOf<Fields<Without<InferredAll<false>>>>();
+    expectTypeOf<Own<true>["statuses"]>().toExtend<InferredAll<true>["statuses"]>();
+    expectTypeOf<InferredAll<true>["statuses"]>().toExtend<Own<true>["statuses"]>();
+    expect(validators.vRateLimitAllStatus.members).toHaveLength(2);
+  });
+
+  it("a snapshot", () => {
+    type Own = "config" | "override";
+    expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<
+      Omit<Infer<typeof validators.vRateLimitSnapshot>, Own>
+    >();
+    expectTypeOf<Infer<typeof validators.vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
+    expect(Object.keys(validators.vRateLimitSnapshot.fields)).toEqual(
+      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few mode plan override".split(
+        " ",
+      ),
+    );
   });
 });
