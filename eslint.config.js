@@ -30,7 +30,7 @@ export default defineConfig([
   },
   // In these tests the exports of pages have the type any. test/tidy compiles the pages with their types.
   {
-    files: ["test/docs/*.test.ts", "test/compat/carryOver.test.ts"],
+    files: ["test/docs/*.test.ts", "test/compat/moving.test.ts"],
     rules: Object.fromEntries(
       ["argument", "assignment", "call", "member-access", "return"].map((use) => [
         `@typescript-eslint/no-unsafe-${use}`,
