@@ -8,11 +8,9 @@ import {
 } from "convex-rate-limits/compat";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START as NOW, useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
-
-const NOW = Date.UTC(2026, 0, 1);
 
 useClock(NOW, "Date");
 

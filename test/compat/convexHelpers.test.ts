@@ -1,20 +1,18 @@
 /** The rows of convex-helpers in your tables: they are valid rows of this package, and keep their meaning. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
-import { defineRateLimits, type RateLimitConfig } from "convex-rate-limits";
+import { defineRateLimits, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema } from "convex/server";
 import { convexTest } from "convex-test";
 import { expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START, useClock } from "../support/clock.js";
 
 const { checkRateLimit, getRateLimit, rateLimit } = defineRateLimits({});
 
-const NOW = Date.UTC(2026, 0, 1);
-const SECOND = 1000;
 /** The table of this package, with the index that convex-helpers needs: the schema while both are deployed. */
 const schema = defineSchema({ rateLimits: rateLimitTables.rateLimits.index("name", ["name", "key"]) });
 
-useClock(NOW, "Date");
+useClock(START, "Date");
 
 const openApp = () => convexTest({ schema, modules: { "./_generated/api.ts": async () => await Promise.resolve({}) } });
 type App = ReturnType<typeof openApp>;

@@ -1,12 +1,10 @@
 /** The differences from the official component that docs/migrating.md lists, tested on both. "There" is the official component. */
-import { type RateLimitConfig, RateLimiter } from "convex-rate-limits/compat";
+import { type RateLimitConfig, RateLimiter, SECOND } from "convex-rate-limits/compat";
 import { describe, expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START as NOW, useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
 
-const NOW = Date.UTC(2026, 0, 1);
-const SECOND = 1000;
 const bucket = { kind: "token bucket", rate: 2, period: SECOND } as const;
 
 useClock(NOW, "Date");

@@ -4,7 +4,7 @@ import installed from "convex-rate-limits/test";
 import { MINUTE, SECOND } from "convex-rate-limits";
 import { convexTest } from "convex-test";
 import { describe, expect, it, vi } from "vitest";
-import { runJobs, useClock } from "../support/clock.js";
+import { runJobs, START as NOW, useClock } from "../support/clock.js";
 import sideBySide from "docs:migrating";
 import { api as apiOfBoth } from "docs:migrating/convex/_generated/api";
 import * as both from "docs:migrating/convex/limits";
@@ -12,8 +12,6 @@ import after from "docs:moved";
 import { api } from "./app/convex/_generated/api.js";
 import schema from "./app/convex/schema.js";
 import { movedApp, moves } from "../docs/pages.js";
-
-const NOW = Date.UTC(2026, 0, 1);
 
 const before = import.meta.glob("./app/convex/**/*.ts");
 const modules = { before, after: after as typeof before };

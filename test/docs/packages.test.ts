@@ -1,17 +1,13 @@
 /** Runs the recipes of docs/recipes.md that use other packages, with the real packages. */
 import { convexTest } from "convex-test";
+import { HOUR, SECOND } from "convex-rate-limits";
 import { register } from "convex-rate-limits/test";
 import { describe, expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START as NOW, useClock } from "../support/clock.js";
 import modules from "docs:recipes";
 import { api } from "docs:recipes/convex/_generated/api";
 import { chargeUsage } from "docs:recipes/convex/assistant";
 import schema from "docs:recipes/convex/schema";
-
-const NOW = Date.UTC(2026, 0, 1);
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 
 /** These entries are TypeScript source, which the compiler would check with this project's own settings. */
 type Testing = { default: { register: (t: unknown) => void } };

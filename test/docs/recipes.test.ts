@@ -1,15 +1,13 @@
 /** Runs the recipes of docs/recipes.md. */
+import { MINUTE } from "convex-rate-limits";
 import { convexTest } from "convex-test";
 import { expect, it, vi } from "vitest";
-import { runJobs, useClock } from "../support/clock.js";
+import { runJobs, START as NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import modules from "docs:recipes";
 import { api, internal } from "docs:recipes/convex/_generated/api";
 import schema from "docs:recipes/convex/schema";
 import { overdraft } from "../../example/demo/laws.js";
-
-const NOW = Date.UTC(2026, 0, 1);
-const MINUTE = 60_000;
 
 useClock(NOW);
 

@@ -1,14 +1,12 @@
 /** Runs the runbook of docs/operations.md, with the arguments of its commands. */
+import { MINUTE } from "convex-rate-limits";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START as NOW, useClock } from "../support/clock.js";
 import modules from "docs:operations";
 import { internal } from "docs:operations/convex/_generated/api";
 import { limits } from "docs:operations/convex/limits";
 import schema from "docs:operations/convex/schema";
-
-const MINUTE = 60_000;
-const NOW = Date.UTC(2026, 0, 1);
 
 const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });
 const page = Object.values(pages).join();

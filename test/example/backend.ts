@@ -4,15 +4,13 @@ import { register } from "convex-rate-limits/test";
 import schema from "../../example/convex/schema.js";
 import type { Backend } from "../../example/demo/backend.js";
 import { signUp } from "../../example/demo/people.js";
-import { useClock as useClockAt } from "../support/clock.js";
+import { START, useClock as useClockAt } from "../support/clock.js";
 
-export { runJobs } from "../support/clock.js";
+export { runJobs, START } from "../support/clock.js";
 
 const modules = import.meta.glob(["../../example/convex/**/*.{ts,js}", "!**/*.d.ts", "!**/convex.config.ts"]);
 
-/** A whole second, because the geocoder's windows start on whole seconds. */
-export const START = Date.UTC(2026, 0, 1);
-
+/** At a whole second, because the geocoder's windows start on whole seconds. */
 export const useClock = () => {
   useClockAt(START);
 };

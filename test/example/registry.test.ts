@@ -1,16 +1,13 @@
 /** The behaviour of example/registry, the API of a public registry. */
 import { convexTest } from "convex-test";
-import { defineRateLimits, hashKey, type RateLimitConfig } from "convex-rate-limits/component";
+import { defineRateLimits, hashKey, type RateLimitConfig, SECOND } from "convex-rate-limits/component";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { useClock } from "../support/clock.js";
+import { START as NOW, useClock } from "../support/clock.js";
 import { components, internal } from "../../example/registry/convex/_generated/api.js";
 import crons from "../../example/registry/convex/crons.js";
 import schema from "../../example/registry/convex/schema.js";
 import { scheduleOf } from "./backend.js";
-
-const NOW = Date.UTC(2026, 0, 1);
-const SECOND = 1000;
 
 const modules = import.meta.glob(["../../example/registry/convex/**/*.ts", "!**/convex.config.ts"]);
 

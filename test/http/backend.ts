@@ -12,11 +12,11 @@ import {
   type LimitHttpOptions,
 } from "convex-rate-limits/http";
 import { vi } from "vitest";
-import { useClock as useClockAt } from "../support/clock.js";
+import { START, useClock as useClockAt } from "../support/clock.js";
 import { defineIn, openBackend, type PlaceName } from "../support/places.js";
 
 /** A whole second, so that the seconds in header fields are easy to predict. */
-export const START = Date.UTC(2026, 0, 1);
+export { START } from "../support/clock.js";
 
 /** Stops the clock only: timers and the network are real. */
 export function useClock(): void {

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, vi } from "vitest";
 
 export const NOW = 1_700_000_000_000;
+/** A time at which a second, a minute, a day and a year begin. */
+export const START = Date.UTC(2026, 0, 1);
 
 type Fakeable = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>["toFake"]>[number];
 
