@@ -166,6 +166,8 @@ describe.each(placeNames)("for the limits in the %s,", (place) => {
         await refuses(call, [], "nothing at all");
         // All other arguments are left out: rateLimit(ctx), cancelRateLimited(ctx).
         await refuses(call, [ctx], "nothing but a ctx");
+        if (name !== "scheduleRateLimited") continue;
+        await refuses(call, [{ ...ctx, scheduler: null }, ...call.args.slice(1)], "a ctx whose scheduler is null");
       }
     });
     expect(await rowsIn(place, t)).toEqual([]);
@@ -178,14 +180,6 @@ describe.each(placeNames)("for the limits in the %s,", (place) => {
         if (!/^(get|check|list)/.test(call.name)) await refuses(call, call.args, "the ctx of a query");
       }
       expect(await defineIn(place, { open: config }).checkRateLimit(ctx, { name: "open" })).toMatchObject({ ok: true });
-    });
-  });
-
-  it("scheduleRateLimited refuses a ctx whose scheduler is null", async () => {
-    await openBackend().mutation(async (ctx) => {
-      for (const call of callsOf(place, ctx).filter(({ name }) => name === "scheduleRateLimited")) {
-        await refuses(call, [{ ...ctx, scheduler: null }, ...call.args.slice(1)], "no scheduler");
-      }
     });
   });
 
