@@ -18,7 +18,6 @@ import {
   rowsIn,
 } from "../support/places.js";
 import { snapshotBy } from "../support/snapshots.js";
-import { rateLimitQueue } from "convex-rate-limits/queue";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
@@ -98,9 +97,7 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   ];
 }
 
-const { exposeQueue } = rateLimitQueue(
-  entry.defineRateLimits({ open: { ...config, queue: {} } }, { queueModule: "limits" }),
-);
+const { exposeQueue } = defineIn("tables", { open: { ...config, queue: {} } }, { queueModule: "limits" });
 const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
 const exposeInline = entry.defineRateLimits({}).exposeRateLimit as Fn;
 const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
