@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 /** The hooks that count seconds down by the server's clock, and a page that a server has rendered. */
-import { act, cleanup, render as renderPage, renderHook } from "@testing-library/react";
+import { act, cleanup, render as renderPage } from "@testing-library/react";
 import { MINUTE, SECOND } from "convex-rate-limits";
 import type { RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { type QueuePlaceQuery, useCountdown, useQueuePlace, useRateLimit } from "convex-rate-limits/react";
@@ -10,7 +10,7 @@ import { renderToString } from "react-dom/server";
 import { afterEach, expect, expectTypeOf, it, vi } from "vitest";
 import { empty, NOW } from "../browser/changes.js";
 import { useClock } from "../support/clock.js";
-import { pass, say } from "./acting.js";
+import { pass, render, say } from "./acting.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 
 const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
@@ -19,16 +19,6 @@ const third: RateLimitQueuePosition = { ahead: 2, isExact: true, runAt: NOW + 25
 useClock(NOW);
 afterEach(cleanup);
 
-/** Renders a hook, without a client unless one is given. `seen` has what it returned, for each render. */
-function render<Given, Shown>(hook: (given: Given) => Shown, initialProps: Given, client?: FakeClient) {
-  const seen: Shown[] = [];
-  const noting = (given: Given) => {
-    const shown = hook(given);
-    seen.push(shown);
-    return shown;
-  };
-  return { ...renderHook(noting, { initialProps, ...(client && { wrapper: client.wrapper }) }), seen };
-}
 const renderCountdown = (time: number | undefined, client?: FakeClient) => render(useCountdown, time, client);
 
 it("useCountdown counts whole seconds down to 0, rounded up, so that 0 means over, and renders once for each", () => {

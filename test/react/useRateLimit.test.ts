@@ -8,7 +8,7 @@ import { createElement } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { empty, NOW, window } from "../browser/changes.js";
-import { pass, say } from "./acting.js";
+import { pass, render as renderNoting, say } from "./acting.js";
 import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
 import { snapshotBy } from "../support/snapshots.js";
 
@@ -18,34 +18,12 @@ const otherQuery: RateLimitQuery = makeFunctionReference("limits:getOther");
 useClock(NOW);
 afterEach(cleanup);
 
-/** Renders the hook, and counts its renders. */
-function render(client: FakeClient, options?: UseRateLimitOptions | "skip", reactStrictMode = false) {
-  let renders = 0;
-  const { rerender, unmount, result } = renderHook(
-    (given: UseRateLimitOptions | "skip" | undefined) => {
-      renders++;
-      return useRateLimit(getRateLimit, given);
-    },
-    { initialProps: options, wrapper: client.wrapper, reactStrictMode },
-  );
-  return {
-    rerender,
-    unmount,
-    get result() {
-      return result.current;
-    },
-    get status() {
-      return result.current.status;
-    },
-    /** Renders since the first one. */
-    get renders() {
-      return renders - 1;
-    },
-  };
-}
+type Options = UseRateLimitOptions | "skip";
+const render = (client: FakeClient, options?: Options, isStrict = false) =>
+  renderNoting((given: Options | undefined) => useRateLimit(getRateLimit, given), options, client, isStrict);
 
 /** Opens a client that has this snapshot, and a hook that shows it. */
-function showing(shown: Parameters<FakeClient["show"]>[0], options?: UseRateLimitOptions | "skip", isStrict = false) {
+function showing(shown: Parameters<FakeClient["show"]>[0], options?: Options, isStrict = false) {
   const client = new FakeClient();
   client.show(shown);
   return { client, hook: render(client, options, isStrict) };
@@ -66,24 +44,24 @@ describe("status", () => {
   it("is undefined while loading, and then the projection of the snapshot", () => {
     const client = new FakeClient();
     const hook = render(client);
-    expect(hook.status).toBeUndefined();
-    expect(hook.result.check()).toBeUndefined();
+    expect(hook.result.current.status).toBeUndefined();
+    expect(hook.result.current.check()).toBeUndefined();
     show(client, empty);
-    expect(hook.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW }), value: 0 });
-    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    expect(hook.result.current.status).toEqual({ ...projectRateLimit(snapshotBy(empty), { now: NOW }), value: 0 });
+    expect(hook.result.current.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
   });
 
   it("comes with the limit in force, and the hook renders if only that changes", () => {
     const free = { ...snapshotBy(empty), plan: "free" };
     const { client, hook } = showing(free);
     show(client, { ...free, plan: "pro" });
-    expect(hook.renders).toBe(1);
-    expect(hook.result.limit).toEqual({ plan: "pro", tokens: 10, config: free.config });
+    expect(hook.seen).toHaveLength(2);
+    expect(hook.result.current.limit).toEqual({ plan: "pro", tokens: 10, config: free.config });
     const other = snapshotBy(window);
     show(client, { ...free, override: { ...other, until: NOW + 50 } });
-    expect(hook.result.limit).toEqual({ plan: undefined, tokens: 10, config: other.config });
+    expect(hook.result.current.limit).toEqual({ plan: undefined, tokens: 10, config: other.config });
     pass(50);
-    expect(hook.result.limit).toMatchObject({ plan: "free" });
+    expect(hook.result.current.limit).toMatchObject({ plan: "free" });
   });
 
   it("follows the snapshot and the demand, and the snapshot is kept when the demand changes", () => {
@@ -91,11 +69,11 @@ describe("status", () => {
     client.isForgetful = true;
     client.show({ ...empty, value: 5 });
     const hook = render(client, { count: 5 });
-    expect(hook.status).toMatchObject({ ok: true, remaining: 0 });
+    expect(hook.result.current.status).toMatchObject({ ok: true, remaining: 0 });
     hook.rerender({ count: 6, reserve: true });
-    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
+    expect(hook.result.current.status).toMatchObject({ ok: true, retryAt: NOW + 100 });
     show(client, empty);
-    expect(hook.status).toMatchObject({ ok: true, retryAt: NOW + 600 });
+    expect(hook.result.current.status).toMatchObject({ ok: true, retryAt: NOW + 600 });
     hook.unmount();
     expectNothingLeft(client);
   });
@@ -104,11 +82,11 @@ describe("status", () => {
     const client = new FakeClient();
     client.show(empty, "ann");
     const hook = render(client, { key: "ann" });
-    expect(hook.status?.ok).toBe(false);
+    expect(hook.result.current.status?.ok).toBe(false);
     hook.rerender({ key: "bob" });
-    expect(hook.status).toBeUndefined();
+    expect(hook.result.current.status).toBeUndefined();
     show(client, { ...empty, value: 3 }, "bob");
-    expect(hook.status).toMatchObject({ ok: true, remaining: 2 });
+    expect(hook.result.current.status).toMatchObject({ ok: true, remaining: 2 });
   });
 
   it("follows the query and the client, and a new object for the same query changes nothing", () => {
@@ -142,23 +120,23 @@ describe("status", () => {
     expect(given().getServerTime).not.toBe(given().getServerTime);
     const hook = render(client, given());
     await say(NOW, client);
-    const { result } = hook;
+    const { current: result } = hook.result;
     expect(result.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
     hook.rerender(given());
-    expect(hook.result).toBe(result);
+    expect(hook.result.current).toBe(result);
   });
 
   it('is undefined for "skip", makes no query, and continues afterwards', () => {
     const { client, hook } = showing(empty, "skip");
-    expect(hook.status).toBeUndefined();
-    expect(hook.result.check()).toBeUndefined();
+    expect(hook.result.current.status).toBeUndefined();
+    expect(hook.result.current.check()).toBeUndefined();
     expect(client.watchers).toBe(0);
     hook.rerender({ getServerTime });
-    expect(hook.status).toBeUndefined();
+    expect(hook.result.current.status).toBeUndefined();
     expect(client.watchers).toBeGreaterThan(0);
     hook.rerender("skip");
     expectNothingLeft(client);
-    expect(hook.status).toBeUndefined();
+    expect(hook.result.current.status).toBeUndefined();
   });
 
   it("is an error for a count below 0", () => {
@@ -168,22 +146,22 @@ describe("status", () => {
 
   it("is the same object, as are the result and check, until something changes", () => {
     const { hook } = showing(empty, { count: 2 });
-    const { result } = hook;
+    const { current: result } = hook.result;
     pass(50);
     hook.rerender({ count: 2 });
-    expect(hook.result).toBe(result);
-    expect(hook.renders).toBe(1);
+    expect(hook.result.current).toBe(result);
+    expect(hook.seen).toHaveLength(2);
     expect(result.check()).toMatchObject({ ok: false, retryAt: NOW + 200, value: 0.5 });
     expect(result.check({ reserve: true })).toMatchObject({ ok: true, retryAt: NOW + 200 });
     pass(150);
-    expect(hook.result).not.toBe(result);
-    expect(hook.result.check).toBe(result.check);
+    expect(hook.result.current).not.toBe(result);
+    expect(hook.result.current.check).toBe(result.check);
   });
 
   it("works in strict mode", () => {
     const { client, hook } = showing(empty, {}, true);
     pass(100);
-    expect(hook.status).toMatchObject({ ok: true });
+    expect(hook.result.current.status).toMatchObject({ ok: true });
     hook.unmount();
     expectNothingLeft(client);
   });
@@ -202,7 +180,7 @@ describe("with the server's time", () => {
     rerender();
     expect(result.current).toBe(now);
     expect(now()).toBe(NOW);
-    expect(hook.result.check()).toMatchObject({ ok: true, value: 10 });
+    expect(hook.result.current.check()).toMatchObject({ ok: true, value: 10 });
   });
 
   it("the time is not requested before there is a connection", () => {
@@ -219,7 +197,7 @@ describe("with the server's time", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     const { client, hook } = showing(empty, { getServerTime });
     await say(new Error("no such function"), client);
-    expect(hook.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
+    expect(hook.result.current.status).toMatchObject({ ok: false, retryAt: NOW + 100 });
     expect(errors).toHaveBeenCalledOnce();
   });
 });
