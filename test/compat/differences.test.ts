@@ -156,6 +156,29 @@ const differences: Record<string, Difference> = {
     ours: Array(4).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
     theirs: [...(Array(3).fill(saying("Unexpected field `keys`")) as unknown[]), null],
   },
+  "null instead of options means no options": {
+    play: async ({ check, limit, getValue, reset }) => {
+      const used = [await check(null), await limit(null), await getValue(null)];
+      await reset(null);
+      return [...used, await getValue(null)];
+    },
+    ours: [go, go, value(1), value(2)],
+  },
+  "the config of a call replaces the definition's, and has the same fields": {
+    play: async ({ limit, getValue }) => {
+      const config = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" };
+      return [await limit({ config, count: 50, reserve: true, throws: true }), await getValue({ config })];
+    },
+    ours: [go, expect.objectContaining({ config: expect.objectContaining({ shards: 2 }) as unknown })],
+  },
+  "null instead of a config means no config, as there": {
+    play: async ({ limit, check, getValue }) => {
+      const options = { config: null };
+      return [await limit(options), await check(options), await getValue(options)];
+    },
+    ours: [go, go, value(1)],
+    theirs: [go, go, value(1)],
+  },
   "a definition with throws returns its denials, since only a call can have them thrown": {
     config: { throws: true },
     play: limitEach({ count: 2 }, {}),
@@ -163,7 +186,7 @@ const differences: Record<string, Difference> = {
   },
 };
 
-describe("a difference:", () => {
+describe("here and there:", () => {
   it.each(Object.entries(differences))("%s", async (_title, { config, play, ours, theirs = anything }) => {
     // An answer may be undefined, which expect.anything does not match, so it becomes "".
     const found = await both({ ...bucket, ...config }, async (calls) => (await play(calls)) ?? "");
@@ -209,36 +232,7 @@ describe("a difference:", () => {
   });
 });
 
-it("the same: null instead of a config means no config", async () => {
-  const options = { config: null };
-  const found = await both(bucket, async ({ limit, check, getValue }) => [
-    await limit(options),
-    await check(options),
-    await getValue(options),
-  ]);
-  const answer = [go, go, value(1)];
-  expect(found).toEqual({ ours: answer, theirs: answer });
-});
-
 describe("ours alone:", () => {
-  it("null instead of options means no options", async () => {
-    const { ours } = await both(bucket, async ({ check, limit, getValue, reset }) => {
-      const used = [await check(null), await limit(null), await getValue(null)];
-      await reset(null);
-      return [...used, await getValue(null)];
-    });
-    expect(ours).toEqual([go, go, value(1), value(2)]);
-  });
-
-  it("the config of a call replaces the definition's, and has the same fields", async () => {
-    const config = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" };
-    const { ours } = await both(bucket, async ({ limit, getValue }) => [
-      await limit({ config, count: 50, reserve: true, throws: true }),
-      await getValue({ config }),
-    ]);
-    expect(ours).toMatchObject([go, { config: { shards: 2 } }]);
-  });
-
   it("a name that is not defined needs a config", async () => {
     const { ours } = limiters({ send: bucket });
     await openBoth().mutation(async (ctx) => {
