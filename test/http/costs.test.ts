@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { type CostBounds, fromHeader, fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
-import { forAll, tokens } from "./backend.js";
-import { tell } from "./stories.js";
+import { forAll, tell, tokens } from "./backend.js";
 
 /** The cost that these values give under the bounds. By default, the limit's capacity is larger than any bound in this file. */
 type Costs = (bounds: CostBounds, values: string[], capacity?: number) => unknown;

@@ -3,8 +3,7 @@
 import { SECOND } from "convex-rate-limits";
 import type { HttpDenial } from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
-import { forAll, serve, START, tokens, useClock, type Way } from "./backend.js";
-import { type Step, type Story, tell } from "./stories.js";
+import { forAll, serve, START, type Step, type Story, tell, tokens, useClock, type Way } from "./backend.js";
 
 useClock();
 

@@ -4,8 +4,8 @@ import { SECOND } from "convex-rate-limits";
 import { fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { byUser, forAll, openHttpBackend, pass, serve, START, tokens, useClock, type Way, wrap } from "./backend.js";
-import { type Answer, type Step, type Story, tell, times } from "./stories.js";
+import type { Answer, Step, Story, Way } from "./backend.js";
+import { byUser, forAll, openHttpBackend, pass, serve, START, tell, times, tokens, useClock, wrap } from "./backend.js";
 
 useClock();
 

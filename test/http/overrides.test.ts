@@ -4,8 +4,7 @@ import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type HttpDenial, httpKey, type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames } from "../support/places.js";
-import { byUser, START, tokens, useClock, type Way } from "./backend.js";
-import { play, type Step, times } from "./stories.js";
+import { byUser, play, START, type Step, times, tokens, useClock, type Way } from "./backend.js";
 
 useClock();
 

@@ -4,8 +4,7 @@ import { MINUTE } from "convex-rate-limits";
 import { type Caller, type HttpLimit } from "convex-rate-limits/http";
 import { beforeEach, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { byUser, serve, tokens, useClock, wrap } from "./backend.js";
-import { type Answer, type Step, type Story, tell, times } from "./stories.js";
+import { type Answer, byUser, serve, type Step, type Story, tell, times, tokens, useClock, wrap } from "./backend.js";
 
 useClock();
 

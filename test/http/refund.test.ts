@@ -4,8 +4,7 @@ import { MINUTE, SECOND } from "convex-rate-limits";
 import { fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { byUser, forAll, pass, serve, tokens, useClock } from "./backend.js";
-import { byPath, tell, times } from "./stories.js";
+import { byPath, byUser, forAll, pass, serve, tell, times, tokens, useClock } from "./backend.js";
 
 useClock();
 

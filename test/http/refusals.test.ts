@@ -3,8 +3,7 @@
 import { SECOND } from "convex-rate-limits";
 import { custom, fromQuery } from "convex-rate-limits/http";
 import { show } from "../../src/engine/misuse.js";
-import { forAll, tokens, useClock } from "./backend.js";
-import { type Answer, type Story, tell } from "./stories.js";
+import { type Answer, forAll, type Story, tell, tokens, useClock } from "./backend.js";
 
 useClock();
 

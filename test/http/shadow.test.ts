@@ -1,8 +1,7 @@
 // @vitest-environment edge-runtime
 /** A limit in shadow lets every request pass, sends clients no fields, and refunds only what was taken. */
 import { placeNames } from "../support/places.js";
-import { byUser, forAll, tokens, useClock } from "./backend.js";
-import { type Step, type Story, tell, times } from "./stories.js";
+import { byUser, forAll, type Step, type Story, tell, times, tokens, useClock } from "./backend.js";
 
 useClock();
 

@@ -2,8 +2,7 @@
 /** The status of a sliding window says when tokens come back, since the call has read the row. */
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { placeNames } from "../support/places.js";
-import { forAll, tokens, useClock } from "./backend.js";
-import { type Step, tell, times } from "./stories.js";
+import { forAll, type Step, tell, times, tokens, useClock } from "./backend.js";
 
 useClock();
 

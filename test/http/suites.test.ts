@@ -6,9 +6,8 @@
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { address, custom, type HttpLimit, limitHttp } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
-import { serve, served, START, useClock, type Way } from "./backend.js";
+import { play, serve, served, START, type Step, type Story, times, useClock, type Way } from "./backend.js";
 import { defineIn } from "../support/places.js";
-import { play, type Step, type Story, times } from "./stories.js";
 
 useClock();
 
