@@ -43,10 +43,6 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     limitHttp(defineIn("component", {}), options as never, served);
     expect(Object.entries(options)).toEqual(before);
   },
-  "A limit of 0 serves nobody": {
-    limits: limitOf(1, { config: { kind: "fixed window", rate: 1, period: MINUTE, capacity: 0 } }),
-    steps: times(2, "403"),
-  },
   "A denial's body: text, JSON, a function, an asynchronous function": async () => {
     const text = "Enhance your calm";
     const plain = { body: text, "Content-Type": expect.stringMatching(/^text\/plain/) as string };
