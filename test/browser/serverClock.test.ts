@@ -5,8 +5,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { getServerTime } from "../react/fakeClient.js";
-import { type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
-import { type Delays, Network } from "./network.js";
+import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
 
 const NOW = 1_800_000_000_000;
 /** How far the server's clock is ahead of this machine's, in ms. */
@@ -21,12 +20,59 @@ beforeEach(() => {
   sleptMs = 0;
 });
 
+/** How long a request takes to the server, and the answer back, in ms. The answer may be an error. */
+interface Delays {
+  there: number;
+  back: number;
+  fails?: boolean;
+}
+
+/** Waits `ms`, and 0 ms without a timer: a timeout of 0 ms takes 1 ms. */
+async function delay(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** A client whose server answers after delays that the test chooses, on the test's fake clock. */
+class Network {
+  private readonly listeners = new Set<() => void>();
+  private connectionCount = 1;
+  private next = 0;
+  /** The number of requests so far. */
+  asked = 0;
+
+  constructor(private delays: readonly Delays[]) {}
+
+  readonly client: ClockClient = {
+    mutation: async () => {
+      this.asked++;
+      const { there, back, fails } = this.delays[this.next++ % this.delays.length] ?? { there: 0, back: 0 };
+      await delay(there);
+      const time = Math.floor(serverTime());
+      await delay(back);
+      if (fails) throw new Error("no time");
+      return time;
+    },
+    connectionState: () => ({ connectionCount: this.connectionCount }),
+    subscribeToConnectionState: (listener) => {
+      this.listeners.add(listener);
+      return () => this.listeners.delete(listener);
+    },
+  };
+
+  reconnect(...delays: Delays[]): void {
+    this.delays = delays;
+    this.next = 0;
+    this.connectionCount++;
+    for (const listener of this.listeners) listener();
+  }
+}
+
 /** How far the clock is ahead of `performance.now`, which is a whole number in these tests. */
 const aheadOf = (clock: ServerClock) => clock.now() - performance.now();
 
 /** A clock that asks for the server's time over a network with these delays. `corrections` counts how often the clock jumps. */
 function open(...delays: Delays[]) {
-  const network = new Network(delays, serverTime);
+  const network = new Network(delays);
   const clock = serverClockOf(network.client);
   const corrections = vi.fn();
   let ahead = aheadOf(clock);
@@ -126,7 +172,7 @@ describe("a measurement", () => {
   });
 
   it("does not notify a listener that has left", async () => {
-    const network = new Network([{ there: 20, back: 0 }], serverTime);
+    const network = new Network([{ there: 20, back: 0 }]);
     const clock = serverClockOf(network.client);
     const update = vi.fn(() => END_OF_TIME);
     clock.schedule(update, getServerTime)();
