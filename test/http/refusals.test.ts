@@ -1,9 +1,14 @@
 // @vitest-environment edge-runtime
-/** An error in a request or in the app's own functions is no outage of the limiter, so `onError: "open"` never serves the request. */
+/**
+ * Answers without the handler. An error in a request or in the app's own functions is no outage of the limiter, so `onError: "open"` never
+ * serves the request. Denials have the body, status and headers that the app chooses.
+ */
 import { SECOND } from "convex-rate-limits";
-import { custom, fromQuery } from "convex-rate-limits/http";
+import { custom, fromQuery, type HttpDenial } from "convex-rate-limits/http";
+import { expect, it, vi } from "vitest";
 import { show } from "../../src/engine/misuse.js";
-import { type Answer, forAll, type Story, tell, tokens, useClock } from "./backend.js";
+import type { Answer, Step, Story, Way } from "./backend.js";
+import { forAll, serve, START, tell, tokens, useClock } from "./backend.js";
 
 useClock();
 
@@ -31,10 +36,13 @@ const noText = 'The key source "own.own" must give text, got';
 const noKey = "identify's key must be a non-empty string";
 const notDefined = "is not one of your limits (none is defined); give its config to use it";
 
-const costs = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n].map(
-  (cost, i) =>
-    [`a cost is not a number of at least 0 (${i}): ${show(cost)}`, refused({ cost: () => cost }, noCost)] as const,
-);
+/** A story for each of these values. */
+const each = (what: string, values: readonly unknown[], tellOf: (value: unknown) => Story): Record<string, Story> =>
+  Object.fromEntries(values.map((value) => [`${what} ${show(value)}`, tellOf(value)]));
+const noCosts = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n];
+const noLists = [undefined, null, {}, []];
+const noStatuses = [[undefined], [{ remaining: 5 }], [{ ok: "yes" }], [{ ok: false, retryAt: NaN }]];
+const twoStatuses = [{ ok: true }, { ok: true }];
 /** A story whose answer is sent without the fields of a `cors` that fails. */
 const badCors = (cors: () => unknown, report: string) => {
   return refused({ cost: () => NaN }, noCost, { cors: cors as never, reports: [report] });
@@ -52,19 +60,11 @@ const returning = (answer: unknown): Story => ({
 });
 
 tell({
-  ...Object.fromEntries(costs),
+  ...each("a cost is not a number of at least 0:", noCosts, (cost) => refused({ cost: () => cost }, noCost)),
   "a cors that throws is reported": badCors(broken, "bug"),
   "a cors that returns undefined is reported": badCors(() => undefined, "what cors returned must be"),
   "a cors that returns an invalid header is reported": badCors(() => ({ "a b": "1" }), "what cors returned must be"),
-  "via answers nothing": answeredBy(undefined),
-  "via answers null": answeredBy(null),
-  "via answers no list": answeredBy({}),
-  "via answers too few statuses": answeredBy([]),
-  "via answers too many statuses": answeredBy([{ ok: true }, { ok: true }]),
-  "via answers an undefined status": answeredBy([undefined]),
-  "via answers a status without an answer": answeredBy([{ remaining: 5 }]),
-  "via answers a status of another form": answeredBy([{ ok: "yes" }]),
-  "via answers a denial without its time": answeredBy([{ ok: false, retryAt: NaN }]),
+  ...each("via answers no list of one status but", [...noLists, ...noStatuses, twoStatuses], answeredBy),
   "a key is not well-formed text": refused(own("a\ud800"), 400),
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
@@ -79,12 +79,8 @@ tell({
   "identify finds no config": found({ key: "ada" }, notDefined),
   "identify finds no key": found({ config: five.config }, `${noKey}, or left out with`),
   "identify finds an id that is a number": found({ key: 7, config: five.config }, noKey),
-  "a source finds undefined": refused(own(undefined), 403),
-  "a source finds null": refused(own(null), 403),
-  "a source finds no text": refused(own(""), 403),
-  "a source gives a number": failed(own(7), noText),
-  "a source gives an object": failed(own({}), noText),
-  "a source gives true": failed(own(true), noText),
+  ...each("a source finds", [undefined, null, ""], (value) => refused(own(value), 403)),
+  ...each("a source gives no text but", [7, {}, true], (value) => failed(own(value), noText)),
   "an error of the handler is thrown once, and is no outage": {
     limits: five,
     onError: "open",
@@ -97,7 +93,71 @@ tell({
     // The second cost is below the capacity in tokens, but not in units: counts are rounded up, capacities down.
     steps: ["/?size=0.33333 200", "/?size=0.3333333332031 403", "/?size=0.3333333333333333 429", "/?size=0.33331 429"],
   },
-  "a handler that returns undefined fails": returning(undefined),
-  "a handler that returns null fails": returning(null),
-  "a handler that returns text fails": returning("text"),
+  ...each("a handler returns no response but", [undefined, null, "text"], returning),
+});
+
+const once = forAll("once", tokens(1, 7 * SECOND));
+const roomy = forAll("roomy", tokens(9, SECOND));
+
+/** A story whose second request is denied. The denial always has these fields. */
+const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
+  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7', ...answer }];
+  return { limits: [roomy, once], ...way, steps: ["200", step], reports };
+};
+const problem = { "Content-Type": "application/problem+json" };
+const ownHeader = { headers: { "X-Own": "1" } };
+const words = { title: "Too many requests", "violated-policies": ["once"] };
+const redirect = ({ retryAfter }: HttpDenial) =>
+  Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
+
+tell({
+  "the default body may have another status and more headers": denied(
+    { denial: { status: 503, ...ownHeader } },
+    { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
+  ),
+  "the default body is sent as a problem, even if the headers give another type": denied(
+    { denial: { headers: { "content-type": "text/plain" } } },
+    { ...problem, body: words },
+  ),
+  "a header that the app sets is kept": denied(
+    { denial: { headers: { "Retry-After": "60" } } },
+    { wait: "60", body: words },
+  ),
+  "onDenied may return the whole response, and the fields are added to it": denied(
+    { onDenied: redirect, cors: { "X-Cors": "1" } },
+    { status: 302, Location: "/wait/7", "X-Cors": "1" },
+  ),
+  "a body that throws is reported, and the request is still denied": denied(
+    { denial: { body: () => Promise.reject(new Error("no words")), ...ownHeader } },
+    { "X-Own": "1", ...problem, body: words },
+    ["no words"],
+  ),
+  "a body that cannot be sent is reported, and the request is still denied": denied(
+    { denial: { body: (() => undefined) as unknown as () => string, ...ownHeader } },
+    { "X-Own": "1", ...problem, body: words },
+    ["Error"],
+  ),
+  "an onDenied that fails is reported, and the client gets the same answer": denied(
+    { onDenied: () => Promise.reject(new Error("no log")) },
+    { ...problem, body: words },
+    ["no log"],
+  ),
+});
+
+it("body and onDenied are called for each denial, and for no other request", async () => {
+  const onDenied = vi.fn();
+  const body = vi.fn(() => "Later");
+  const send = serve({ limits: [roomy, once], onDenied, denial: { body } });
+  await send();
+  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[], []]);
+  await send("/a");
+  const limit = { name: "once", count: 1, status: expect.objectContaining({ ok: false }) as object };
+  const denial = {
+    ctx: expect.any(Object) as object,
+    request: expect.objectContaining({ url: "https://some.convex.site/a" }) as Request,
+    limits: [expect.objectContaining(limit)],
+    retryAt: START + 7 * SECOND,
+    retryAfter: 7,
+  };
+  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[[denial]], [[denial]]]);
 });
