@@ -5,16 +5,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConvexClient } from "convex/browser";
-import { SECOND } from "convex-rate-limits";
 import { type RateLimitWatch, watchRateLimit } from "convex-rate-limits/client";
 import { compile } from "svelte/compiler";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
-import { FakeClient, getRateLimit } from "../react/fakeClient.js";
+import { empty, FakeClient, getRateLimit, NOW } from "../react/fakeClient.js";
 
 const root = `${process.cwd()}/`;
 const page = readFileSync(`${root}docs/client.md`, "utf8");
-const NOW = 1_800_000_000_000;
 
 function firstMatch(pattern: RegExp): string {
   const [, found] = pattern.exec(page) ?? [];
@@ -91,7 +89,7 @@ describe.each(Object.keys(apps))("%s", (framework) => {
     // Frameworks render in a microtask.
     await Promise.resolve();
     expect(isDisabled()).toBe(true);
-    client.show({ name: "send", value: 0, ts: NOW, config: { kind: "token bucket", rate: 10, period: SECOND } });
+    client.show(empty);
     await vi.advanceTimersByTimeAsync(99);
     expect(isDisabled()).toBe(true);
     await vi.advanceTimersByTimeAsync(1);

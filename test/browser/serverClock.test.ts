@@ -4,10 +4,9 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
-import { getServerTime } from "../react/fakeClient.js";
+import { getServerTime, NOW } from "../react/fakeClient.js";
 import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
 
-const NOW = 1_800_000_000_000;
 /** How far the server's clock is ahead of this machine's, in ms. */
 const AHEAD_MS = 5 * MINUTE;
 

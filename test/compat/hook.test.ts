@@ -8,10 +8,9 @@ import { useRateLimit as useOurs } from "convex-rate-limits/react";
 import { makeFunctionReference } from "convex/server";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
-import { FakeClient, getServerTime } from "../react/fakeClient.js";
+import { FakeClient, getServerTime, NOW } from "../react/fakeClient.js";
 import { component, openBackend } from "../support/places.js";
 
-const NOW = 1_800_000_000_000;
 const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate: 2, period: 1000 } });
 
 const apis = {

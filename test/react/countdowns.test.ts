@@ -8,10 +8,9 @@ import { makeFunctionReference } from "convex/server";
 import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { afterEach, expect, expectTypeOf, it, vi } from "vitest";
-import { empty, NOW } from "../browser/changes.js";
 import { useClock } from "../support/clock.js";
 import { pass, render, say } from "./acting.js";
-import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
+import { empty, FakeClient, getRateLimit, getServerTime, NOW } from "./fakeClient.js";
 
 const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
 const third: RateLimitQueuePosition = { ahead: 2, isExact: true, runAt: NOW + 2500 };

@@ -7,9 +7,8 @@ import { anyApi, makeFunctionReference } from "convex/server";
 import { createElement } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { useClock } from "../support/clock.js";
-import { empty, NOW, window } from "../browser/changes.js";
 import { pass, render as renderNoting, say } from "./acting.js";
-import { FakeClient, getRateLimit, getServerTime } from "./fakeClient.js";
+import { empty, FakeClient, getRateLimit, getServerTime, NOW } from "./fakeClient.js";
 import { snapshotBy } from "../support/snapshots.js";
 
 const sameQuery = (): RateLimitQuery => makeFunctionReference("limits:getRateLimit");
@@ -57,7 +56,7 @@ describe("status", () => {
     show(client, { ...free, plan: "pro" });
     expect(hook.seen).toHaveLength(2);
     expect(hook.result.current.limit).toEqual({ plan: "pro", tokens: 10, config: free.config });
-    const other = snapshotBy(window);
+    const other = snapshotBy({ ...empty, config: { kind: "fixed window", rate: 5, period: MINUTE, capacity: 10 } });
     show(client, { ...free, override: { ...other, until: NOW + 50 } });
     expect(hook.result.current.limit).toEqual({ plan: undefined, tokens: 10, config: other.config });
     pass(50);
