@@ -97,30 +97,28 @@ it("side by side, a denial by one limiter refunds the tokens of the other", asyn
   expect(await left()).toEqual([2, 0]);
 });
 
-describe("carrying over", () => {
-  const there = (count: number, key = "ada") => {
-    return (t: App) => t.mutation((ctx) => both.official.limit(ctx, "upload", { key, count, reserve: true }));
+const there = (count: number, key = "ada") => {
+  return (t: App) => t.mutation((ctx) => both.official.limit(ctx, "upload", { key, count, reserve: true }));
+};
+/** Uploads here as often as possible. The last call is denied, until `waitMs` from then. */
+const here = (uploads: number, waitMs = 10 * SECOND) => {
+  return async (t: App) => {
+    const upload = () => t.mutation(apiOfBoth.messages.upload, { user: "ada" });
+    for (let i = 0; i < uploads; i++) await upload();
+    await expect(upload()).rejects.toMatchObject({ data: { retryAt: Date.now() + waitMs } });
   };
-  /** Uploads here as often as possible. The last call is denied, until `waitMs` from then. */
-  const here = (uploads: number, waitMs = 10 * SECOND) => {
-    return async (t: App) => {
-      const upload = () => t.mutation(apiOfBoth.messages.upload, { user: "ada" });
-      for (let i = 0; i < uploads; i++) await upload();
-      await expect(upload()).rejects.toMatchObject({ data: { retryAt: Date.now() + waitMs } });
-    };
-  };
-  const reset = (t: App) => t.mutation((ctx) => both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
-  const resetBoth = (t: App) => t.mutation((ctx) => both.reset(ctx, "upload", "ada"));
-  const pass = (seconds: number) => () => Promise.resolve(vi.setSystemTime(Date.now() + seconds * SECOND));
+};
+const reset = (t: App) => t.mutation((ctx) => both.limits.resetRateLimit(ctx, { name: "upload", key: "ada" }));
+const resetBoth = (t: App) => t.mutation((ctx) => both.reset(ctx, "upload", "ada"));
+const pass = (seconds: number) => () => Promise.resolve(vi.setSystemTime(Date.now() + seconds * SECOND));
 
-  it.each<[string, ...((t: App) => Promise<unknown>)[]]>([
-    ["continues where the old limiter stopped", there(4), here(2)],
-    ["counts the tokens that were reserved and that have arrived", there(9), here(0, 40 * SECOND), pass(50), here(2)],
-    ["charges once, and not again after a reset here", there(5), here(1), reset, here(6)],
-    ["has nothing to carry over after a reset in both, before any call", there(5), resetBoth, here(6)],
-    ["starts full for a key that the old limiter never saw", there(6, "bob"), here(6)],
-  ])("%s", async (_what, ...steps) => {
-    const t = openBoth();
-    for (const step of steps) await step(t);
-  });
+it.each<[string, ...((t: App) => Promise<unknown>)[]]>([
+  ["continues where the old limiter stopped", there(4), here(2)],
+  ["counts the tokens that were reserved and that have arrived", there(9), here(0, 40 * SECOND), pass(50), here(2)],
+  ["charges once, and not again after a reset here", there(5), here(1), reset, here(6)],
+  ["has nothing to carry over after a reset in both, before any call", there(5), resetBoth, here(6)],
+  ["starts full for a key that the old limiter never saw", there(6, "bob"), here(6)],
+])("carrying over %s", async (_what, ...steps) => {
+  const t = openBoth();
+  for (const step of steps) await step(t);
 });

@@ -37,7 +37,7 @@ route("/reports", httpAction(limitHttp(limits, { limits: perEndpoint, via }, ser
 route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, served)));
 
 /** @param router - the module that is used as convex/http.ts. */
-function openApp(router: string) {
+function open(router = "http") {
   const routed = { ...modules, "./convex/http.ts": modules[`./convex/${router}.ts`] } as never;
   const t = convexTest({ schema, modules: routed });
   register(t);
@@ -46,10 +46,6 @@ function openApp(router: string) {
     return await t.fetch(path, { ...init, headers });
   };
   return { t, send };
-}
-
-function open(router = "http") {
-  return openApp(router).send;
 }
 
 async function statuses(count: number, send: () => Promise<Response>): Promise<number[]> {
@@ -66,7 +62,7 @@ it("a first limit needs four names of this package", () => {
 });
 
 it("greets ten callers of one address at once, and callers without an address share a bucket", async () => {
-  const send = open();
+  const { send } = open();
   const hello = (from?: string) => statuses(11, () => send("/hello", from === undefined ? {} : { from }));
   const tenPass = [...new Array<number>(10).fill(200), 429];
   for (const from of ["198.51.100.1", "198.51.100.2", undefined]) expect(await hello(from)).toEqual(tenPass);
@@ -75,7 +71,7 @@ it("greets ten callers of one address at once, and callers without an address sh
 });
 
 it("locks after five wrong passwords, and right ones use no tokens", async () => {
-  const send = open();
+  const { send } = open();
   const from = "198.51.100.1";
   const tryWith = (body: string) => send("/login", { method: "POST", body, from });
   expect(await statuses(20, () => tryWith("sesame"))).toEqual(new Array(20).fill(204));
@@ -86,7 +82,7 @@ it("locks after five wrong passwords, and right ones use no tokens", async () =>
 });
 
 it("counts reports per day and requests, by key and by address, in the app's tables", async () => {
-  const send = open();
+  const { send } = open();
   const { key, hash } = await issue();
   expect([key.length, hash.length]).toEqual([36, 64]);
   const report = (headers = {}) => send("/reports?days=30", { from: "198.51.100.1", headers });
@@ -100,12 +96,12 @@ it("counts reports per day and requests, by key and by address, in the app's tab
 });
 
 it("identifies the caller once, and refuses unknown callers", async () => {
-  const send = open();
+  const { send } = open();
   expect((await send("/callers", { headers: { "X-Api-Key": "invented" } })).status).toBe(401);
 });
 
 it("shows in one request which addresses the proxies added", async () => {
-  const send = open();
+  const { send } = open();
   expect(await (await send("/forwarded", { from: "192.0.2.1, 198.51.100.7" })).text()).toBe("192.0.2.1, 198.51.100.7");
 });
 
@@ -113,7 +109,7 @@ describe("recipes", () => {
   const tenMinutes = 10 * 60_000;
 
   it("Hono within Convex is limited, and returns the tokens left", async () => {
-    const send = open("hono");
+    const { send } = open("hono");
     const hello = () => send("/api/hello", { from: "198.51.100.1" });
     const first = await hello();
     expect([await first.text(), first.headers.get("RateLimit")]).toEqual(["Hello", '"api";r=2;t=2']);
@@ -123,7 +119,7 @@ describe("recipes", () => {
   });
 
   it("a denial blocks for an hour, however often the caller retries", async () => {
-    const send = open();
+    const { send } = open();
     const strict = (from = "198.51.100.1") => send("/strict", { from });
     expect(await statuses(4, strict)).toEqual([200, 200, 200, 429]);
     pass(tenMinutes);
@@ -135,7 +131,7 @@ describe("recipes", () => {
   });
 
   it("requests from addresses on an allow list pass uncounted, by the address that proxies saw", async () => {
-    const send = open();
+    const { send } = open();
     const partners = (from: string) => send("/partners", { from });
     for (const from of ["198.51.100.7", "2001:db8:1::1", "2001:db8:1:00ff::1"]) {
       expect(await statuses(9, () => partners(from))).toEqual(new Array(9).fill(200));
@@ -144,7 +140,7 @@ describe("recipes", () => {
   });
 
   it("a preflight has a route of its own, and is not counted", async () => {
-    const send = open("preflight");
+    const { send } = open("preflight");
     const ask = (method: string) => send("/api/hello", { from: "198.51.100.1", method });
     expect(await statuses(20, () => ask("OPTIONS"))).toEqual(new Array(20).fill(204));
     const all = [await ask("OPTIONS"), await ask("POST"), await ask("POST"), await ask("POST"), await ask("POST")];
@@ -154,7 +150,7 @@ describe("recipes", () => {
 
   const post = { from: "198.51.100.1", method: "POST", body: "prompt" };
   const openMeter = () => {
-    const { t, send } = openApp("http");
+    const { t, send } = open();
     const bucket = { name: "llmTokens", key: "address:198.51.100.1", count: 0 } as const;
     return { send, left: () => t.action(async (ctx) => (await metered.checkRateLimit(ctx, bucket)).remaining) };
   };

@@ -7,7 +7,7 @@ import { getRateLimit } from "../../example/convex/rateLimits.js";
 import { tally } from "../../example/demo/laws.js";
 import { emailOf, PASSWORD } from "../../example/demo/people.js";
 import { denialOf } from "../support/errors.js";
-import { openBackend, openTown, runJobs, scheduleOf, START, useClock } from "./backend.js";
+import { openBackend, openTown, runJobs, scheduleOf, servedUntilDenied, START, useClock } from "./backend.js";
 
 useClock();
 
@@ -96,11 +96,7 @@ function openApi() {
     await t.fetch(path, { headers: { ...(from && { "X-Forwarded-For": from }), ...(key && { "X-Api-Key": key }) } });
 }
 
-async function passing(send: () => Promise<Response>): Promise<number> {
-  let count = 0;
-  while ((await send()).status === 200) count++;
-  return count;
-}
+const passing = async (send: () => Promise<Response>) => (await servedUntilDenied(send)).served;
 
 it("each plan has its burst", async () => {
   const send = openApi();

@@ -33,3 +33,11 @@ export function scheduleOf(crons: object): [name: string, type: string][] {
   const jobs = JSON.parse(exported) as Record<string, { name: string; schedule: { type: string } }>;
   return Object.values(jobs).map(({ name, schedule }) => [name, schedule.type]);
 }
+
+/** Sends requests until one is denied. Returns how many were served, and the denial. */
+export async function servedUntilDenied(send: () => Promise<Response>) {
+  for (let served = 0; ; served++) {
+    const response = await send();
+    if (response.status !== 200) return { served, denied: response };
+  }
+}

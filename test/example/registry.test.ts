@@ -7,7 +7,7 @@ import { START as NOW, useClock } from "../support/clock.js";
 import { components, internal } from "../../example/registry/convex/_generated/api.js";
 import crons from "../../example/registry/convex/crons.js";
 import schema from "../../example/registry/convex/schema.js";
-import { scheduleOf } from "./backend.js";
+import { scheduleOf, servedUntilDenied } from "./backend.js";
 
 const modules = import.meta.glob(["../../example/registry/convex/**/*.ts", "!**/convex.config.ts"]);
 
@@ -40,14 +40,6 @@ const administer = (t: Registry, token?: string) =>
 
 function headersOf(address: string, token: string | undefined): Record<string, string> {
   return { "X-Forwarded-For": address, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
-}
-
-/** Sends requests until one is denied. Returns how many were served, and the denial. */
-async function servedUntilDenied(send: () => Promise<Response>) {
-  for (let served = 0; ; served++) {
-    const response = await send();
-    if (response.status !== 200) return { served, denied: response };
-  }
 }
 
 it("the registry counts strangers by address and publishers by token, and sends both header families to both", async () => {

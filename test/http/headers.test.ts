@@ -147,20 +147,18 @@ it.each<Refused>([
   expect(() => rateLimitHeaders(named(limit), options)).toThrow(message);
 });
 
-describe("a policy", () => {
-  it.each<[string, RateLimitConfig, q: number, w: number]>([
-    ["is the capacity and the time it takes to fill", tokens(100, MINUTE, 200), 200, 120],
-    ["of a fixed window counts whole windows", windows(10, MINUTE, 25), 25, 180],
-    ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
-    ["rounds windows below a second up to one", tokens(10, SECOND, 1), 1, 1],
-    ["rounds its quota down", tokens(2.5, SECOND), 2, 1],
-    ["is not a second longer because of a rounding error", tokens(0.1, SECOND, 0.3), 0, 3],
-    ["without capacity has the window of one period", tokens(100, MINUTE, 0), 0, 60],
-    ["has at most fifteen digits", tokens(1e-300, 1e15, 1e12), 1e12, 999_999_999_999_999],
-  ])("%s", (_, config, q, w) => {
-    const headers = headersOf({ status: allowed(0, 0), config });
-    expect(read(headers["RateLimit-Policy"])["api"]).toEqual({ q, w });
-  });
+it.each<[string, RateLimitConfig, q: number, w: number]>([
+  ["is the capacity and the time it takes to fill", tokens(100, MINUTE, 200), 200, 120],
+  ["of a fixed window counts whole windows", windows(10, MINUTE, 25), 25, 180],
+  ["of a fixed window is never shorter than one", windows(10, MINUTE, 5), 5, 60],
+  ["rounds windows below a second up to one", tokens(10, SECOND, 1), 1, 1],
+  ["rounds its quota down", tokens(2.5, SECOND), 2, 1],
+  ["is not a second longer because of a rounding error", tokens(0.1, SECOND, 0.3), 0, 3],
+  ["without capacity has the window of one period", tokens(100, MINUTE, 0), 0, 60],
+  ["has at most fifteen digits", tokens(1e-300, 1e15, 1e12), 1e12, 999_999_999_999_999],
+])("a policy %s", (_, config, q, w) => {
+  const headers = headersOf({ status: allowed(0, 0), config });
+  expect(read(headers["RateLimit-Policy"])["api"]).toEqual({ q, w });
 });
 
 describe("waits", () => {
