@@ -1,5 +1,5 @@
 /** A backend with HTTP actions, and limits in the app's tables or in the component; and stories: its answers to one request after another. */
-import { httpActionGeneric, type HttpRouter, httpRouter, makeFunctionReference } from "convex/server";
+import { httpActionGeneric, httpRouter, makeFunctionReference } from "convex/server";
 import { MINUTE, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
 import {
   custom,
@@ -60,15 +60,6 @@ export function wrap(
     action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
 }
 
-/** Opens an app with these routes. */
-export function openHttpBackend(router: HttpRouter, { definitions = {}, onDecision }: Partial<Way> = {}) {
-  const limits = defineIn("tables", definitions, onDecision && { onDecision });
-  return openBackend({
-    "./http.ts": async () => await Promise.resolve({ default: router }),
-    "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
-  });
-}
-
 export const tokens = (rate: number, period: number = MINUTE, capacity = rate) => {
   return { kind: "token bucket" as const, rate, period, capacity };
 };
@@ -87,7 +78,11 @@ export function openApp(way: Way, handler: Handler = served) {
   const action = httpActionGeneric(wrap(way, handler));
   const router = httpRouter();
   for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
-  const t = openHttpBackend(router, way);
+  const limits = defineIn("tables", way.definitions ?? {}, way.onDecision && { onDecision: way.onDecision });
+  const t = openBackend({
+    "./http.ts": async () => await Promise.resolve({ default: router }),
+    "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),
+  });
   return { t, send: async (path = "/", init: RequestInit = {}): Promise<Response> => await t.fetch(path, init) };
 }
 export const serve = (way: Way, handler?: Handler) => openApp(way, handler).send;

@@ -1,11 +1,10 @@
 // @vitest-environment edge-runtime
-import { httpRouter } from "convex/server";
 import { type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { fromQuery, type HttpLimit } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { placeNames } from "../support/places.js";
 import type { Answer, Step, Story, Way } from "./backend.js";
-import { byUser, forAll, openHttpBackend, pass, serve, START, tell, times, tokens, useClock, wrap } from "./backend.js";
+import { byUser, forAll, openApp, pass, serve, START, tell, times, tokens, useClock, wrap } from "./backend.js";
 
 useClock();
 
@@ -236,7 +235,7 @@ describe("the handler's response", () => {
   it("is the same object if it has a body, since a copy would lose its length on Convex", async () => {
     let response = new Response("made", { headers: { "X-Own": "1" } });
     const action = wrap({ limits: perUser }, () => Promise.resolve(response));
-    const t = openHttpBackend(httpRouter());
+    const { t } = openApp({ limits: perUser });
     const send = async () =>
       await t.action(async (ctx) => {
         const { headers } = await action(ctx, new Request("https://api.example/", asAda));
