@@ -5,20 +5,11 @@ import ts from "typescript";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-export interface Editor {
-  /** The completions at the comment with this text, in alphabetical order. */
-  readonly offered: (mark: string) => string[];
-  /** The hover text of the word before the comment with this text: its documentation. */
-  readonly shown: (mark: string) => string;
-  /** The compiler's messages. */
-  readonly messages: () => ts.Diagnostic[];
-}
-
 /** Holds the files that all programs share, so that each is parsed once. */
 const registry = ts.createDocumentRegistry();
 
 /** @param extra - compiler options that replace the repository's. */
-export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor {
+export function openEditor(text: string, extra: ts.CompilerOptions = {}) {
   const file = path.join(root, "test/editor.ts");
   const { config } = ts.readConfigFile(path.join(root, "tsconfig.json"), (name) => ts.sys.readFile(name)) as {
     config: unknown;
@@ -47,16 +38,22 @@ export function openEditor(text: string, extra: ts.CompilerOptions = {}): Editor
     return at;
   };
   return {
-    offered: (mark) =>
+    /** The completions at the comment with this text, in alphabetical order. */
+    offered: (mark: string) =>
       (service.getCompletionsAtPosition(file, place(mark), {})?.entries ?? [])
         .map(({ name }) => name)
         // TypeScript also offers the text that is being typed.
         .filter((name) => name !== `/*${mark}*/`)
         .sort(),
-    shown: (mark) =>
+    /** The hover text of the word before the comment with this text: its documentation. */
+    shown: (mark: string) =>
       ts
         .displayPartsToString(service.getQuickInfoAtPosition(file, place(mark) - 1)?.documentation)
         .replace(/\s+/g, " "),
-    messages: () => [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)],
+    /** The compiler's messages. */
+    messages: (): ts.Diagnostic[] => [
+      ...service.getSyntacticDiagnostics(file),
+      ...service.getSemanticDiagnostics(file),
+    ],
   };
 }
