@@ -1,4 +1,4 @@
-/** The proof kit itself: which callers it admits, and how it judges. `.ci/run` runs the kit on the embedded backend. */
+/** The proof kit itself: which callers it admits, and how it and the demo judge. `.ci/run` runs the kit on the embedded backend. */
 import { ConvexError } from "convex/values";
 import fc from "fast-check";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -6,6 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterEach, assert, describe, expect, it, vi } from "vitest";
 import { api } from "../../example/convex/_generated/api.js";
+import { overdraft } from "../../example/demo/laws.js";
 import type { Check } from "../../example/prove/check.js";
 import { overGrant } from "../../example/prove/contention.js";
 import { markdownOf, verdictOf } from "../../example/prove/report.js";
@@ -128,4 +129,17 @@ describe("the deployment", () => {
   ])("is refused with %s, before anything is called", (_, environment, message) => {
     expect(() => deploymentIn(environment, path.join(folder, "none"))).toThrow(message);
   });
+});
+
+/** 2 tokens at once, 1 a second. */
+const LIMIT = { rate: 1, period: 1000, capacity: 2 };
+
+it.each([
+  ["accepts a burst followed by the rate", [0, 0, 1000, 2000], 1, undefined],
+  ["rejects a start that is a millisecond early", [0, 0, 999], 1, { from: 0, to: 999, tokens: 3, most: 2.999 }],
+  ["checks every interval", [0, 1e5, 100_001, 100_002], 1, { from: 1e5, to: 100_002, tokens: 3, most: 2.002 }],
+  ["counts tokens, not starts", [0], 3, { from: 0, to: 0, tokens: 3, most: 2 }],
+])("the demo's bound %s", (_, times, tokens, found) => {
+  const starts = times.map((time) => ({ earliest: time, latest: time, tokens }));
+  expect(overdraft(starts, LIMIT)).toEqual(found);
 });
