@@ -1,10 +1,11 @@
 // @vitest-environment edge-runtime
 import fc from "fast-check";
-import { parseList } from "structured-headers";
+import { parseRateLimit } from "ratelimit-header-parser";
+import { parseDictionary, parseList } from "structured-headers";
 import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
 import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
-import { tokens } from "./backend.js";
+import { tokens, useClock } from "./backend.js";
 import { outlook } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
 import { parseBucket } from "../../src/engine/request.js";
@@ -281,6 +282,40 @@ it.each([
     "violated-policies": ["t%C3%A4glich"],
   });
   expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
+});
+
+/** How popular parsers read each format: the table in docs/http-fields.md. The parsers read the clock. */
+describe("as popular parsers read them,", () => {
+  useClock();
+  const headersIn = (format: RateLimitFormat, status = allowed(50, 30_000)) =>
+    rateLimitHeaders(named({ status, config: perMinute }), { formats: [format], now: NOW });
+  const parse = (...given: Parameters<typeof headersIn>) => parseRateLimit(new Headers(headersIn(...given)));
+
+  it.each(["draft-6", "draft-7", "x"] as const)(
+    "ratelimit-header-parser reads %s, and the reset of a denial",
+    (format) => {
+      expect(parse(format)).toEqual({ limit: 100, used: 50, remaining: 50, reset: new Date(NOW + 30_000) });
+      expect(parse(format, denied(1500, 60_000))?.reset).toEqual(new Date(NOW + 2000));
+    },
+  );
+
+  it("ratelimit-header-parser reads NaN from draft-11, which it takes for draft 7", () => {
+    expect(parse("draft-11")).toMatchObject({ limit: NaN, remaining: NaN });
+  });
+
+  const map = (entries: object) => new Map(Object.entries(entries));
+  it("structured-headers reads draft-11 whole, draft-7 as a dictionary, and the policies of drafts 6 and 7 as a list", () => {
+    const { RateLimit = "", "RateLimit-Policy": policy = "" } = headersIn("draft-11");
+    expect([parseList(RateLimit), parseList(policy)]).toEqual([
+      [["api", map({ r: 50, t: 30 })]],
+      [["api", map({ q: 100, w: 60 })]],
+    ]);
+    const seven = parseDictionary(headersIn("draft-7")["RateLimit"] ?? "");
+    expect(seven).toEqual(map({ limit: [100, map({})], remaining: [50, map({})], reset: [30, map({})] }));
+    for (const format of ["draft-6", "draft-7"] as const) {
+      expect(parseList(headersIn(format)["RateLimit-Policy"] ?? "")).toEqual([[100, map({ w: 60 })]]);
+    }
+  });
 });
 
 /** Any status that a limit can answer, with times almost up to the last one that a Date holds. */
