@@ -78,10 +78,9 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each(["success", "failed", "deleted"])("a job that has ended refunds nothing: %s", async (state) => {
-    const silent = vi.spyOn(console, "error").mockReturnValue();
+    vi.spyOn(console, "error").mockReturnValue();
     const job = await scheduled("ended", 10, {}, state === "failed" ? fail : run);
     await runAll();
-    silent.mockRestore();
     // Convex deletes jobs that have ended some days later.
     if (state === "deleted") {
       await backend().run(async (ctx) => {

@@ -246,7 +246,6 @@ it("a denial that throws writes one line to the log, with its fields", async () 
   expect(lines).not.toHaveBeenCalled();
   expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
   const logged = lines.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
-  lines.mockRestore();
   const denied = { limit: "report", key: "ada", count: 1, mode: "enforce", retryAt: NOW + MINUTE };
   expect(logged).toEqual([{ event: "rate limited", ...denied }]);
 });

@@ -86,7 +86,6 @@ describe.each(Object.entries(servers))("%s", (_, open) => {
     const response = await server.send("ada");
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "10"]);
     expect(log).toHaveBeenCalledExactlyOnceWith("The rate limit could not be asked.", new TypeError("fetch failed"));
-    log.mockRestore();
   });
 });
 
@@ -122,14 +121,13 @@ describe("Next.js", () => {
   });
 
   it("neither the action nor the proxy serves a request if Convex is unreachable", async () => {
-    const log = vi.spyOn(console, "error").mockReturnValue();
+    vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
     const { subscribe } = await import("docs:http-servers/src/app/actions");
     const { proxy } = await import("docs:http-servers/src/proxy");
     const answer = await proxy(request());
     expect([answer?.status, answer?.headers.get("Retry-After")]).toEqual([503, "10"]);
     expect(await subscribe("ada")).toEqual({ ok: false, retryAt: Date.now() + 10_000 });
-    log.mockRestore();
   });
 
   it("the proxy skips the path whose route handler consumes, so a request counts once", async () => {
