@@ -3,8 +3,7 @@ import { notesOf, withRelease } from "../../scripts/release/changelog.js";
 import { withShippedLinks } from "../../scripts/release/links.js";
 import { INSTALLED_BY, published, repositoryAddress } from "../../scripts/release/published.js";
 import { tagErrors } from "../../scripts/release/tag.js";
-import { filesIn, lines, read } from "../tidy/files.js";
-import { directoryFaults } from "./directory.js";
+import { filesIn, lines, manifest, read } from "../tidy/files.js";
 
 const CHANGELOG = `# Changelog
 
@@ -18,6 +17,20 @@ const CHANGELOG = `# Changelog
 
 - First.
 `;
+
+const START = "<!-- START: Include on https://convex.dev/components -->";
+const END = "<!-- END: Include on https://convex.dev/components -->";
+
+/** The faults of the part of a README that convex.dev/components shows. The part must be in the README once and contain the installation. */
+function directoryFaults(readme: string): string[] {
+  const included = readme.slice(readme.indexOf(START) + START.length, readme.indexOf(END));
+  const needed = ["npm install", "app.use(rateLimits)"];
+  return [
+    ...[START, END].filter((marker) => readme.split(marker).length !== 2),
+    ...needed.filter((text) => !included.includes(text)),
+    ...(included.length > 2000 ? [] : ["it is too short"]),
+  ];
+}
 
 describe("a release", () => {
   it("moves the unreleased notes under its own heading and leaves the older ones", () => {
@@ -43,20 +56,20 @@ describe("a release", () => {
 
 describe("a tag", () => {
   const owner = { homepage: "https://example.com", bugs: "https://example.com/bugs", author: "Someone" };
-  const manifest = { version: "1.0.0", repository: "github:someone/something", ...owner };
+  const owned = { version: "1.0.0", repository: "github:someone/something", ...owner };
 
   it("can be published if it matches the version, the changelog has its notes, and the package names its owner", () => {
-    expect(tagErrors("v1.0.0", manifest, CHANGELOG)).toEqual([]);
+    expect(tagErrors("v1.0.0", owned, CHANGELOG)).toEqual([]);
   });
 
   it.each([
-    ["another version", "v1.0.1", manifest, "The tag is v1.0.1"],
-    ["a version without notes", "v2.0.0", { ...manifest, version: "2.0.0" }, "no notes for 2.0.0"],
-    ["no repository", "v1.0.0", { ...manifest, repository: undefined }, 'no "repository"'],
-    ["no homepage", "v1.0.0", { ...manifest, homepage: undefined }, "npm pkg set homepage="],
-    ["no address for bug reports", "v1.0.0", { ...manifest, bugs: undefined }, 'no "bugs"'],
-    ["no author", "v1.0.0", { ...manifest, author: undefined }, 'no "author"'],
-    ["a repository elsewhere", "v1.0.0", { ...manifest, repository: "https://example.com/a.git" }, "not on GitHub"],
+    ["another version", "v1.0.1", owned, "The tag is v1.0.1"],
+    ["a version without notes", "v2.0.0", { ...owned, version: "2.0.0" }, "no notes for 2.0.0"],
+    ["no repository", "v1.0.0", { ...owned, repository: undefined }, 'no "repository"'],
+    ["no homepage", "v1.0.0", { ...owned, homepage: undefined }, "npm pkg set homepage="],
+    ["no address for bug reports", "v1.0.0", { ...owned, bugs: undefined }, 'no "bugs"'],
+    ["no author", "v1.0.0", { ...owned, author: undefined }, 'no "author"'],
+    ["a repository elsewhere", "v1.0.0", { ...owned, repository: "https://example.com/a.git" }, "not on GitHub"],
   ])("cannot be published with %s", (_, tag, wrong, error) => {
     const errors = tagErrors(tag, wrong, CHANGELOG);
     expect(errors).toHaveLength(1);
@@ -131,5 +144,57 @@ describe("before a publication", () => {
       if (report === undefined) expect(proved, row).toBe("not yet");
       else expect(read(report), row).not.toBe("");
     }
+  });
+});
+
+// The automatic checks of convex.dev/components, which come before a person's review.
+
+/** The files that its reviewers see. */
+const shown = [...filesIn("convex").filter((file) => file.endsWith(".ts")), "src/index.ts", "src/test.ts"];
+const registering = ["convex/public.ts", "convex/queue.ts", "convex/sweep.ts", "convex/upkeep.ts"];
+
+/** The exports that are not functions made by a builder of _generated/server from an object with args, returns and a handler. */
+function oddIn(text: string): string[] {
+  const exported = [
+    ...text.matchAll(/^export const (\{[^}]+\}|\w+) = ([^]*?)(?=^(?:export|\/\/|\/\*\*|const|function) |$(?![^]))/gm),
+  ];
+  const isPlain = (body: string) =>
+    /^(internal)?([qQ]uery|[mM]utation|[aA]ction)\(\{/.test(body) &&
+    ["args()", "returns()"].every(
+      (field) => body.includes(`  get ${field} {`) || body.includes(`  ${field.slice(0, -2)}: `),
+    ) &&
+    body.includes("  handler: ");
+  return exported.filter(([, , body = ""]) => !isPlain(body)).map(([, name = ""]) => name);
+}
+
+describe("the components directory", () => {
+  it("finds the keyword and the exports that apps need", () => {
+    const { keywords } = JSON.parse(read("package.json")) as { keywords: string[] };
+    expect(keywords).toContain("component");
+    const needed = ["./convex.config.js", "./_generated/component.js", "./test"];
+    expect(needed.filter((name) => !Object.hasOwn(manifest.exports, name))).toEqual([]);
+  });
+
+  it("finds the part of the README that it shows: once, with the installation", () => {
+    expect(directoryFaults(read("README.md"))).toEqual([]);
+    expect(directoryFaults("npm install")).toHaveLength(5);
+  });
+
+  it.each(registering)("%s exports each function by itself, with its validators", (file) => {
+    expect(lines(file).filter((line) => /^export const \w+ = /.test(line)).length).toBeGreaterThan(2);
+    expect(oddIn(read(file))).toEqual([]);
+    expect(read(file)).toMatch(/^import \{[^}]*\} from "\.\/_generated\/server\.js";$/m);
+  });
+
+  it("the check finds a function without validators, a destructured one, and one of a generic builder", () => {
+    const bare = "export const a = query({\n  handler: () => 1,\n});\n";
+    const full = "export const b = query({\n  args: {},\n  returns: v.null(),\n  handler: () => null,\n});\n";
+    expect(
+      oddIn(`${bare}${full}export const { c, d } = functions();\n${full.replace("b = query", "e = queryGeneric")}`),
+    ).toEqual(["a", "{ c, d }", "e"]);
+  });
+
+  it("sees no use of ctx.auth and no query filter", () => {
+    expect(shown.filter((file) => /ctx\.auth|\.filter\(/.test(read(file)))).toEqual([]);
   });
 });
