@@ -1,5 +1,5 @@
-/** Runs the runbook of docs/operations.md, with the arguments of its commands. */
-import { MINUTE } from "convex-rate-limits";
+/** Runs the app of docs/start.md, the page's own test, and the runbook of docs/operations.md, with the arguments of its commands. */
+import { MINUTE, projectRateLimit } from "convex-rate-limits";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
@@ -7,6 +7,10 @@ import modules from "docs:operations";
 import { internal } from "docs:operations/convex/_generated/api";
 import { limits } from "docs:operations/convex/limits";
 import schema from "docs:operations/convex/schema";
+import startModules from "docs:start";
+import { api } from "docs:start/convex/_generated/api";
+import "docs:start/convex/messages.test";
+import startSchema from "docs:start/convex/schema";
 
 const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });
 const page = Object.values(pages).join();
@@ -60,4 +64,16 @@ it("closes the bucket of an attacker for an hour", async () => {
   expect((retryAt ?? 0) - NOW).toBe(60 * MINUTE + MINUTE / 10);
   await t.mutation(unlock, { name: attack.name, key: attack.key });
   expect((await ask(t, attack.key)).ok).toBe(true);
+});
+
+it("shows each user their own bucket, and nothing to strangers", async () => {
+  const t = convexTest({ schema: startSchema, modules: startModules });
+  const ada = t.withIdentity({ subject: "ada" });
+  for (let i = 0; i < 3; i++) await ada.mutation(api.messages.send, { body: "hello" });
+  const left = async (user: Pick<typeof ada, "query">) =>
+    projectRateLimit(await user.query(api.quota.getRateLimit, {}), { now: Date.now() }).remaining;
+  expect(await left(ada)).toBe(16);
+  expect(await left(t.withIdentity({ subject: "bob" }))).toBe(19);
+  await expect(t.query(api.quota.getRateLimit, {})).rejects.toThrow("not signed in");
+  await expect(t.mutation(api.messages.send, { body: "hello" })).rejects.toThrow("not signed in");
 });
