@@ -88,14 +88,11 @@ describe.each([
     expect(await client.query(refs.list, {})).toEqual([]);
   });
 
-  it("arguments are validated", async () => {
+  it("a client can call neither an internal function nor a missing one, nor a function as another type or with wrong arguments", async () => {
     const client = open();
-    await expect(client.mutation(refs.add, { text: 1 })).rejects.toThrow(/[Vv]alidator/);
-    await expect(client.mutation(refs.add, { text: "a", also: 1 })).rejects.toThrow(/[Vv]alidator/);
-  });
-
-  it("a client can call neither an internal function nor a missing one, nor a function as another type", async () => {
-    const client = open();
+    for (const args of [{ text: 1 }, { text: "a", also: 1 }]) {
+      await expect(client.mutation(refs.add, args)).rejects.toThrow(/[Vv]alidator/);
+    }
     const unknown = /Could not find public function/;
     for (const query of unreachable) await expect(client.query(query, {})).rejects.toThrow(unknown);
     await expect(client.mutation(refs.forbidden, {})).rejects.toThrow(unknown);
