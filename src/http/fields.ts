@@ -43,11 +43,12 @@ export function withFields(response: Response, fields: HeaderFields): Response {
 function add(headers: Headers, fields: HeaderFields): void {
   const [given, before] = [new Headers(fields), new Headers(headers)];
   // After a denial by an inner limiter its fields say when to return, not those of a limit that let the request pass.
-  const isDenied = before.has("retry-after") && !given.has("retry-after");
+  const isLimited = [...before.keys()].some((name) => name !== "retry-after" && OF_LIMITS.test(name));
+  const isDenied = isLimited && before.has("retry-after") && !given.has("retry-after");
   for (const [field, added] of Object.entries(fields)) {
     const name = field.toLowerCase();
     const known = headers.get(name);
-    if (isDenied && known !== null && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
+    if (isDenied && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
     const isTighter = remainingIn(given, name) < remainingIn(before, name);
     const sent = known === null ? added : merge(name, known, added, isTighter);
     if (sent !== known) headers.set(name, sent);

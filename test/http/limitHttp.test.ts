@@ -278,9 +278,10 @@ const later = (given: string, sent: string): Story => ({
   denial: { headers: { "Retry-After": given } },
   steps: ["ada 200", ["ada", { wait: sent }]],
 });
+type Format = NonNullable<Way["formats"]>[0];
 /** A story in which the inner limit denies, and the outer one has fewer tokens left. */
-const deniedInside = (format: NonNullable<Way["formats"]>[0], answer: object): Story => {
-  const way = (limits: HttpLimit): Way => ({ limits, formats: [format] });
+const deniedInside = (format: Format, answer: object, inside = format): Story => {
+  const way = (limits: HttpLimit): Way => ({ limits, formats: [limits === outer ? format : inside] });
   const steps: Step[] = ["ada 200", ["ada", { wait: "20", ...answer }]];
   return { ...nested(way(outer), way({ ...inner, cost: 60 }), 200), steps };
 };
@@ -308,6 +309,7 @@ tell({
   "after a denial inside, RateLimit has only the limits that denied": deniedInside("draft-11", {
     left: '"inner";r=40;t=20',
   }),
+  "after a denial inside in another format, RateLimit is not sent": deniedInside("draft-11", { left: null }, "x"),
   "after a denial inside, x sends its limit": deniedInside("x", { "X-RateLimit-Remaining": "40" }),
   "a shorter Retry-After is not sent": later("3", "7"),
   "a longer Retry-After is sent": later("9", "9"),

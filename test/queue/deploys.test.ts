@@ -183,14 +183,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual([...labels, "late"]);
   });
 
-  it("a full exact queue lets in one job after its limit was raised, so that the worker looks again", async () => {
+  it("a full exact queue lets in one job each time its limit is raised, so that the worker looks again", async () => {
     const queue = { ...EXACT, maxQueued: 2 };
     const { accepts, acceptsOneByOne, deploy, pass, order } = open(queue, { ...slow, period: 1440 * MINUTE });
     expect(await acceptsOneByOne(4, 1000)).toEqual([true, true, true, false]);
-    deploy(queue, fast);
+    deploy(queue, { ...slow, period: 1000 * MINUTE });
     expect([await accepts("late"), await accepts("later")]).toEqual([true, false]);
+    await pass(1000);
+    deploy({ ...queue, maxQueued: 1 }, fast);
+    expect([await accepts("last"), await accepts("later")]).toEqual([true, false]);
     await pass(MINUTE);
-    expect(order()).toEqual(["x", "x", "x", "late"]);
+    expect(order()).toEqual(["x", "x", "x", "late", "last"]);
   });
 
   it("a denial by a full exact queue does not restart a worker that sleeps, however long", async () => {

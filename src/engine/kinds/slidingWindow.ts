@@ -89,13 +89,14 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
   }
 
-  /** As if a full window, or all that was taken before, were taken at that time, besides what is promised for then or later. */
+  /** As if a full window, or the fullest one until then, were taken at that time, besides what is promised for then or later. */
   pause(limit: SlidingWindowLimit, state: State, until: number): State {
     const ts = Math.max(state.ts, until);
-    // What will have left by then counts as well: the limit may be raised during the pause.
+    // Also one that will have left by then: the limit may be raised during the pause.
     const entries = entriesOf(limit, state).filter(({ at }) => at > state.ts - limit.period);
     const later = entries.filter(({ at }) => at >= ts && at > state.ts);
-    const units = Math.max(sum(entries) - sum(later), limit.capacity);
+    const earlier = entries.slice(0, entries.length - later.length);
+    const units = Math.max(mostAtOnce(earlier, limit.period), limit.capacity);
     if (ts === state.ts && entries[0]?.at === ts && entries[0].units === units) return state;
     return withEntries(limit, insert(later, { at: ts, units }), ts);
   }
@@ -172,6 +173,17 @@ function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent
     missing -= units;
   }
   return entries;
+}
+
+/** The most units of entries that count at one time. */
+function mostAtOnce(entries: readonly Entry[], period: number): number {
+  let [most, units, first] = [0, 0, 0];
+  for (const entry of entries) {
+    units += entry.units;
+    for (let left = entries[first]; left && left.at <= entry.at - period; left = entries[++first]) units -= left.units;
+    most = Math.max(most, units);
+  }
+  return most;
 }
 
 function withEntries({ capacity }: Limit, recent: readonly Entry[], ts: number): State {

@@ -124,20 +124,25 @@ function whenServed(
 ): number {
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
-  // As one at that time: to join them sooner would move the time of a clock behind.
-  const joinedAt = (at: number) => fold(limit, WHOLE, shards, at).state;
+  // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
+  const plain = shards.map((shard) => ({ ...shard, state: withoutHeadroom(shard.state) }));
+  const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
   const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
+  // A log is the same later, and is sorted once.
+  const asOne = (at: number) => (at < last || !state.recent ? joinedAt(at) : state);
   return firstTime(
     whenFound(limit, shards, now, demand),
-    // A log of all that they remember is needed for reservations only.
-    (at) =>
-      demand.reserve
-        ? isServed(limit, at < last ? joinedAt(at) : state, at, demand)
-        : heldByAll(shards, at) >= atLeast.units,
+    // It is needed for reservations only.
+    (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
     first.retryAt ?? last,
   );
+}
+
+/** When a demand is served does not depend on what may come back. */
+function withoutHeadroom({ value, ts, recent, window }: State): State {
+  return { value, ts, ...(recent && { recent }), ...(window && { window }) };
 }
 
 /** The first time from one on at which each shard holds a demand, or all that it can, if the next call may be denied on some of them. */

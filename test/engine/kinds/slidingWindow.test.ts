@@ -32,6 +32,8 @@ const returned = (count: number, startMs?: number) => (state: State) => {
 };
 const paused = (ms: number) => (state: State) => kind.pause(limit, state, NOW + ms);
 const ofKind = (held: number): State => ({ value: tokens(held), ts: NOW });
+/** Of a window that begins in each of them, the second holds the most. */
+const three = stateOf(0, [-200, 4], [700, 9], [1300, 3]);
 const two: Entries = [
   [-500, 4],
   [0, 3],
@@ -64,6 +66,7 @@ describe("a sliding window", () => {
     ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
     ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused with what will have left by then", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 14])],
+    ["is paused with the most that counts until then", three, paused(2500), stateOf(2500, [2500, 13])],
     ["is paused, and later promises stay", promising, paused(500), stateOf(500, [500, 12], [900, 5])],
     ["is paused beside a larger promise", stateOf(0, [900, 12]), paused(500), stateOf(500, [500, 10], [900, 12])],
     ["is paused after a promise, which counts at the end", stateOf(0, [300, 3]), paused(500), stateOf(500, [500, 10])],

@@ -210,6 +210,14 @@ describe("the time at which any row serves", () => {
   });
 });
 
+it("a denied reservation's retryAt counts nothing that comes to a row which is full", () => {
+  const limit = parseLimit("send", { ...bounded, rate: 10, period: 1000, capacity: 10, shards: 2 });
+  const shards = [5, 0].map((held, i) => shardAt(limit, `${i}`, { value: held * limit.unitsPerToken, ts: NOW }));
+  const asked = { count: 9, reserve };
+  expect(ask({ limit, shards }, asked).status).toMatchObject(denied(600));
+  expect([599, 600].map((ms) => ask({ limit, shards }, asked, NOW + ms).status.ok)).toEqual([false, true]);
+});
+
 describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows", (rows) => {
   const limit = parseLimit("send", { kind: "sliding window", rate: 65 * rows, period: 60_000, shards: rows });
   const work = { steps: 0 };

@@ -107,14 +107,15 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
   return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
-/** All tokens that were taken before a time count as taken then, and so do all that are left. */
+/** The most tokens that count at one time before the end count as taken then, and so do all that are left. */
 export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
   const later = inWindow.filter(({ at }) => isLater(at));
-  const earlier = sum(inWindow.filter(({ at }) => !isLater(at)));
-  const count = greatest(earlier, rational(limit.rate));
+  const earlier = inWindow.filter(({ at }) => !isLater(at));
+  const counts = earlier.map(({ at: end }) => sum(earlier.filter(({ at }) => at <= end && at > end - limit.period)));
+  const count = counts.reduce(greatest, rational(limit.rate));
   return written(limit, log, ts, [...later, { at: ts, count }]);
 }
 
