@@ -1,4 +1,6 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
+import { decide } from "../engine/decide.js";
+import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { fullShard, type Shard } from "../engine/sharding/shard.js";
@@ -34,11 +36,13 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
 
 /**
  * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a lowered limit can never
- * serve starts when the bucket has all it can give, and owes the rest.
+ * serve starts when the bucket has all it can give, and owes the rest. @param before - all rows, or one of several.
  */
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
   const { count, settles } = job;
   const all = unitsOf(limit, count);
+  const [only] = before;
+  if (only && before.length === 1 && only.interval !== WHOLE) return payFrom(only, now, { units: all, settles });
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
@@ -51,6 +55,20 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
   }
   const owing = all > units ? adjustOnAll(limit, left, now, { units: all - units }) : left;
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
+}
+
+/** One of several rows pays with what it holds, since only the whole bucket may owe. If it is short, the next run asks another. */
+function payFrom(
+  part: Shard,
+  now: number,
+  { units, settles }: { units: number } & Pick<PayableJob, "settles">,
+): Payment {
+  const demand = { units, reserve: false, withinMs: Infinity, isRefundable: settles !== undefined };
+  const { status, taken } = decide(part.limit, part.state, now, demand);
+  if (!status.ok) return { isPaid: false, dueAt: now, isAhead: false };
+  // A job of no tokens takes nothing.
+  const left = [taken ? { ...part, state: taken } : part];
+  return { isPaid: true, runAt: now, takenAt: status.takenAt ?? now, left };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */

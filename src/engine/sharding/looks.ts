@@ -9,6 +9,8 @@ import { heldBy, heldByAll, type Shard } from "./shard.js";
 
 /** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
 const TOKENS = 40;
+/** And to this many counts: among calls of one token, one of twenty finds rows that hold a few. */
+const COUNTS = 8;
 const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
 
@@ -31,7 +33,8 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   const { unitsPerToken } = limit;
   // There are no other rows: those of a bucket tile [0, 1).
   if (sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1) return true;
-  if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= TOKENS * unitsPerToken)) return true;
+  const enough = Math.max(TOKENS * unitsPerToken, COUNTS * units);
+  if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= enough)) return true;
   // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
   // stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that were taken last, and by the time
   // in which as many come back as wait now (Little's law). Wald's sequential test tells contended rows from others: n rows are

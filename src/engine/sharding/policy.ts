@@ -18,7 +18,7 @@ const HOT_MS = 40;
  * A row that was not written for this long is cold: it becomes one with its neighbours. On a hot bucket with 0.3 rows for each call a
  * second (levels.ts) one gap in a thousand is as long, so folds there hardly conflict.
  */
-const COLD_MS = 2000;
+export const COLD_MS = 2000;
 /**
  * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down. With 2^4, a
  * step to 1000/s causes too many conflicts: 16 permits (bench/README.md) are too few for the attempts, and the bucket does not

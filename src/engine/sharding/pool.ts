@@ -4,7 +4,7 @@ import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
 import { emptyState, type Limit, type State } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { firstTime } from "../time.js";
+import { END_OF_TIME, firstTime } from "../time.js";
 import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
 import {
@@ -130,6 +130,8 @@ function whenServed(
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
   const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
+  // As one the units come no later.
+  if (first.retryAt === END_OF_TIME) return END_OF_TIME;
   // A log is the same later, and is sorted once.
   const asOne = (at: number) => (at < last || !state.recent ? joinedAt(at) : state);
   return firstTime(

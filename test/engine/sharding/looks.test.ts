@@ -44,6 +44,8 @@ it.each<[what: string, config: RateLimitConfig, level: number, holding: number[]
   ["five with 4 tokens", fixed, 8, each(5, 0), 1, false],
   ["nine with 4 tokens, 36 in all", fixed, 8, each(9, 0), 1, false],
   ["ten with 4 tokens, 40 in all", fixed, 8, each(10, 0), 1, true],
+  ["eleven with 4 tokens, which are fewer than eight counts of 6", fixed, 8, each(11, 0), 6, false],
+  ["twelve with 4 tokens, which are eight counts of 6", fixed, 8, each(12, 0), 6, true],
   ["nineteen with 2 tokens, 38 in all", fixed, 9, each(19, 0), 1, false],
   ["twenty with 2 tokens, 40 in all", fixed, 9, each(20, 0), 1, true],
   ["twenty with 1 token", fixed, 10, each(20, 0), 1, true],

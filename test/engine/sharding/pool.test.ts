@@ -216,6 +216,9 @@ it("a denied reservation's retryAt counts nothing that comes to a row which is f
   const asked = { count: 9, reserve };
   expect(ask({ limit, shards }, asked).status).toMatchObject(denied(600));
   expect([599, 600].map((ms) => ask({ limit, shards }, asked, NOW + ms).status.ok)).toEqual([false, true]);
+  // A full bucket would need 100 ms for the eleventh token.
+  const never = ask({ limit, shards }, { count: 11, reserve: { within: 5 } }).status;
+  expect(never).toEqual(expect.objectContaining({ ok: false, retryAt: 8.64e15 }));
 });
 
 describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows", (rows) => {
