@@ -1,9 +1,7 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
-import { decide } from "../engine/decide.js";
-import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, decideOnAll } from "../engine/sharding/pool.js";
+import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { fullShard, type Shard } from "../engine/sharding/shard.js";
+import { type Change, fullShard, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
@@ -36,13 +34,12 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
 
 /**
  * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a lowered limit can never
- * serve starts when the bucket has all it can give, and owes the rest. @param before - all rows, or one of several.
+ * serve starts when the bucket has all it can give, and owes the rest. @param before - all rows, or some of them.
  */
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
   const { count, settles } = job;
   const all = unitsOf(limit, count);
-  const [only] = before;
-  if (only && before.length === 1 && only.interval !== WHOLE) return payFrom(only, now, { units: all, settles });
+  if (arePart(before)) return payFrom(before, now, { units: all, isRefundable: settles !== undefined });
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
@@ -57,18 +54,13 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
-/** One of several rows pays with what it holds, since only the whole bucket may owe. If it is short, the next run asks another. */
-function payFrom(
-  part: Shard,
-  now: number,
-  { units, settles }: { units: number } & Pick<PayableJob, "settles">,
-): Payment {
-  const demand = { units, reserve: false, withinMs: Infinity, isRefundable: settles !== undefined };
-  const { status, taken } = decide(part.limit, part.state, now, demand);
-  if (!status.ok) return { isPaid: false, dueAt: now, isAhead: false };
-  // A job of no tokens takes nothing.
-  const left = [taken ? { ...part, state: taken } : part];
-  return { isPaid: true, runAt: now, takenAt: status.takenAt ?? now, left };
+/** Whether some rows are missing: those of a bucket tile [0, 1). */
+const arePart = (rows: readonly Shard[]) => rows.reduce((sum, { interval }) => sum + 2 ** -interval.length, 0) < 1;
+
+/** Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others. */
+function payFrom(parts: readonly Shard[], now: number, change: Change): Payment {
+  if (heldByAll(parts, now) < change.units) return { isPaid: false, dueAt: now, isAhead: false };
+  return { isPaid: true, runAt: now, takenAt: now, left: distribute(parts, now, change) };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */

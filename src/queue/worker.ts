@@ -109,22 +109,29 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
 }
 
 /**
- * All rows of a bucket; undefined if it is damaged. Of a hot one mostly a random row that can hold the first job: a run that reads all
- * conflicts with each plain call, and the scheduler waits longer each time.
+ * All rows of a bucket; undefined if it is damaged. Of a hot one mostly a random span of rows that can hold the jobs: a run that reads
+ * all conflicts with each plain call, and the scheduler waits longer each time.
  */
 async function loadUndamaged(
   ctx: WorkerCtx,
   queue: Queue,
-  [first]: readonly WaitingJob[],
+  jobs: readonly WaitingJob[],
 ): Promise<StoredShard[] | undefined> {
-  // One row does not say when a job can be paid, so some runs read all.
+  // Some rows do not say when a job can be paid, so some runs read all.
   const ALL_ROWS_CHANCE = 1 / 8;
+  // A span of one row for each time that so many ms have passed since a row was written: about one run in five conflicts.
+  const MS_PER_ROW = 100;
   const { limit } = queue;
   try {
-    if (limit.levels.most > 0 && first && ctx.random() >= ALL_ROWS_CHANCE) {
+    if (limit.levels.most > 0 && ctx.random() >= ALL_ROWS_CHANCE) {
       const row = await loadAt(ctx, queue, ctx.random());
-      const isHot = ctx.now - row.state.ts < COLD_MS;
-      if (isHot && row.limit.capacity >= unitsOf(limit, first.count)) return [row];
+      const gapMs = ctx.now - row.state.ts;
+      const [first = 0, ...others] = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
+      const asked = others.reduce((sum, rows) => sum + rows, first);
+      const levels = Math.ceil(Math.log2(Math.max(1, first, Math.min(asked, gapMs / MS_PER_ROW))));
+      const depth = row.interval.length - levels;
+      if (levels === 0 && gapMs < COLD_MS) return [row];
+      if (depth > 0 && gapMs < COLD_MS) return await loadAll(ctx, queue, row.interval.slice(0, depth));
     }
     return await loadAll(ctx, queue);
   } catch (error) {

@@ -24,7 +24,8 @@ export function hasBound(
  * Whether a full exact queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. Each
  * deploy lets one job in. Plans let in one beyond the bound, since their callers may take turns.
  */
-export function isOutdated({ state, queued = 0, config, plan }: WorkerRow, queue: Queue): boolean {
+export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow, queue: Queue): boolean {
+  // Where nobody knows how many wait, more do.
   const beyond = queued - queue.terms.maxQueued;
   const isFull = state === "waiting" && (plan === queue.plan ? beyond >= 0 : beyond === 0);
   return isFull && compareValues(config, toStoredQueue(queue).config) !== 0;

@@ -196,6 +196,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["x", "x", "x", "late", "last"]);
   });
 
+  it("a queue that becomes exact while more jobs wait than may lets one in if its limit is raised, too", async () => {
+    const { accepts, acceptsOneByOne, deploy, pass, order } = open({}, { ...slow, period: 1440 * MINUTE });
+    await acceptsOneByOne(4, 1000);
+    deploy({ ...EXACT, maxQueued: 2 }, fast);
+    expect([await accepts("late"), await accepts("later")]).toEqual([true, false]);
+    await pass(MINUTE);
+    expect(order()).toEqual(["x", "x", "x", "x", "late"]);
+  });
+
   it("a denial by a full exact queue does not restart a worker that sleeps, however long", async () => {
     const { accepts, pass } = open({ ...EXACT, maxQueued: 1 }, { ...slow, period: 10 * MINUTE });
     for (const label of ["1", "2"]) {

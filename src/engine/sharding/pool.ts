@@ -122,6 +122,8 @@ function whenServed(
   demand: Demand,
   { now, retryAt }: { now: number; retryAt: number },
 ): number {
+  // A demand with `within` is served just before a window, and no longer when it has begun. A search that doubles its steps is late then.
+  const MOST_WINDOWS = 20;
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
@@ -132,13 +134,20 @@ function whenServed(
   const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
   // As one the units come no later.
   if (first.retryAt === END_OF_TIME) return END_OF_TIME;
+  let likely = first.retryAt ?? last;
+  const isByWindow = demand.reserve && state.window !== undefined && last === now;
+  for (let i = 0; isByWindow && i < MOST_WINDOWS; i++) {
+    const { status } = decide(limit, joinedAt(likely), likely, demand);
+    if (status.ok) return likely;
+    likely = status.retryAt;
+  }
   // A log is the same later, and is sorted once.
   const asOne = (at: number) => (at < last || !state.recent ? joinedAt(at) : state);
   return firstTime(
     whenFound(limit, shards, now, demand),
     // It is needed for reservations only.
     (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
-    first.retryAt ?? last,
+    likely,
   );
 }
 

@@ -221,6 +221,18 @@ it("a denied reservation's retryAt counts nothing that comes to a row which is f
   expect(never).toEqual(expect.objectContaining({ ok: false, retryAt: 8.64e15 }));
 });
 
+it("a denied reservation's retryAt is before the first window that serves it within the wait, and not before a later one", () => {
+  const limit = parseLimit("send", { kind: "fixed window", rate: 4, period: 1000, capacity: 16, start: 0, shards: 2 });
+  const shards = [8, 0].map((held, i) => {
+    const [value, used] = [held * limit.unitsPerToken, (8 - held) * limit.unitsPerToken];
+    return shardAt(limit, `${i}`, { value, ts: NOW, window: { since: NOW, used } });
+  });
+  const asked = { count: 16, reserve: { within: 1 } };
+  const served = (ms: number) => ask({ limit, shards }, asked, NOW + ms).status.ok;
+  expect(ask({ limit, shards }, asked).status).toMatchObject(denied(2999));
+  expect(Array.from({ length: 3001 }, (_, ms) => ms).filter(served)).toEqual([2999]);
+});
+
 describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows", (rows) => {
   const limit = parseLimit("send", { kind: "sliding window", rate: 65 * rows, period: 60_000, shards: rows });
   const work = { steps: 0 };
