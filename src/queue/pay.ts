@@ -1,5 +1,6 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
+import { widthOf } from "../engine/sharding/interval.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { type Change, fullShard, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
@@ -39,7 +40,8 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
   const { count, settles } = job;
   const all = unitsOf(limit, count);
-  if (arePart(before)) return payFrom(before, now, { units: all, isRefundable: settles !== undefined });
+  if (widthOf(before.map(({ interval }) => interval)) < 1)
+    return payFrom(before, now, { units: all, isRefundable: settles !== undefined });
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
@@ -53,9 +55,6 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
   const owing = all > units ? adjustOnAll(limit, left, now, { units: all - units }) : left;
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
-
-/** Whether some rows are missing: those of a bucket tile [0, 1). */
-const arePart = (rows: readonly Shard[]) => rows.reduce((sum, { interval }) => sum + 2 ** -interval.length, 0) < 1;
 
 /** Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others. */
 function payFrom(parts: readonly Shard[], now: number, change: Change): Payment {

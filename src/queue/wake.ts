@@ -14,7 +14,10 @@ export interface QueueCtx extends QueueWriter {
   readonly random: () => number;
 }
 
-/** The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts, which a spread leaves out. */
+/**
+ * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts, which a spread leaves
+ * out.
+ */
 export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now" | "random"> {
   const { db, scheduler } = ctx as Ctx & Partial<QueueCtx>;
   return { ...ctx, db, scheduler, module, now: Date.now(), random: Math.random };

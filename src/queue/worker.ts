@@ -109,8 +109,8 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
 }
 
 /**
- * All rows of a bucket; undefined if it is damaged. Of a hot one mostly a random span of rows that can hold the jobs: a run that reads
- * all conflicts with each plain call, and the scheduler waits longer each time.
+ * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
+ * call, and the scheduler waits longer each time. So it mostly reads a random span of rows that can hold the jobs.
  */
 async function loadUndamaged(
   ctx: WorkerCtx,
@@ -119,19 +119,19 @@ async function loadUndamaged(
 ): Promise<StoredShard[] | undefined> {
   // Some rows do not say when a job can be paid, so some runs read all.
   const ALL_ROWS_CHANCE = 1 / 8;
-  // A span of one row for each time that so many ms have passed since a row was written: about one run in five conflicts.
+  // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.
   const MS_PER_ROW = 100;
   const { limit } = queue;
   try {
     if (limit.levels.most > 0 && ctx.random() >= ALL_ROWS_CHANCE) {
       const row = await loadAt(ctx, queue, ctx.random());
+      const { interval } = row;
       const gapMs = ctx.now - row.state.ts;
-      const [first = 0, ...others] = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
-      const asked = others.reduce((sum, rows) => sum + rows, first);
-      const levels = Math.ceil(Math.log2(Math.max(1, first, Math.min(asked, gapMs / MS_PER_ROW))));
-      const depth = row.interval.length - levels;
-      if (levels === 0 && gapMs < COLD_MS) return [row];
-      if (depth > 0 && gapMs < COLD_MS) return await loadAll(ctx, queue, row.interval.slice(0, depth));
+      const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
+      const all = needed.reduce((sum, rows) => sum + rows, 0);
+      const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
+      if (gapMs < COLD_MS && levels === 0) return [row];
+      if (gapMs < COLD_MS) return await loadAll(ctx, queue, interval.slice(0, Math.max(0, interval.length - levels)));
     }
     return await loadAll(ctx, queue);
   } catch (error) {

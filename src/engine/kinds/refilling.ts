@@ -86,7 +86,7 @@ export abstract class RefillingKind<L extends Limit> {
     if (until <= state.ts && value <= 0 && refunds.isPaused(state)) return state;
     const level = Math.min(0, value);
     const pairs = headroom && refunds.afterPause(headroom, refunds.dateIn(advanced), -level);
-    return stateOf(level, ts, pairs, remembered(using(window, value - level), state, limit.capacity));
+    return stateOf(level, ts, pairs, pausedWindow(using(window, value - level), state, limit.capacity));
   }
 
   split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
@@ -133,7 +133,7 @@ function using(window: State["window"], units: number): State["window"] {
 }
 
 /** The window at the end of a pause. What was used beyond a lowered capacity still counts: it may be raised during the pause. */
-function remembered(window: State["window"], { value, window: before }: State, capacity: number): State["window"] {
+function pausedWindow(window: State["window"], { value, window: before }: State, capacity: number): State["window"] {
   if (!window || !before || usedIn(before) <= capacity - value) return window;
   const { since, used, excess = 0, loweredAt } = window;
   return windowOf(since, used, Math.max(excess, usedIn(before) - used), loweredAt);

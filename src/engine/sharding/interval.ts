@@ -33,9 +33,13 @@ export function halves(interval: Interval): [Interval, Interval] {
   return [`${interval}0`, `${interval}1`];
 }
 
+/** How much of [0, 1) parts that do not overlap cover together. */
+export function widthOf(parts: readonly Interval[]): number {
+  return parts.reduce((sum, part) => sum + 2 ** -part.length, 0);
+}
+
 /** Whether parts, in the order of strings, cover an interval exactly once. */
 export function tile(whole: Interval, parts: readonly Interval[]): boolean {
-  const widths = parts.reduce((sum, part) => sum + 2 ** -part.length, 0);
   const isClear = parts.every((part, i) => part.startsWith(whole) && !parts[i + 1]?.startsWith(part));
-  return isClear && widths === 2 ** -whole.length;
+  return isClear && widthOf(parts) === 2 ** -whole.length;
 }

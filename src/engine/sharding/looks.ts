@@ -4,6 +4,7 @@
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
+import { widthOf } from "./interval.js";
 import { mayDenyOnTwo } from "./pool.js";
 import { heldBy, heldByAll, type Shard } from "./shard.js";
 
@@ -32,7 +33,7 @@ export function fitsFew({ limit }: Shard, units: number): boolean {
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { unitsPerToken } = limit;
   // There are no other rows: those of a bucket tile [0, 1).
-  if (sumOf(rows, ({ interval }) => 2 ** -interval.length) === 1) return true;
+  if (widthOf(rows.map(({ interval }) => interval)) === 1) return true;
   const enough = Math.max(TOKENS * unitsPerToken, COUNTS * units);
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= enough)) return true;
   // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it

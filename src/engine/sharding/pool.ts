@@ -127,8 +127,7 @@ function whenServed(
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
-  const plain = shards.map((shard) => ({ ...shard, state: withoutHeadroom(shard.state) }));
-  const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
+  const joinedAt = (at: number) => fold(limit, WHOLE, shards.map(withoutHeadroom), at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
   const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
@@ -152,8 +151,9 @@ function whenServed(
 }
 
 /** When a demand is served does not depend on what may come back. */
-function withoutHeadroom({ value, ts, recent, window }: State): State {
-  return { value, ts, ...(recent && { recent }), ...(window && { window }) };
+function withoutHeadroom({ state, ...shard }: Shard): Shard {
+  const { value, ts, recent, window } = state;
+  return { ...shard, state: { value, ts, ...(recent && { recent }), ...(window && { window }) } };
 }
 
 /** The first time from one on at which each shard holds a demand, or all that it can, if the next call may be denied on some of them. */
