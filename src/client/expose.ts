@@ -4,6 +4,7 @@ import { v, type VString } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
+import type { BucketArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
@@ -67,13 +68,21 @@ const fields = (): Fields => ({
 });
 
 export async function getRateLimit(
-  { definitions, place }: LimitSet,
+  set: LimitSet,
   ctx: Ctx,
   args: AnyBucketArgs,
   call: string,
 ): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, findBucket(definitions, call, args, BY_ROWS));
-  return definitions.get(args.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
+  return await readSnapshot(set, ctx, findBucket(set.definitions, call, args, BY_ROWS));
+}
+
+export async function readSnapshot(
+  { definitions, place }: LimitSet,
+  ctx: Ctx,
+  bucket: BucketArgs,
+): Promise<RateLimitSnapshot> {
+  const snapshot = await place.get(ctx, bucket);
+  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
 /** @throws at once when it is already certain that name, key and config do not fit together. */

@@ -5,7 +5,9 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { isAllOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
-import { anything } from "../client/definitions.js";
+import { anything, findBucket } from "../client/definitions.js";
+import { readSnapshot } from "../client/expose.js";
+import { LIMIT_SET } from "../client/set.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import type { RateLimitError } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
@@ -92,8 +94,10 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     const throws = options?.throws;
     if (!throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), throws);
     // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing reserved.
-    const { retryAt = 0 } = await checkRateLimit(ctx, asked);
-    return answer(name, { ok: false, retryAt }, throws);
+    const status = await checkRateLimit(ctx, asked);
+    // Under an override the bucket may hold it.
+    const needsWait = status.retryAt !== undefined;
+    return answer(name, needsWait ? status : await rateLimit(ctx, { ...asked, reserve: false }), throws);
   }
 
   /** Forgets the bucket: it is full again, on all its shards. */
@@ -131,7 +135,10 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
 
   /** A bucket's state, in our form and in the official component's. */
   async #read(ctx: QueryCtx, name: string, options: AnyArgs) {
-    const snapshot = await this.#functions.getRateLimit(ctx, bucketOf(name, options));
+    const set = this.#functions[LIMIT_SET];
+    // By the same config as a decision, whatever the rows were last written under.
+    const bucket = findBucket(set.definitions, "getValue", bucketOf(name, options));
+    const snapshot = await readSnapshot(set, ctx as never, bucket);
     return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };
   }
 

@@ -38,7 +38,7 @@ export interface CheckedRateLimit {
 }
 
 export interface UseRateLimitResult {
-  /** Whether `count` tokens would be allowed; undefined while loading. */
+  /** Whether `count` tokens would be allowed, with times of the browser's clock; undefined while loading. */
   status: ProjectedStatus | undefined;
   /** The bucket at `ts` (now), less `count` tokens (0). */
   check: (ts?: number, count?: number) => CheckedRateLimit | undefined;
@@ -47,7 +47,7 @@ export interface UseRateLimitResult {
 /** The status of a limit. The component renders again when the answer changes. */
 export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimitOptions = {}): UseRateLimitResult {
   const { key, count, getServerTimeMutation } = options;
-  const { status } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });
+  const { status: known } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });
   const stored = useQuery(query, key === undefined ? {} : { key });
   const serverNow = useServerNow();
   const check = useCallback(
@@ -66,5 +66,12 @@ export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimi
     },
     [stored, serverNow],
   );
+  const status = useMemo(() => {
+    const ahead = serverNow() - Date.now();
+    const local = known && { ...known };
+    if (local?.retryAt) local.retryAt -= ahead;
+    if (local?.resetAt) local.resetAt -= ahead;
+    return local;
+  }, [known, serverNow]);
   return useMemo(() => ({ status, check }), [status, check]);
 }

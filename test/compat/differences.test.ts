@@ -1,8 +1,10 @@
 /** The differences from the official component that docs/migrating.md lists, tested on both. "There" is the official component. */
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { type RateLimitConfig, RateLimiter, SECOND } from "convex-rate-limits/compat";
+import { defineRateLimits } from "convex-rate-limits/component";
 import { describe, expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
-import type { MutationCtx } from "../support/places.js";
+import { component, type MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
 
 const bucket = { kind: "token bucket", rate: 2, period: SECOND } as const;
@@ -40,6 +42,8 @@ async function both(config: RateLimitConfig, play: (calls: Calls) => Promise<unk
 /** A matcher of a message with this text. */
 const saying = (text: string) => expect.stringContaining(text) as unknown;
 const value = (value: number) => expect.objectContaining({ value }) as unknown;
+const under = (config: object) =>
+  expect.objectContaining({ config: expect.objectContaining(config) as unknown }) as unknown;
 const anything: unknown = expect.anything();
 const positive = expect.toSatisfy((wait) => Number(wait) > 0) as unknown;
 const go = { ok: true };
@@ -167,9 +171,17 @@ const differences: Record<string, Difference> = {
   "the config of a call replaces the definition's, and has the same fields": {
     play: async ({ limit, getValue }) => {
       const config = { ...bucket, start: null, rate: 100, shards: 2, applyUpdates: "transactionally" };
-      return [await limit({ config, count: 50, reserve: true, throws: true }), await getValue({ config })];
+      const taken = await limit({ config, count: 50, reserve: true, throws: true });
+      return [taken, await getValue({ config }), await getValue()];
     },
-    ours: [go, expect.objectContaining({ config: expect.objectContaining({ shards: 2 }) as unknown })],
+    ours: [go, under({ shards: 2 }), under({ rate: 2 })],
+    theirs: [go, under({ shards: 2 }), under({ rate: 2 })],
+  },
+  "a raised window holds at once what was not used of it; there the next one does": {
+    config: { kind: "fixed window", start: 0 },
+    play: limitEach({ count: 2 }, { config: { kind: "fixed window", start: 0, rate: 3, period: SECOND } }),
+    ours: [go, go],
+    theirs: [go, wait(SECOND)],
   },
   "null instead of a config means no config, as there": {
     play: async ({ limit, check, getValue }) => {
@@ -243,6 +255,18 @@ describe("ours alone:", () => {
           'Rate limit "other": is not one of your limits ("send"); give its config to use it without a definition.',
         );
       }
+    });
+  });
+
+  it("an override of a definition that permits one holds for every call, also with reserve and throws", async () => {
+    const limits = { send: { ...bucket, overrides: true } };
+    const limiter = new RateLimiter(component, limits);
+    const { overrideRateLimit } = rateLimitAdmin(defineRateLimits(limits, { component }));
+    await openBoth().mutation(async (ctx) => {
+      await overrideRateLimit(ctx, { name: "send", config: { ...bucket, rate: 10 } });
+      const { limit } = callsOf(limiter as never, ctx);
+      expect(await limit({ count: 6, reserve: true, throws: true })).toEqual(go);
+      expect(await limit({ count: 6, reserve: true, throws: true })).toEqual(denied(200));
     });
   });
 
