@@ -2,6 +2,7 @@
 import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
 import { useCallback, useMemo } from "react";
+import { END_OF_TIME } from "../browser/bucket.js";
 import {
   type ProjectedStatus,
   type ServerTimeMutation,
@@ -69,8 +70,9 @@ export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimi
   const status = useMemo(() => {
     const ahead = serverNow() - Date.now();
     const local = known && { ...known };
-    if (local?.retryAt) local.retryAt -= ahead;
-    if (local?.resetAt) local.resetAt -= ahead;
+    // The end of time, for never, stays a time that a Date can name.
+    if (local?.retryAt) local.retryAt = Math.min(END_OF_TIME, local.retryAt - ahead);
+    if (local?.resetAt) local.resetAt = Math.min(END_OF_TIME, local.resetAt - ahead);
     return local;
   }, [known, serverNow]);
   return useMemo(() => ({ status, check }), [status, check]);
