@@ -32,6 +32,7 @@ const PARTS = [
   { heading: "Several limits", page: "docs/choosing.md", section: "Several limits at once" },
   { heading: "Queues", page: "docs/queue.md", section: undefined },
   { heading: "HTTP", page: "docs/http.md", section: undefined },
+  { heading: "Options of limitHttp", page: "docs/http.md", section: "Options" },
   { heading: "Test", page: "docs/start.md", section: "Test it" },
 ] as const;
 

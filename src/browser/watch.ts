@@ -19,7 +19,7 @@ export interface RateLimitWatch {
    * Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
-  /** What the status is by: the config and the plan in force, and how many tokens a full bucket holds. */
+  /** What the status is based on: the config and the plan in force, and the tokens of a full bucket. */
   limit: () => LimitInForce | undefined;
   /** The status now, for the same demand or another one. */
   check: (demand?: Demand) => ProjectedStatus | undefined;

@@ -36,7 +36,7 @@ type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
     [One in Name as PlanDemand<Limits>[One & keyof PlanDemand<Limits>]]: string;
   };
 
-/** One bucket, of calls that go by the plan or config of the bucket's rows unless they say it. */
+/** One bucket, of calls that follow the plan or config of the bucket's rows unless they name one. */
 export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
   Partial<PlansByName<Limits>[Name & keyof PlansByName<Limits>]>;
 
@@ -87,7 +87,7 @@ type DemandArgs<Limits, Name> = CountedArgs<Limits, Name> & {
    * `{ within }` it waits at most this many milliseconds, or is denied.
    */
   reserve?: boolean | { within: number } | undefined;
-  /** Whether tokens may come back: the answer then says `takenAt`, which `adjustRateLimit` takes. Default false. */
+  /** Whether tokens may come back: the answer then has the `takenAt` that `adjustRateLimit` needs. Default false. */
   refundable?: boolean | undefined;
 };
 
@@ -106,8 +106,8 @@ export type RateLimitArgs<
 > = DemandArgs<Limits, Name> &
   ThrowsArg<Said> & {
     /**
-     * Takes as many tokens as possible: `count`, or at least this many and then as many more whole tokens as there are. The status
-     * says how many (`taken`). A number from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
+     * Takes `count` tokens, or else this many and as many more whole tokens as there are. The status says how many (`taken`). A number
+     * from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
      */
     atLeast?: Least | undefined;
   };

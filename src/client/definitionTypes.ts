@@ -4,8 +4,8 @@ import type { RateLimitStatus } from "../wire/answers.js";
 import type { FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
- * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is, and its wait
- * is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
+ * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is thrown, and its
+ * wait is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
  */
 export type ThrowChoice = boolean | { jitter: number };
 
@@ -41,7 +41,7 @@ type PlannedDefinition = Terms &
     plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
   };
 
-/** The compiler looks for unknown fields in plain types only; this finds them in an inferred one: a `burst` must be never. */
+/** The compiler looks for unknown fields in plain types only. This finds them in an inferred one: the type of a `burst` is never. */
 export type KnownFields<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits
     ? Limits[Name]
@@ -118,8 +118,8 @@ export interface RateLimitDecision {
 /** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide must then be given it. */
 export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
-   * Whether denials are thrown, default false. With `true` nobody can forget to look at an answer, whose type is then only
-   * `ok: true`. A definition, and a call, may say otherwise.
+   * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only `ok: true`.
+   * The `throws` of a definition wins over this one, and that of a call over both.
    */
   throws?: Default | undefined;
   /**

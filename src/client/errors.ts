@@ -8,8 +8,8 @@ import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
 /**
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
- * from the denial on. `key` is there only with `errorKeys: true`: the error reaches the client. `reason` is there where the denial is
- * not one of tokens that are used up: an override blocks the key.
+ * from the denial on. `key` is present only with `errorKeys: true`, because the error reaches the client. `reason` is present if an
+ * override blocks the key; else the tokens are used up.
  */
 export type RateLimitErrorData = {
   kind: "RateLimited";

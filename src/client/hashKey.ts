@@ -1,4 +1,4 @@
-/** A key for what is too long, or too secret, to be one. */
+/** A hash as the key, for text that is too long or too secret. */
 import { show } from "../engine/misuse.js";
 
 /**

@@ -29,7 +29,7 @@ export type EnqueueArgs<
 
 type QueueNeeded<Definition> = "queue" extends keyof Definition ? unknown : { name: LimitDefinedWithQueue };
 
-/** No name is: the compiler shows this to a caller who enqueues on a limit without a queue. */
+/** No name has this type: the compiler shows it to a caller who enqueues on a limit without a queue. */
 interface LimitDefinedWithQueue {
   readonly "define the limit with queue: {}": never;
 }
@@ -45,7 +45,7 @@ type FairByArg<Definition> = Definition extends { queue: { fair: true } }
       ? { fairBy?: string | undefined }
       : { fairBy?: OnlyWithFairTrue | undefined };
 
-/** No text is: the compiler shows this to a caller who names the user to a queue without turns. */
+/** No text has this type: the compiler shows it to a caller who gives `fairBy` to a queue without turns. */
 interface OnlyWithFairTrue {
   readonly "define the limit with queue: { fair: true }": never;
 }
@@ -68,8 +68,8 @@ export interface RateLimitQueues<
 > {
   /**
    * Puts a job into the queue of a limit that is defined with `queue`: `fn` is called with its arguments when its tokens are there and
-   * its turn has come. Part of the caller's transaction. For work that may wait in a queue that moves up; `scheduleRateLimited` promises
-   * a time at once.
+   * its turn has come. Part of the caller's transaction. For work that may wait and move up; `scheduleRateLimited` promises a time at
+   * once.
    * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit the queue.
    */
   enqueueRateLimited: <

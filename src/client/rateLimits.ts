@@ -31,8 +31,8 @@ export interface RateLimits<
   ) => args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
 
   /**
-   * The decision of `rateLimit` now, taking nothing; also for queries. It reads the whole bucket: of a limit with `shards`, a call that reads
-   * only some of the rows may deny what this allows.
+   * What `rateLimit` would answer now. It takes nothing; also for queries. It reads the whole bucket: if the limit has `shards`, a call that
+   * reads only some of the rows may deny what this allows.
    */
   checkRateLimit: <
     Name extends args.NameIn<Limits>,
@@ -53,7 +53,7 @@ export interface RateLimits<
     options?: args.ThrowsArg<Said>,
   ) => args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
 
-  /** The decision of `rateLimitAll` now, taking nothing; also for queries. It reads all rows, like `checkRateLimit`. */
+  /** What `rateLimitAll` would answer now. It takes nothing; also for queries. It reads all rows, like `checkRateLimit`. */
   checkRateLimitAll: <
     const Names extends readonly args.NameIn<Limits>[],
     Said extends ThrowChoice | undefined = undefined,
@@ -75,8 +75,8 @@ export interface RateLimits<
 
   /**
    * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
-   * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies: one that is over, or
-   * shorter, changes nothing. Reservations keep their times.
+   * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies; a shorter one changes
+   * nothing. Reservations keep their times.
    */
   pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -106,7 +106,7 @@ export interface RateLimits<
 
   /**
    * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform random delay
-   * of up to `spread` ms. It is the caller's own scheduler that runs it, in the caller's transaction: a mutation that throws leaves
+   * of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a mutation that throws leaves
    * neither the job nor the reservation.
    */
   scheduleRateLimited: <

@@ -28,7 +28,7 @@ const SAME = [
   "LogicalExpression > .right",
   "ConditionalExpression > :not(.test)",
 ];
-/** Only who reads the parent reads these. */
+/** Nothing reads these unless the parent is read. */
 const PASSED_ON = [
   "ArrayExpression > *",
   "SpreadElement > *",

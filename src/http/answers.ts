@@ -69,7 +69,7 @@ export interface HttpDenial {
 export interface DenialAnswer {
   /** Text, or an object, which is sent as JSON; or a function of the denial that returns either. */
   body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;
-  /** Default 429. It is always 403 if no wait helps. */
+  /** 400 to 599, default 429. It is always 403 if no wait helps. */
   status?: number;
   headers?: HeaderFields;
 }

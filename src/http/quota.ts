@@ -17,7 +17,7 @@ export type HttpStatus = {
   override?: { config?: RateLimitConfig; unlimited?: true };
 } & (
   | { ok: true; retryAt?: number; takenAt?: number }
-  /** Why, if not because the tokens are used up: an override blocks the key. */
+  /** Present if an override blocks the key; else the tokens are used up. */
   | { ok: false; retryAt: number; reason?: "blocked" }
 );
 

@@ -6,7 +6,7 @@ import type { TypeOf } from "./typeOf.js";
 const outlook = () => ({
   /** Whole tokens left after this decision, never below 0. Absent if only some rows of a split bucket were read. */
   remaining: v.optional(v.number()),
-  /** When the bucket is full again; of a fixed window, its end. Absent if only some rows of a split bucket were read. */
+  /** When the bucket is full again, or the fixed window ends. Absent if only some rows of a split bucket were read. */
   resetAt: v.optional(v.number()),
 });
 /** The override in force at a key. */
@@ -43,7 +43,7 @@ const denied = () => ({
    * read, a time that suffices.
    */
   retryAt: v.number(),
-  /** Why, if not because the tokens are used up: an override blocks the key. */
+  /** Present if an override blocks the key; else the tokens are used up. */
   reason: v.optional(v.literal("blocked")),
   ...outlook(),
   ...renewal(),
@@ -79,7 +79,7 @@ export const allStatusValidator = () =>
   );
 
 /**
- * The answer of several limits together: all of them let the work go, or nothing was taken from any.
+ * The answer of several limits together: all of them allow the work, or nothing was taken from any.
  *
  * - `statuses`: one per request, in their order. If only another limit denied, `ok` is true and nothing was taken.
  * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.

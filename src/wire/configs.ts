@@ -113,9 +113,9 @@ export const queueConfigValidator = () => v.object(queue());
 export interface QueueConfig extends TypeOf<typeof queue> {}
 
 export const overrideFields = () => ({
-  /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
+  /** Another config. The number of rows still follows the limit's own `shards`. */
   config: v.optional(configValidator()),
-  /** Nothing is let through: denials say `reason: "blocked"`, and as `retryAt` when calls succeed once `until` is over. */
+  /** Nothing is let through. Denials have `reason: "blocked"`, and their `retryAt` is when a call succeeds after `until`. */
   block: v.optional(v.literal(true)),
   /** Everything is let through and still counted: what exceeds the bucket becomes a debt. */
   unlimited: v.optional(v.literal(true)),
@@ -127,6 +127,6 @@ export const overrideFields = () => ({
 
 /** An override of the config at one key: exactly one of `config`, `block` and `unlimited`. */
 export interface RateLimitOverride extends Omit<TypeOf<typeof overrideFields>, "config"> {
-  /** Another config. The rows of a bucket stay what the limit's own `shards` says. */
+  /** Another config. The number of rows still follows the limit's own `shards`. */
   config?: RateLimitConfig;
 }

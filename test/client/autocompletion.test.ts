@@ -69,7 +69,7 @@ it.each([
   ["throws", /thrown as a `ConvexError`/],
   ["mode", /enforced in this call; default what its definition says/],
   ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
-  ["atLeast", /as many tokens as possible: .*from 0 to `count`/],
+  ["atLeast", /or else this many and as many more whole tokens as there are\. .*from 0 to `count`/],
   ["taken", /For a call with `atLeast`: how many tokens the caller has/],
   ["shadow", /its answer if it were enforced/],
   ["charge", /Tokens to charge; negative for a refund/],

@@ -131,13 +131,13 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
       ["", { wait: "60", left: null, policy: null }],
     ],
   },
-  "A denied request is given back where failed ones do not count": {
+  "A denied request is given back if failed ones do not count": {
     limits: limitOf(1),
     refund: "failed",
     calls: 3,
     steps: ["200", ...times(2, "429")],
   },
-  "Two limiters in a row: the first is charged though the second denies": {
+  "Two limiters in a row: the first is charged, although the second denies": {
     limits: [limitOf(3, { limit: "own", ...byQuery }), limitOf(2)],
     steps: [
       "/?key=1 200",
