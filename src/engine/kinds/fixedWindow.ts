@@ -161,13 +161,12 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, next: { spent: number; count: number }): number {
-    const { remaining, resetAt, retryAt = 0, renewsAt = 0 } = left;
+    const { remaining, resetAt, retryAt = 0, renewsAt } = left;
     const { spent, count } = next;
-    // A window brings `rate` tokens, which may be less than a request takes.
-    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - 1;
+    // A window brings `rate` tokens, which may be less than a request takes. The one that pays a debt may leave none.
+    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - (retryAt > 0 ? 0 : 1);
     const at = Math.max(resetAt, retryAt);
-    // `remaining` does not say how much is owed.
-    return Math.max(renewsAt, further <= 0 ? at : windows.startOf(windows.windowAt(at) + further));
+    return renewsAt ?? (further <= 0 ? at : windows.startOf(windows.windowAt(at) + further));
   }
 }
 

@@ -150,9 +150,9 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     return period;
   }
 
-  /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period. */
-  renewedAt({ period }: SlidingWindowLimit, { renewsAt }: Outlook, _next: unknown, now: number): number {
-    return renewsAt ?? now + period;
+  /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period, promised ones later. */
+  renewedAt({ period }: SlidingWindowLimit, { renewsAt, resetAt }: Outlook, _next: unknown, now: number): number {
+    return renewsAt ?? Math.max(resetAt, now + period);
   }
 }
 

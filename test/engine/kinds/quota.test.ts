@@ -33,6 +33,8 @@ it("a sliding window has its period, and the time of the next token from the sta
   expect(quotaOf(config, { ...left, renewsAt: NOW + 200 }, 4)).toEqual([1000, 200]);
   // Tokens spent now return after the period.
   expect(quotaOf(config, left, 4)).toEqual([1000, 1000]);
+  // Promised ones return a period after their time.
+  expect(quotaOf(config, { remaining: 0, resetAt: NOW + 1600 }, 0)).toEqual([1000, 1600]);
 });
 
 it("a fixed window has the windows that fill its capacity, and the next one with enough tokens", () => {
@@ -46,7 +48,7 @@ it("a fixed window has the windows that fill its capacity, and the next one with
     quotaOf({ ...config, rate: 5, capacity: 20 }, { resetAt: next, ...left }, spent, count)[1];
   expect(renewed({ remaining: 5 }, 3, 10)).toBe(next + 1000 - NOW);
   expect(renewed({ remaining: 5 }, 0, 1)).toBe(next - NOW);
-  expect(renewed({ remaining: 0, retryAt: next + 300 }, 0, 1)).toBe(next + 300 - NOW);
-  // The window in which a debt is paid may hold fewer tokens than a request takes.
+  // The window in which a debt is paid may hold fewer tokens than a request takes, or none.
+  expect(renewed({ remaining: 0, retryAt: next + 1000 }, 0, 5)).toBe(next + 2000 - NOW);
   expect(renewed({ remaining: 0, retryAt: next + 300, renewsAt: next + 900 }, 0, 1)).toBe(next + 900 - NOW);
 });
