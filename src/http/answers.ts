@@ -18,7 +18,7 @@ export function tooManyRequests(
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: number, status = 429): Problem {
   const closed = denied.filter(isForGood);
   if (closed.length > 0) {
-    const detail = "No wait helps: the quota is closed to this caller.";
+    const detail = "No wait helps: the quota does not permit this request.";
     return { status: 403, title: "Not permitted", detail, ...violated(closed) };
   }
   const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;

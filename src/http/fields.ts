@@ -24,8 +24,8 @@ export const headerFields: Field = {
 /** The response with additional header fields. Its own stay, but lists get longer, and the later `Retry-After` is sent. */
 export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
-  // Response.error() and the like: no such response can be made, or needs to be.
-  if (status < 200) return response;
+  // Response.error(), or a site's own status such as 999: no such response can be made, or needs to be.
+  if (status < 200 || status > 599) return response;
   // A response with a body is used once, so it can be changed; a copy of it would lose its Content-Length on Convex.
   if (body !== null) {
     try {
@@ -45,12 +45,13 @@ function add(headers: Headers, fields: HeaderFields): void {
   // After a denial by an inner limiter its fields say when to return, not those of a limit that let the request pass.
   const isLimited = [...before.keys()].some((name) => name !== "retry-after" && OF_LIMITS.test(name));
   const isDenied = isLimited && before.has("retry-after") && !given.has("retry-after");
-  for (const [field, added] of Object.entries(fields)) {
-    const name = field.toLowerCase();
+  for (const [name, added] of given) {
     const known = headers.get(name);
-    if (isDenied && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
-    const isTighter = remainingIn(given, name) < remainingIn(before, name);
-    const sent = known === null ? added : merge(name, known, added, isTighter);
+    const [ours, theirs] = [remainingIn(given, name), remainingIn(before, name)];
+    // Of one limit, whole: an upstream's state may lack a field that ours has.
+    const isTheirs = isDenied || (theirs <= ours && theirs < Infinity);
+    if (isTheirs && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
+    const sent = known === null ? added : merge(name, known, added, ours < theirs);
     if (sent !== known) headers.set(name, sent);
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));

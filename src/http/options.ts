@@ -91,7 +91,7 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   /** Called for each denial, for logs. If it returns a response, or a promise of one, that is the answer; if it throws, that is reported. */
   onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
-  cors?: HeaderFields | ((request: Request) => HeaderFields);
+  cors?: HeaderFields | ((request: Request) => HeaderFields | Promise<HeaderFields>);
   /** When the limits cannot be asked: `"closed"` (default) answers 503 with Retry-After, `"open"` serves, unlimited, and needs `report`. */
   onError?: "closed" | "open";
   /** Called with each error that no client should see; by default they are logged. Errors of `report` itself are logged as well. */

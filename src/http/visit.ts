@@ -2,6 +2,7 @@
 import type { LimitSet } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { fieldError, show } from "../engine/misuse.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import { type HeaderFields, headerFields } from "./fields.js";
@@ -89,15 +90,16 @@ async function tokensBack(asked: AskedLimit, request: Request, response?: Respon
   }
   const back = await rule(response, request, limited);
   if (typeof back === "boolean") return back ? taken : 0;
-  if (Number.isFinite(back)) return Math.min(back, taken);
+  // No more than can be charged: a settlement must not fail, nor those of the other limits with it.
+  if (Number.isFinite(back)) return Math.max(-MAX_TOKENS, Math.min(back, taken));
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
 }
 
 /** If this fails, the client gets the answer without these fields. */
 export async function corsFields(visit: Visit): Promise<HeaderFields | undefined> {
   const { cors = {}, request } = visit;
-  return await attempt(visit, () => {
-    const given = typeof cors === "function" ? cors(request) : cors;
+  return await attempt(visit, async () => {
+    const given = typeof cors === "function" ? await cors(request) : cors;
     checkField("limitHttp", "what cors returned", required(headerFields), given);
     return given;
   });

@@ -157,7 +157,7 @@ tell({
   "if the limits cannot be asked, no request is served, and the error is reported": {
     limits: perUser,
     runMutation: down,
-    cors: { "X-Cors": "1" },
+    cors: () => Promise.resolve({ "X-Cors": "1" }),
     steps: [["ada", { status: 503, wait: "10", "X-Cors": "1", body: { title: "Service unavailable", status: 503 } }]],
     reports: ["down"],
   },
@@ -224,6 +224,8 @@ describe("the handler's response", () => {
     const empty = await answered(new Response(null, { status: 204, statusText: "Done" }));
     expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([204, "Done", LEFT]);
     expect((await answered(Response.error())).type).toBe("error");
+    const strange = Object.defineProperty(Response.error(), "status", { value: 999 });
+    expect((await answered(strange)).status).toBe(999);
     const fetched = await fetch("data:text/plain,fetched");
     expect(() => {
       fetched.headers.set("X-Own", "1");
@@ -294,6 +296,12 @@ tell({
     { policy: '"inner";q=100;w=100, "outer";q=2;w=10', left: '"inner";r=99;t=99, "outer";r=1;t=5' },
   ),
   ...tighter(["x"], { "X-RateLimit-Remaining": "1" }),
+  "x sends no reset of its own beside what an upstream has left": nested(
+    { limits: outer, formats: ["x"] },
+    { limits: inner, formats: ["x"] },
+    { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": null },
+    leftInX("0"),
+  ),
   ...tighter(["draft-6"], { "RateLimit-Remaining": "1" }),
   ...tighter(["draft-7"], { left: "limit=2, remaining=1, reset=5" }),
   "x sends the inner limit if both have the same number left": nested(

@@ -53,7 +53,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
 
   it("a block without an end answers 403 without a wait, since no wait helps", async () => {
     const onDenied = vi.fn<(denial: HttpDenial) => void>();
-    const detail = "No wait helps: the quota is closed to this caller.";
+    const detail = "No wait helps: the quota does not permit this request.";
     const body = { title: "Not permitted", detail, "violated-policies": ["api"] };
     const noWait = { wait: null, left: null, "X-RateLimit-Limit": "10", "X-RateLimit-Reset": null };
     const way: Partial<Way> = { onDenied, formats: ["draft-11", "x"], jitter: 1 };

@@ -61,6 +61,7 @@ tell(
         ["b /?back=0", { "X-RateLimit-Remaining": "50" }],
         ["b /?back=70", { "X-RateLimit-Remaining": "50" }],
         ["c /?back=-20", { "X-RateLimit-Remaining": "30" }],
+        ["b /?back=-1e300", { "X-RateLimit-Remaining": "0" }],
         ["d /?back=x", { "X-RateLimit-Remaining": "50" }],
       ],
       reports: ["refund must be a boolean or a finite number of tokens"],

@@ -124,7 +124,7 @@ tell({
     { wait: "60", body: words },
   ),
   "onDenied may return the whole response, and the fields are added to it": denied(
-    { onDenied: redirect, cors: { "X-Cors": "1" } },
+    { onDenied: redirect, cors: new Headers({ "X-Cors": "1" }) as never },
     { status: 302, Location: "/wait/7", "X-Cors": "1" },
   ),
   "a body that throws is reported, and the request is still denied": denied(
