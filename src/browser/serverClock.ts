@@ -45,9 +45,10 @@ function createServerClock(client: ClockClient): ServerClock {
 
   const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
-  const measureBy = createMeasurement(client, (to = offsetMs, rest?: number) => {
-    // The first answer is better than none, but not than an older measurement.
-    if (offsetMs && rest) return;
+  const measureBy = createMeasurement(client, (to = NaN, rest?: number) => {
+    // The first answer is better than none, but not than an older measurement. A later failure changes nothing: a closed client throws
+    // at once, and runs that measure again would call each other without end.
+    if (to ? offsetMs && rest : isKnown) return;
     offsetMs = to;
     isKnown = true;
     for (const run of runs) run();

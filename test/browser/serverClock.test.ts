@@ -170,6 +170,18 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
+  it("of a client that is closed fails once for each try, and the clock stays", async () => {
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    const { network, clock } = await openMeasured();
+    const closed = vi.spyOn(network.client, "connectionState").mockImplementation(() => {
+      throw new Error("closed");
+    });
+    network.reconnect();
+    expect(closed).toHaveBeenCalledOnce();
+    expect(errors).toHaveBeenCalledOnce();
+    expect(clock.now()).toBe(serverTime());
+  });
+
   it("does not notify a listener that has left", async () => {
     const network = new Network([{ there: 20, back: 0 }]);
     const clock = serverClockOf(network.client);
