@@ -25,8 +25,11 @@ export function custom(prefix: string, read: Read): KeySource {
 }
 
 function customPrefix(prefix: string): string {
-  if (isText(prefix) && /^[\w-]{1,64}$/.test(prefix) && !Object.hasOwn(WRITERS, prefix)) return `own.${prefix}`;
-  const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${Object.keys(WRITERS).join(", ")}`;
+  const names = Object.keys(WRITERS);
+  // In any case: keys begin with "apikey", so that is what an admin may ask for.
+  const isFree = isText(prefix) && !names.some((name) => name.toLowerCase() === prefix.toLowerCase());
+  if (isFree && /^[\w-]{1,64}$/.test(prefix)) return `own.${prefix}`;
+  const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${names.join(", ")}`;
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
 
