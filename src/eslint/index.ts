@@ -1,5 +1,6 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: a decision that nobody reads limits nothing. */
 import type { Linter, Rule } from "eslint";
+import type { Node } from "estree";
 import { SourceReader } from "./limitingCall.js";
 
 /** Nothing reads these expressions. */
@@ -54,10 +55,10 @@ const noIgnoredResult: Rule.RuleModule = {
   create(context) {
     const reader = new SourceReader(context.sourceCode);
     const [{ throws: elsewhere = false } = {}] = context.options as [{ throws?: boolean }?];
-    const faults = new Map<Rule.Node | null, Fault>();
+    const faults = new Map<Node, Fault>();
     // ESLint visits parents first.
     const mark = (faultBelow: (parent?: Fault) => Fault | undefined) => (node: Rule.Node) => {
-      const fault = faultBelow(faults.get(node.parent));
+      const fault = faultBelow(faults.get(node.parent as Node));
       if (fault) faults.set(node, fault);
     };
     return {
@@ -65,10 +66,14 @@ const noIgnoredResult: Rule.RuleModule = {
       [TESTED.join(", ")]: mark(() => "truthy"),
       [SAME.join(", ")]: mark((parent) => parent),
       [PASSED_ON.join(", ")]: mark((parent) => (parent === "ignored" ? parent : undefined)),
-      "CallExpression:exit"(node) {
-        const messageId = faults.get(node);
-        const name = messageId && reader.deniableCall(node, elsewhere);
-        if (name) context.report({ node, messageId, data: { name } });
+      "Program:exit"() {
+        for (const [node, messageId] of faults) {
+          const { call, reads } = reader.answerOf(node);
+          // Code that also uses a constant in another way may read its `ok`.
+          const isFault = reads.every((read) => faults.get(read) === "truthy");
+          const name = call && isFault && reader.deniableCall(call, elsewhere);
+          if (name) context.report({ node, messageId, data: { name } });
+        }
       },
     };
   },

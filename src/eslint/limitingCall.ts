@@ -18,6 +18,18 @@ interface Source {
 export class SourceReader {
   constructor(private readonly code: SourceCode) {}
 
+  /** The call that a node is, or whose answer it names; then also where this constant is read. */
+  answerOf(node: Node): { call?: CallExpression; reads: Node[] } {
+    if (node.type === "CallExpression") return { call: node, reads: [] };
+    const definition = this.definitionOf(node);
+    const value = this.valueOf(node);
+    const call = value.type === "AwaitExpression" ? this.valueOf(value.argument) : value;
+    if (!definition || call.type !== "CallExpression") return { reads: [] };
+    const [variable] = this.code.scopeManager.getDeclaredVariables(definition.node);
+    const reads = variable?.references.filter((reference) => reference.isRead()) ?? [];
+    return { call, reads: reads.map(({ identifier }) => identifier as Node) };
+  }
+
   /**
    * The name of the function by which a call asks a limit, if a denial may be returned.
    * @param elsewhere - whether limits throw that are defined in another file.
@@ -113,8 +125,10 @@ export class SourceReader {
     if (!variable || !here || !definition || more.length > 0) return undefined;
     if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
     // Code before the end of a definition runs later only in another function. So no search goes round in circles.
-    const [, end] = this.code.getRange(definition.node);
-    const isEarlier = this.code.getRange(node)[0] < end && variable.scope.variableScope === here.variableScope;
+    // ESLint 9.0 has no `getRange`.
+    const { range: [, end] = [0, 0] } = definition.node as Node;
+    const isEarlier =
+      node.range !== undefined && node.range[0] < end && variable.scope.variableScope === here.variableScope;
     return isEarlier ? undefined : definition;
   }
 }

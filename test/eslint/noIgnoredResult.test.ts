@@ -49,6 +49,11 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}keys.sort((key) => rateLimit(ctx, { name: "send", key }));`,
     `${imported}const status = (await rateLimit(ctx, { name: "send" })) ?? none;`,
     `${imported}const status = isFree ? none : await rateLimit(ctx, { name: "send" });`,
+    // The `ok` of a constant may be read.
+    `${imported}const status = await rateLimit(ctx, { name: "send" }); if (status && !status.ok) stop();`,
+    `${imported}const status = await rateLimit(ctx, { name: "send", throws: true }); if (status) go();`,
+    `${imported}const { ok } = await rateLimit(ctx, { name: "send" }); if (!ok) stop();`,
+    `${imported}const status = may && (await rateLimit(ctx, { name: "send" })); if (status) go(status);`,
     // Several limits, each of which throws.
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: { throws: { jitter: 1 } } }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true } }); const asked = [{ name: "a" }]; await rateLimitAll(ctx, asked);`,
@@ -123,6 +128,8 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}const may = (isFree ? await rateLimit(ctx, { name: "send" }) : other) ? yes : no;`,
       `${imported}if (false != (await rateLimit(ctx, { name: "send" }))) go();`,
       `${imported}const may = Boolean(await rateLimit(ctx, { name: "send" }));`,
+      `${imported}const may = await rateLimit(ctx, { name: "send" }); if (!may) stop();`,
+      `${imported}const answer = rateLimit(ctx, { name: "send" }); const may = await answer; if (may === false) stop();`,
       `${imported}switch (!(await rateLimit(ctx, { name: "send" }))) { case true: stop(); }`,
     ].map(truthy),
     ...[
