@@ -14,7 +14,8 @@ export type Mode = "enforce" | "shadow";
 
 /** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
 export type RateLimitDefinition = RateLimitConfig & Terms;
-export type RateLimitDefinitions = Record<string, RateLimitDefinition | PlannedDefinition>;
+/** In this order the compiler before 7.0 names the missing field of a config, not `plans`. */
+export type RateLimitDefinitions = Record<string, PlannedDefinition | RateLimitDefinition>;
 
 /** The fields of a definition besides its config. */
 export interface Terms {

@@ -223,7 +223,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: "always" } })`,
     `defineRateLimits(definitions, { onDecision: "log" })`,
   ],
-  [/to type 'RateLimitDefinition \| Planned/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
+  [/Property 'period' is missing/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
   [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
   [/Property 'rate' is missing/, `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: {} } } })`],
   [/Property 'kind' is missing/, `defineRateLimits({ a: { period: 1, plans: { free: { rate: 1 } } } })`],
