@@ -32,8 +32,9 @@ export interface Answer {
 }
 
 /** The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that. */
-export function untouched({ before }: Answer, now: number): RateLimitStatus {
-  return before ? describeWhole(before.limit, before.shards, now) : { ok: true };
+export function untouched({ before, status: { override } }: Answer, now: number): RateLimitStatus {
+  const status: RateLimitStatus = before ? describeWhole(before.limit, before.shards, now) : { ok: true };
+  return override ? { ...status, override } : status;
 }
 
 /** The answer of a call that has read all shards of a bucket. */

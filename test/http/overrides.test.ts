@@ -4,7 +4,7 @@ import { DAY, MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import { type HttpDenial, httpKey, type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames } from "../support/places.js";
-import { byUser, play, START, type Step, times, tokens, useClock, type Way } from "./backend.js";
+import { byUser, forAll, play, START, type Step, times, tokens, useClock, type Way } from "./backend.js";
 
 useClock();
 
@@ -99,6 +99,14 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     const hourly = { limit: "hourly", ...by, config: tokens(1, 60 * MINUTE) };
     const limits = [hourly, { limit: "api", ...by }];
     await story(["ada 200", override("ada", { block: true }), ["ada", { status: 403, wait: null }]], { limits });
+  });
+
+  it("a denial by another limit sends the override's policy, or none", async () => {
+    const limits = [forAll("all", tokens(1)), { limit: "api", ...by }];
+    const denied = (policy: string) => ["ada", { policy: `"all";q=1;w=60${policy}`, wait: "60" }] as const;
+    const raised = override("ada", { config: tokens(600) });
+    const steps: Step[] = ["ada 200", denied(', "api";q=10;w=10'), raised, denied(', "api";q=600;w=60')];
+    await story([...steps, override("ada", { unlimited: true }), denied("")], { limits });
   });
 });
 
