@@ -122,32 +122,31 @@ function whenServed(
   demand: Demand,
   { now, retryAt }: { now: number; retryAt: number },
 ): number {
-  // A demand with `within` is served just before a window, and no longer when it has begun. A search that doubles its steps is late then.
+  // A search that doubles its steps needs many for long windows. It is late for `within`: that is served just before a window only.
   const MOST_WINDOWS = 20;
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
-  const joinedAt = (at: number) => fold(limit, WHOLE, shards.map(withoutHeadroom), at).state;
+  const plain = shards.map(withoutHeadroom);
+  const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
-  const first = last > now ? decide(limit, state, last, demand).status : { retryAt };
+  const first = last > now ? decide(limit, state, last, demand).status : { ok: false as const, retryAt };
   // As one the units come no later.
   if (first.retryAt === END_OF_TIME) return END_OF_TIME;
-  let likely = first.retryAt ?? last;
-  const isByWindow = demand.reserve && state.window !== undefined && last === now;
+  let likely = first.ok ? last : first.retryAt;
+  const found = whenFound(limit, shards, now, demand);
+  const isByWindow = state.window !== undefined && !first.ok;
   for (let i = 0; isByWindow && i < MOST_WINDOWS; i++) {
     const { status } = decide(limit, joinedAt(likely), likely, demand);
-    if (status.ok) return likely;
+    if (status.ok) return Math.max(found, likely);
     likely = status.retryAt;
   }
-  // A log is the same later, and is sorted once.
+  // A log is the same later, and is sorted once. It is needed for reservations only.
   const asOne = (at: number) => (at < last || !state.recent ? joinedAt(at) : state);
-  return firstTime(
-    whenFound(limit, shards, now, demand),
-    // It is needed for reservations only.
-    (at) => (demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(shards, at) >= atLeast.units),
-    likely,
-  );
+  const isServedAt = (at: number) =>
+    demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(plain, at) >= atLeast.units;
+  return firstTime(found, isServedAt, likely);
 }
 
 /** When a demand is served does not depend on what may come back. */

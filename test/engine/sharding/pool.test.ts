@@ -1,9 +1,10 @@
 /** The decision on all shards of a bucket: it answers like one row, and the written rows are checked. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
+import type { Calendar } from "../../../src/engine/kinds/calendar.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
@@ -221,16 +222,29 @@ it("a denied reservation's retryAt counts nothing that comes to a row which is f
   expect(never).toEqual(expect.objectContaining({ ok: false, retryAt: 8.64e15 }));
 });
 
+/** Two rows of a window of 16 tokens, one of them full and one empty. */
+const halfFull = (limit: Limit, since: number) =>
+  [8, 0].map((held, i) => {
+    const [value, used] = [held * limit.unitsPerToken, (8 - held) * limit.unitsPerToken];
+    return shardAt(limit, `${i}`, { value, ts: since, window: { since, used } });
+  });
+
 it("a denied reservation's retryAt is before the first window that serves it within the wait, and not before a later one", () => {
   const limit = parseLimit("send", { kind: "fixed window", rate: 4, period: 1000, capacity: 16, start: 0, shards: 2 });
-  const shards = [8, 0].map((held, i) => {
-    const [value, used] = [held * limit.unitsPerToken, (8 - held) * limit.unitsPerToken];
-    return shardAt(limit, `${i}`, { value, ts: NOW, window: { since: NOW, used } });
-  });
+  const shards = halfFull(limit, NOW);
   const asked = { count: 16, reserve: { within: 1 } };
   const served = (ms: number) => ask({ limit, shards }, asked, NOW + ms).status.ok;
   expect(ask({ limit, shards }, asked).status).toMatchObject(denied(2999));
   expect(Array.from({ length: 3001 }, (_, ms) => ms).filter(served)).toEqual([2999]);
+});
+
+it("the time of a denial on rows of long windows takes few looks at each row, if some of them are full", () => {
+  const limit = parseLimit("send", { kind: "fixed window", rate: 4, period: "month", capacity: 16, shards: 2 });
+  const windowAt = vi.spyOn((limit as unknown as { windows: Calendar }).windows, "windowAt");
+  const since = Date.UTC(2026, 0);
+  const shards = halfFull(limit, since);
+  expect(ask({ limit, shards }, { count: 16 }, since).status).toMatchObject({ retryAt: Date.UTC(2026, 4) });
+  expect(windowAt.mock.calls.length).toBeLessThan(100);
 });
 
 describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows", (rows) => {
