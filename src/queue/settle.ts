@@ -84,15 +84,18 @@ export async function runMutation(ctx: WorkerCtx, run: QueuedRunArgs): Promise<v
   if (settlement) await settle(ctx, settlement);
 }
 
-/** Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. */
+/**
+ * Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. Its settlement is scheduled:
+ * a mutation that an action calls fails after a few conflicts, a scheduled one runs again.
+ */
 export async function runAction(
-  ctx: Pick<convex.GenericActionCtx<convex.GenericDataModel>, "runMutation" | "runAction">,
+  ctx: Pick<convex.GenericActionCtx<convex.GenericDataModel>, "scheduler" | "runAction">,
   run: QueuedRunArgs,
   module: string,
 ): Promise<null> {
   const result: unknown = await ctx.runAction(run.fn as convex.FunctionHandle<"action">, run.args);
   const settlement = settlementOf(result, run, "action");
-  if (settlement) await ctx.runMutation(workIn(module), { settlement });
+  if (settlement) await ctx.scheduler.runAfter(0, workIn(module), { settlement });
   return null;
 }
 

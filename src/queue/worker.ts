@@ -12,7 +12,7 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, readPresent, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { payFor } from "./pay.js";
+import { mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -43,10 +43,10 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = ctx.lookUp(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: mayHaveMore } = await look(ctx, queue, { since: run.seenTo, most });
-  const { taken, retried, awaited } = await takeJobs(ctx, queue, first);
+  const { taken, retried, awaited, isCut = false } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
-  const hasMore = !awaited && mayHaveMore;
+  const hasMore = !awaited && (mayHaveMore || isCut);
   const found = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, retried, isDrained });
@@ -81,7 +81,7 @@ interface Awaited {
   readonly isAhead: boolean;
 }
 
-/** Pays for jobs in order and schedules them. Says how many, how many of these have run before, and for what the next one waits. */
+/** Pays for jobs in order and schedules them. Says how many, how many of these have run before, for what the next one waits, and if it looked at all. */
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
   if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
@@ -91,7 +91,8 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
   let taken = 0;
   let retried = 0;
   let awaited: Awaited | undefined;
-  for (const job of jobs) {
+  const most = mostPaidFrom(shards);
+  for (const job of jobs.slice(0, most)) {
     const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
       awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
@@ -105,7 +106,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
     if (job.runs !== undefined) retried++;
   }
   await write(ctx, changeOf(queue, shards, held));
-  return { taken, retried, awaited };
+  return { taken, retried, awaited, isCut: jobs.length > most };
 }
 
 /**
