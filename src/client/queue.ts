@@ -82,10 +82,12 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
     },
 
     exposeQueueWorker: (): RegisteredQueue =>
-      registeredQueue(queueModuleOf(options), ({ name, key, plan }) => {
+      registeredQueue(queueModuleOf(options), ({ name, key, plan, queue: stored }) => {
         const own = definitions.get(name);
-        if (!own?.queue) return undefined;
-        const { queue, plans } = own;
+        // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
+        const queue = own?.queue ?? stored;
+        if (!own || !queue) return undefined;
+        const { plans } = own;
         // The plan of jobs from before the limit had plans is unknown.
         const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
         const { config } = definition ?? {};

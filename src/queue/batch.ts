@@ -6,7 +6,7 @@
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
-import type { ArrivalBatch, FindArrivalsArgs } from "../wire/queue.js";
+import type { ArrivalBatch, FindArrivalsArgs, StoredQueue } from "../wire/queue.js";
 import { inOrder, merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
@@ -26,7 +26,7 @@ export type WaitingJob = Pick<storage.JobRow, "_id" | "at" | "priority" | "count
 export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runQuery" | "runMutation"> {
   meta?: { getSnapshotTs?: () => bigint };
   /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it. */
-  readonly lookUp: (bucket: BucketId & { plan?: string }) => Queue | undefined;
+  readonly lookUp: (bucket: BucketId & Partial<Pick<StoredQueue, "plan" | "queue">>) => Queue | undefined;
 }
 
 /** The first jobs of each class. */

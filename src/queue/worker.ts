@@ -43,7 +43,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = ctx.lookUp(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: mayHaveMore } = await look(ctx, queue, { since: run.seenTo, most });
-  const { taken, retried, awaited, isCut = false } = await takeJobs(ctx, queue, first);
+  const { taken, retried, awaited, isCut } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   const hasMore = !awaited && (mayHaveMore || isCut);
@@ -81,12 +81,15 @@ interface Awaited {
   readonly isAhead: boolean;
 }
 
-/** Pays for jobs in order and schedules them. Says how many, how many of these have run before, for what the next one waits, and if it looked at all. */
+/**
+ * Pays for jobs in order and schedules them. Says how many, how many of these have run before, for what the next one waits, and whether some
+ * were too many for one run.
+ */
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
-  if (first.length === 0) return { taken: 0, retried: 0 };
+  if (first.length === 0) return { taken: 0, retried: 0, isCut: false };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, retried: 0, isCut: false, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
   let retried = 0;

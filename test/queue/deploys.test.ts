@@ -28,8 +28,8 @@ describe.each(placeNames)("in the %s", (place) => {
         }
         return accepted;
       },
-      deploy: (next: QueueConfig, nextLimit = limit) => {
-        queues.deploy({ llm: { ...nextLimit, queue: next } });
+      deploy: (next: QueueConfig | undefined, nextLimit = limit) => {
+        queues.deploy({ llm: { ...nextLimit, ...(next && { queue: next }) } });
       },
     };
   };
@@ -233,6 +233,17 @@ describe.each(placeNames)("in the %s", (place) => {
     // The worker's record that the queue is full expires when the worker runs again.
     await pass(denied.retryAt - Date.now() - 300);
     expect(await accepts("3")).toBe(true);
+  });
+
+  it("jobs of a queue that a deploy removes run, in your tables by the limit as it is now", async () => {
+    const { enqueueAll, pass, deploy, until, log } = open({}, fast);
+    await enqueueAll(["1", "2", "3", "4"]);
+    await pass(1000);
+    deploy(undefined, slow);
+    await until(5 * MINUTE);
+    // Those before them have their start times; the worker sleeps until the bucket can pay.
+    const last = place === "component" ? 3010 : 123_960;
+    expect(log()).toEqual(["1 20", "2 1010", "3 2010", `4 ${last}`]);
   });
 
   it("a job that ends after a deploy is settled by the new limit", async () => {

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { adjustOnAll } from "../../src/engine/sharding/pool.js";
-import { fullShard, heldBy } from "../../src/engine/sharding/shard.js";
+import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";
-import { payFor, waitWhenFull } from "../../src/queue/pay.js";
+import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
 
 const NOW = 1_700_000_000_000;
 const YEAR = 365 * 86_400_000;
@@ -86,4 +86,16 @@ describe("a job", () => {
 it("waitWhenFull is how long a full bucket lets a job wait", () => {
   const limit = parseLimit("llm", ten);
   expect([0, 10, 11, 45].map((count) => waitWhenFull(limit, unitsOf(limit, count), NOW))).toEqual([0, 0, 100, 3500]);
+});
+
+it.each([
+  [64, 0, 256],
+  [2048, 0, 8],
+  [64, 64, 51],
+  [2048, 64, 1],
+])("of %i rows with %i times each a run pays %i jobs, which takes 50 ms of CPU", (rows, times, most) => {
+  const limit = parseLimit("llm", { kind: "sliding window", rate: 100_000, period: 1000, shards: rows });
+  const recent = Array.from({ length: times }, () => ({ at: NOW, units: 1 }));
+  const shards = splitTo(limit, fullShard(limit), Math.log2(rows), NOW);
+  expect(mostPaidFrom(shards.map((shard) => ({ ...shard, state: { ...shard.state, recent } })))).toBe(most);
 });

@@ -1,6 +1,7 @@
 /** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { runAction } from "../../src/queue/settle.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, placeNames } from "../support/places.js";
 import { act, run, useQueues } from "../support/queues.js";
@@ -166,5 +167,14 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueue("second");
     await until(20_000);
     expect(log()).toEqual(["first 10", "first 6000", "second 7000"]);
+  });
+});
+
+it("the settlement of an action is scheduled: a mutation that an action calls fails after a few conflicts", async () => {
+  const runAfter = vi.fn();
+  const ctx = { runAction: () => Promise.resolve({ used: 3 }), scheduler: { runAfter } };
+  await runAction(ctx as never, { name: "llm", config, count: 10, fn: "", args: {} }, "limits");
+  expect(runAfter).toHaveBeenCalledExactlyOnceWith(0, expect.anything(), {
+    settlement: { name: "llm", config, count: 10, used: 3 },
   });
 });
