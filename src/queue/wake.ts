@@ -1,5 +1,6 @@
 /** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
 import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
+import { readJobState } from "../storage/jobs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { StoredQueue, WorkArgs } from "../wire/queue.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
@@ -47,12 +48,15 @@ export const patchWorker = ({ db }: QueueWriter, { _id }: WorkerRow, fields: Par
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
 export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
   const row = await readWorker(ctx, bucket);
-  if (row && (isLost(row, ctx.now) || row.state === "waiting")) await patchWorker(ctx, row, await start(ctx, row));
+  if (row && (isLost(row, ctx.now) || row.state === "waiting")) await patchWorker(ctx, row, await start(ctx, row, row));
   return null;
 }
 
 /** Plans the first run of a chain; the fields of the worker's row that say so. */
-export async function start(ctx: QueueCtx, queue: StoredQueue) {
+export async function start(ctx: QueueCtx, queue: StoredQueue, row: WorkerRow | null) {
+  // It would do nothing. Thousands of callers would leave as many runs, all due at once when the first job can be paid.
+  const slept = row?.state === "waiting" ? row.start : undefined;
+  if (slept && (await readJobState(ctx, slept)) === "pending") await ctx.scheduler.cancel(slept);
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
   const generation = Math.random();
   const start = await planWork(ctx, ctx.now, { run: { ...storedPart(queue), generation } });

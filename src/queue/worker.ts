@@ -57,21 +57,21 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
   const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
+  // A number that was counted under other terms is not passed on: without a bound nobody counts.
+  const { generation } = run;
+  const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
+  const next = present({ ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run });
+  const planned = pace.kind === "stop" ? undefined : await planWork(ctx, nextAt, { run: next });
   const fields = {
     ...backlog.row,
+    ...(pace.kind === "wait" && { start: planned }),
     ...(state !== row.state && { state }),
     ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
     // Nothing waits, so the number is known here.
     ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
-  if (pace.kind === "stop") return;
   if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-  // A number that was counted under other terms is not passed on: without a bound nobody counts.
-  const { generation } = run;
-  const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
-  const next = present({ ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run });
-  await planWork(ctx, nextAt, { run: next });
 }
 
 interface Awaited {

@@ -42,7 +42,7 @@ export async function ensureRunning(
   const isRunning = row?.state === "running" && !isLost(row, ctx.now);
   const isSame = row !== null && compareValues(storedPart(row), stored) === 0;
   if (isRunning && isSame && queued === undefined) return;
-  const started = isRunning ? row : await start(ctx, stored);
+  const started = isRunning ? row : await start(ctx, stored, row);
   // A number that was counted under other terms is no longer true.
   const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
   if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started, ...counted });

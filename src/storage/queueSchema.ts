@@ -47,7 +47,7 @@ export const rateLimitQueueTables = {
     /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
     state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
     runsUntil: v.number(),
-    /** The scheduled function that is the first run of the last start. */
+    /** The scheduled function that is the first run of the last start, or the one that a worker sleeps until. */
     start: v.optional(v.id("_scheduled_functions")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),

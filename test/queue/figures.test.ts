@@ -2,7 +2,7 @@
  * The figures of docs/queue.md, measured over a few seconds, and callers that arrive while a worker stops. QUEUE_SECONDS=10 runs every
  * load for 10 s, as `npm run bench:queues` does, and checks it against the goals.
  */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { jobsAlone, type QueueLoad, runPoolLoad, runQueueLoad } from "../../bench/queues.js";
 import { Backend } from "../../bench/simulator/backend.js";
 import { job, queueApp } from "../../bench/simulator/queues.js";
@@ -139,6 +139,20 @@ it("a job that waits for years does not block the jobs before it, and the worker
   expect(ranYears).toEqual([0, 6, 12]);
   expect(Math.max(...sleepsMs)).toBeLessThanOrEqual(5 * 366 * dayMs);
   expect(sleepsMs.filter((ms) => ms === dayMs).length).toBeGreaterThan(5 * 365);
+});
+
+it("callers who wake a sleeping worker leave one planned run, not one each", async () => {
+  const callers = [0, 1, 2, 3, 4].map((second) => ({ atMs: 1000 * second }));
+  const { app, backend } = enqueueAll({ rate: 1, period: 3_600_000, capacity: 1 }, callers);
+  const states: unknown[] = [];
+  backend.agenda.plan(6000, () => {
+    backend.call(async (ctx) => {
+      const runs = await app.rowsOf(ctx).query("_scheduled_functions").collect();
+      states.push(...runs.map(({ state }) => (state as { kind: string }).kind));
+    }, vi.fn());
+  });
+  await backend.agenda.run(() => backend.agenda.nowMs > 7000);
+  expect(states.filter((state) => state === "pending")).toHaveLength(1);
 });
 
 it("a caller reads one row and inserts one; a cancel among thousands reads one and deletes one", async () => {
