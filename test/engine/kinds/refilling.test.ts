@@ -147,10 +147,14 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     expect({ value, window }).toEqual({ value: tokens(5), window: { since: NOW, used: 0, excess: tokens(2) } });
   });
 
-  it("has used the same after a pause that finds it in debt", () => {
-    const window = { since: NOW, used: tokens(12) };
-    const owing = { value: -tokens(2), ts: NOW, headroom: [{ at: NOW, units: tokens(1) }], window };
-    expect(limit.kind.pause(limit, owing, NOW).window).toEqual(window);
+  it.each<[what: string, held: number, used: number, ms: number, after: Used]>([
+    ["keeps what was used beyond a lowered capacity", 0, 20, 3000, { used: 10, excess: 10 }],
+    ["forgets a debt that has been paid by then", -10, 20, 1000, { used: 10 }],
+    ["has used the same in debt", -2, 12, 0, { used: 12 }],
+  ])("that is paused %s", (_what, held, used, ms, after) => {
+    const before = { value: tokens(held), ts: NOW, window: { since: NOW, used: tokens(used) } };
+    const { window } = limit.kind.pause(limit, before, NOW + ms);
+    expect(window).toEqual({ ...windowOf(after), since: NOW + ms });
   });
 
   it("is joined as a window that began when the latest part did", () => {

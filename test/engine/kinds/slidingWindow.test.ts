@@ -34,6 +34,7 @@ const paused = (ms: number) => (state: State) => kind.pause(limit, state, NOW + 
 const ofKind = (held: number): State => ({ value: tokens(held), ts: NOW });
 /** Of a window that begins in each of them, the second holds the most. */
 const three = stateOf(0, [-200, 4], [700, 9], [1300, 3]);
+const leaving = stateOf(0, [-900, 1], [-800, 5], [200, 9]);
 const two: Entries = [
   [-500, 4],
   [0, 3],
@@ -67,6 +68,8 @@ describe("a sliding window", () => {
     ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused with what will have left by then", stateOf(0, [-500, 14]), paused(500), stateOf(500, [500, 14])],
     ["is paused with the most that counts until then", three, paused(2500), stateOf(2500, [2500, 13])],
+    ["is paused without what a longer period had kept", stateOf(0, [-1000, 14]), paused(500), stateOf(500, [500, 10])],
+    ["is paused, and takes that have left count no more", leaving, paused(2500), stateOf(2500, [2500, 10])],
     ["is paused, and later promises stay", promising, paused(500), stateOf(500, [500, 12], [900, 5])],
     ["is paused beside a larger promise", stateOf(0, [900, 12]), paused(500), stateOf(500, [500, 10], [900, 12])],
     ["is paused after a promise, which counts at the end", stateOf(0, [300, 3]), paused(500), stateOf(500, [500, 10])],
