@@ -176,6 +176,11 @@ describe("the pairs of parts", () => {
     expect(Math.max(...losses)).toBeLessThanOrEqual((9 * 7 * 2048) / 64);
   });
 
+  it("of a few rows are not thinned, also where one differs far more than all others", () => {
+    const many = Array.from({ length: 64 }, (_, at) => ({ at, units: at < 63 ? at : 10_000 }));
+    expect(joined([many])).toHaveLength(8);
+  });
+
   it("join to what all parts refund, or to less if that needs more than eight pairs", () => {
     fc.assert(
       fc.property(fc.array(fc.option(pairs(5), { nil: undefined }), { minLength: 1, maxLength: 4 }), (parts) => {

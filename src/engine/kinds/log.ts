@@ -71,7 +71,7 @@ function joinCheapest(entries: readonly Entry[], most: number, now: number): Ent
  *   leave the window sooner, so that waits longer and never lets more through.
  */
 export function removeBackwards(entries: readonly Entry[], units: number, at: number): Entry[] {
-  const kept = entries.filter((entry) => entry.at <= at && entry.units > 0);
+  const kept = entries.filter((entry) => entry.at <= at);
   let left = units;
   while (left > 0) {
     const last = kept.pop();
