@@ -42,7 +42,7 @@ export interface Request {
 type Bucket = Pick<Request, "key" | "config">;
 
 export type World = ReturnType<typeof openWorld>;
-export type Calls = ReturnType<World["within"]>;
+export type Calls = Parameters<Parameters<World["mutation"]>[0]>[0];
 
 /** A fresh backend, its limits, and its clock, which shows T0 until it is set. */
 function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: number) {
@@ -106,8 +106,6 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
       const drawn = [number];
       random = () => drawn.shift() ?? 0.99;
     },
-    /** The calls within a mutation, with a ctx. */
-    within,
     consume: alone("consume"),
     check: alone("check"),
     get: alone("get"),
@@ -117,7 +115,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     schedule: alone("schedule"),
     cancel: alone("cancel"),
     /** Several calls in one transaction of the app. */
-    mutation: <T>(body: (calls: Calls, ctx: MutationCtx) => Promise<T>) => mutation((ctx) => body(within(ctx), ctx)),
+    mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),
     rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),
     plant: (row: Partial<StoredRow>) => stage.plant({ name: "limit", value: 0, ts: T0, ...row }),
   };
