@@ -59,11 +59,10 @@ it.each([...refused, ...[-1, NaN, Infinity].map((wrong) => ({ default: wrong }))
   expect(() => fromHeader("X-Cost", wrong)).toThrow("0 <= min <= default <= max");
 });
 
+const ofBody = async (request: Request) => ((await request.clone().json()) as unknown[]).length;
 tell({
   "a cost can be read from the body, and the handler can still read the body": {
-    limits: forAll("items", tokens(5), {
-      cost: async (request: Request) => ((await request.clone().json()) as unknown[]).length,
-    }),
+    limits: forAll("items", tokens(5), { cost: ofBody }),
     handler: async (_ctx, request) => new Response(await request.text()),
     calls: 1,
     steps: [

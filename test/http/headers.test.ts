@@ -188,14 +188,7 @@ describe("waits", () => {
     // 6 tokens suffice for one request and leave 1, as in the first row. Its 5 tokens are spread, since 4 arrive per minute.
     ["the windows over which the next request is spread", fourAMinute, 6, 20, 5, "r=5;t=50"],
     ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
-    [
-      "the windows over which a request of 2.5 tokens is spread, as the 3 that hold it",
-      fourAMinute,
-      6,
-      20,
-      2.5,
-      "r=3;t=30",
-    ],
+    ["the windows over which 2.5 tokens are spread, as the 3 that hold them", fourAMinute, 6, 20, 2.5, "r=3;t=30"],
     ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
     ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
     ["the time in which the tokens of a request of this size arrive", tenASecond, 0, 10, 50, "r=0;t=5"],
@@ -291,13 +284,10 @@ describe("as popular parsers read them,", () => {
     rateLimitHeaders(named({ status, config: perMinute }), { formats: [format], now: NOW });
   const parse = (...given: Parameters<typeof headersIn>) => parseRateLimit(new Headers(headersIn(...given)));
 
-  it.each(["draft-6", "draft-7", "x"] as const)(
-    "ratelimit-header-parser reads %s, and the reset of a denial",
-    (format) => {
-      expect(parse(format)).toEqual({ limit: 100, used: 50, remaining: 50, reset: new Date(NOW + 30_000) });
-      expect(parse(format, denied(1500, 60_000))?.reset).toEqual(new Date(NOW + 2000));
-    },
-  );
+  it.each(["draft-6", "draft-7", "x"] as const)("ratelimit-header-parser reads %s, also a denial's reset", (format) => {
+    expect(parse(format)).toEqual({ limit: 100, used: 50, remaining: 50, reset: new Date(NOW + 30_000) });
+    expect(parse(format, denied(1500, 60_000))?.reset).toEqual(new Date(NOW + 2000));
+  });
 
   it("ratelimit-header-parser reads NaN from draft-11, which it takes for draft 7", () => {
     expect(parse("draft-11")).toMatchObject({ limit: NaN, remaining: NaN });

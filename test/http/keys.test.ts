@@ -38,7 +38,6 @@ const tenant = (value: string) => ({ "X-Tenant": value });
 const bearing = (value: string) => ({ Authorization: value });
 /** What a client may send itself: proxies add their entries at the right. */
 const SPOOFED = "192.0.2.9,, unknown, [::1]:80";
-const LONG_IPV6 = "2001:db8:1:2:3:4:5:6";
 
 type Row = [what: string, KeySource, headers: Record<string, string>, key: string | RegExp | undefined, ctx?: HttpCtx];
 it.each<Row>([
@@ -62,20 +61,12 @@ it.each<Row>([
     (value): Row => ["no token", bearer(), bearing(value), undefined],
   ),
   ["an address", one, hops("198.51.100.1"), "address:198.51.100.1"],
-  [
-    "one place from the right, whatever is further left: one proxy",
-    one,
-    hops(`${SPOOFED}, 198.51.100.1`),
-    "address:198.51.100.1",
-  ],
-  ["two places from the right: two proxies", two, hops(`${SPOOFED}, 203.0.113.7, 198.51.100.1`), "address:203.0.113.7"],
+  ["the last hop, whatever is further left: one proxy", one, hops(`${SPOOFED}, 198.51.100.1`), "address:198.51.100.1"],
+  ["the last hop but one: two proxies", two, hops(`${SPOOFED}, 203.0.113.7, 198.51.100.1`), "address:203.0.113.7"],
   ["no hops", one, {}, undefined],
   ["fewer hops than proxies", two, hops("198.51.100.1"), undefined],
   ["a hop that is no address", one, hops("203.0.113.7, unknown"), undefined],
   ["an empty hop", one, hops("203.0.113.7,"), undefined],
-  ["a /56 of IPv6", one, hops("[2001:db8::1]:443"), "address:2001:db8::/56"],
-  ["a /64", prefix(64), hops(LONG_IPV6), "address:2001:db8:1:2::/64"],
-  ["a whole IPv6 address", prefix(false), hops(LONG_IPV6), `address:${LONG_IPV6}`],
   ["a header of the proxy, read like any other address", byProxy, cf("::ffff:198.51.100.1"), "address:198.51.100.1"],
   ["a header of the proxy with IPv6", byProxy, cf("2001:db8::1"), "address:2001:db8::/56"],
   ["a header of the proxy without an address", byProxy, cf("not an address"), undefined],

@@ -9,7 +9,11 @@ import { byUser, served, tokens, via } from "./backend.js";
 
 const plain = tokens(2);
 const good = { limit: "user", by: byUser, without: "deny", config: plain } as const;
-const inComponent = defineIn("component", { keyed: { ...plain, keyed: true }, one: { ...plain, keyed: false } });
+const inComponent = defineIn("component", {
+  keyed: { ...plain, keyed: true },
+  one: { ...plain, keyed: false },
+  planned: { kind: "token bucket", period: 1000, keyed: true, plans: { free: { rate: 2 }, pro: { rate: 10 } } },
+});
 /** Calls limitHttp without types, as JavaScript can. */
 const load = (options: object) => () => limitHttp(inComponent, { ...good, ...options }, served);
 
@@ -30,6 +34,7 @@ it("an undefined limit and a missing decision do not compile", () => {
 });
 
 const statuses = "{ status: 400, 401 or 403, headers? }";
+const planned = { limit: "planned", config: undefined };
 const alone = { by: undefined, without: undefined, config: undefined, identify: () => ({}) };
 it.each<[string, object, string]>([
   ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
@@ -63,6 +68,9 @@ it.each<[string, object, string]>([
   ["when", { when: true }, "when must be a function"],
   ["without: unknown field", { without: { status: 401, header: {} } }, "without must be"],
   ["a plan, and no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
+  ["no plan, of several", planned, 'Rate limit "planned": plan must be "free" or "pro", got undefined'],
+  ["an unknown plan", { ...planned, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
+  ["a plan and a config", { ...planned, plan: "pro", config: plain }, "plan and config cannot be combined"],
   ["identify and by", { identify: () => ({}) }, "needs by (key sources"],
   ["identify and a plan", { ...alone, plan: "pro" }, "needs by (key sources"],
   ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],

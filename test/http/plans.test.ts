@@ -2,9 +2,9 @@
 /** A caller's key and quota: plans, configs by request, and one look-up for one or several limits. */
 import { MINUTE } from "convex-rate-limits";
 import { type Caller, type HttpLimit } from "convex-rate-limits/http";
-import { beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, vi } from "vitest";
 import { placeNames } from "../support/places.js";
-import { type Answer, byUser, type Step, type Story, tell, times, tokens, useClock, wrap } from "./backend.js";
+import { type Answer, byUser, type Step, type Story, tell, times, tokens, useClock } from "./backend.js";
 
 useClock();
 
@@ -18,6 +18,9 @@ const found = (caller: object) => ({ limit: "calls", identify: () => ({ key: "us
 const problem = 'Rate limit "calls": plan must be "free" or "pro", got';
 
 const answers = (limits: object, answer: Answer): Story => ({ definitions, limits, steps: [["guest", answer]] });
+const underDefinition = (caller: object, answer: Answer): Story => {
+  return { ...answers(found(caller), answer), definitions: { calls: tokens(2) } };
+};
 
 tell(
   {
@@ -46,14 +49,6 @@ tell(
   },
   placeNames,
 );
-
-it.each([
-  [limit, `${problem} undefined`],
-  [{ ...limit, plan: "gold" }, `${problem} "gold"`],
-  [{ ...limit, plan: "pro", config: tokens(1) }, "plan and config cannot be combined"],
-])("%o fails when the module loads", (limits, message) => {
-  expect(() => wrap({ definitions, limits })).toThrow(message);
-});
 
 /** Looks up the caller. A user named "pro-…" pays, and gets 10 times the rate. */
 const identify = vi.fn((_ctx: unknown, request: Request): Promise<Caller> => {
@@ -91,27 +86,10 @@ tell({
       return [...times(2, `${user} POST 200`), `${user} POST 429`];
     }),
   },
-  "a look-up must name a caller": {
-    limits: { limit: "all", identify: () => ({ key: "", config: tokens(1) }) },
-    steps: ["500"],
-    reports: [`identify's key must be a non-empty string, or left out with without: "deny"`],
-  },
   "a partition key tells the client which of its quotas was used, without a secret": {
     limits: { ...reads, partitionKey },
     steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],
   },
-  "the config of a look-up replaces the definition's": {
-    definitions: { calls: tokens(2) },
-    limits: {
-      limit: "calls",
-      identify: (_ctx: unknown, { method }: Request) => ({
-        key: "a",
-        ...(method === "POST" && { config: tokens(77) }),
-      }),
-    },
-    steps: [
-      ["", policy(2)],
-      ["POST", policy(77)],
-    ],
-  },
+  "a look-up without a config leaves the definition's": underDefinition({}, policy(2)),
+  "the config of a look-up replaces the definition's": underDefinition({ config: tokens(77) }, policy(77)),
 });

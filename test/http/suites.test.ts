@@ -4,7 +4,7 @@
  * docs/comparison.md lists those that an option decides, and those that are refused.
  */
 import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
-import { address, custom, type HttpLimit, limitHttp } from "convex-rate-limits/http";
+import { address, custom, type HttpDenial, type HttpLimit, limitHttp } from "convex-rate-limits/http";
 import { expect, it } from "vitest";
 import { play, serve, served, START, type Step, type Story, times, useClock, type Way } from "./backend.js";
 import { defineIn } from "../support/places.js";
@@ -25,10 +25,7 @@ const limitOf = (rate: number, rest: object = {}): HttpLimit => {
 };
 const query = custom("query", (_ctx, request) => new URL(request.url).searchParams.get("key") ?? undefined);
 const byQuery = { by: query, without: "deny" } as const;
-const later = {
-  policy: `"1m";q=1;w=60;pk=:Zm9v:, "api";q=5;w=7200`,
-  left: `"1m";r=0;t=60;pk=:Zm9v:, "api";r=4;t=7200`,
-};
+const sent = { policy: `"1m";q=1;w=60;pk=:Zm9v:, "api";q=5;w=7200`, left: `"1m";r=0;t=60;pk=:Zm9v:, "api";r=4;t=7200` };
 
 const policy = "5;w=60";
 /** A story in which the first request passes, and the second is denied with this answer. */
@@ -50,9 +47,8 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     const json = { body: error, "Content-Type": "application/json" };
     await play(denied({ body: text }, plain));
     await play(denied({ body: error }, json));
-    await play(
-      denied({ body: ({ limits, retryAfter }) => `${limits[0]?.name}: ${retryAfter} s` }, { body: "api: 60 s" }),
-    );
+    const say = ({ limits, retryAfter }: HttpDenial) => `${limits[0]?.name}: ${retryAfter} s`;
+    await play(denied({ body: say }, { body: "api: 60 s" }));
     await play(denied({ body: () => Promise.resolve(error) }, json));
   },
   "A denial's status": denied({ status: 420 }, { status: 420 }),
@@ -82,7 +78,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   },
   "Later drafts: named policies, a partition key, several limits in one field": {
     limits: [limitOf(1, { limit: "1m", partitionKey: () => "foo" }), limitOf(5, { config: window(5, 7200_000) })],
-    steps: [["", later]],
+    steps: [["", sent]],
   },
   "Successful requests do not count": {
     limits: limitOf(2),
