@@ -183,15 +183,6 @@ describe("a watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("reports the plan of the status, also if only the plan changes", () => {
-    const { client, reported, limit } = watch();
-    expect(limit()).toBeUndefined();
-    client.show({ ...snapshotBy(empty), plan: "free" });
-    client.show({ ...snapshotBy(empty), plan: "pro" });
-    expect(reported).toHaveLength(3);
-    expect(limit()).toEqual({ plan: "pro", tokens: 10, config: tenASecond });
-  });
-
   it("reports that a demand that was denied until a time is reserved for that same time", () => {
     const debt = { ...empty, value: -4.5, config: { ...tenASecond, maxReserved: 5 } };
     const { client, reported } = watch(debt, { count: 5, reserve: true });

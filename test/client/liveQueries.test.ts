@@ -8,9 +8,7 @@ import { useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 
-const NOW = Date.UTC(2026, 5, 1, 9, 30);
-
-useClock(NOW, "Date");
+useClock(Date.UTC(2026, 5, 1, 9, 30), "Date");
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, query } = useBackend(place);
