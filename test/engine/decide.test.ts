@@ -156,15 +156,12 @@ it.each([
   ["a bucket", bucket, { count: 12, reserve: { within: 100 } }],
   ["a window", window, { count: 20, reserve: { within: 0 } }],
   ["a month", month, { count: 15, reserve: { within: 28 * DAY - 1 } }],
-] as const)(
-  "%s denies a reservation for ever if even a full bucket would start it too late",
-  (_what, limit, demand) => {
-    for (const state of [fullState(limit), { value: 0, ts: NOW }]) {
-      const { status } = decide(limit, state, NOW, parseDemand(limit, demand));
-      expect(status).toMatchObject({ ok: false, retryAt: END_OF_TIME });
-    }
-  },
-);
+] as const)("%s denies a reservation for ever if a full bucket would start it too late", (_what, limit, demand) => {
+  for (const state of [fullState(limit), { value: 0, ts: NOW }]) {
+    const { status } = decide(limit, state, NOW, parseDemand(limit, demand));
+    expect(status).toMatchObject({ ok: false, retryAt: END_OF_TIME });
+  }
+});
 
 describe("the time at which a request is served again after such requests have spent all that remains", () => {
   const limits = [

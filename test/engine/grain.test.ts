@@ -27,13 +27,10 @@ describe("chooseGrain", () => {
     [1, 1, 10, 1e14, 10],
     [1, 1, 10, 1e15, 1],
     [1, 1, 10, 1e20, 1],
-  ])(
-    "for %d per %d ms, with %d tokens held exactly and a debt of %d, a token has %d units",
-    (rate, per, exact, debt, unitsPerToken) => {
-      const refill = (rate * unitsPerToken) / per;
-      expect(chooseGrain(rate, per, { exact, debt })).toEqual({ unitsPerToken, refill });
-    },
-  );
+  ])("%d per %d ms, %d exact tokens, a debt of %d: %d units per token", (rate, per, exact, debt, unitsPerToken) => {
+    const refill = (rate * unitsPerToken) / per;
+    expect(chooseGrain(rate, per, { exact, debt })).toEqual({ unitsPerToken, refill });
+  });
 
   it("counts a rate that is not a fraction of short decimals in powers of two, slightly below the rate", () => {
     const odd: [number, number][] = [

@@ -80,11 +80,10 @@ const check: Check = {
 
 it("the verdict is never passed on the embedded backend for a check that it cannot show", () => {
   const impossible = { ...check, notEmbedded: "it is one process" };
-  expect([true, false].map((holds) => verdictOf(impossible, true, holds))).toEqual(
-    Array(2).fill("not applicable here"),
-  );
-  expect([true, false].map((holds) => verdictOf(impossible, false, holds))).toEqual(["passed", "failed"]);
-  expect([true, false].map((holds) => verdictOf(check, true, holds))).toEqual(["passed", "failed"]);
+  const verdicts = (of: Check, isEmbedded: boolean) => [true, false].map((holds) => verdictOf(of, isEmbedded, holds));
+  expect(verdicts(impossible, true)).toEqual(["not applicable here", "not applicable here"]);
+  expect(verdicts(impossible, false)).toEqual(["passed", "failed"]);
+  expect(verdicts(check, true)).toEqual(["passed", "failed"]);
 });
 
 it("the verdict is in the report, with the expected and the observed result", () => {

@@ -60,7 +60,6 @@ it("the page's backend is that of VITE_CONVEX_URL, or that of .env.local, or the
     expect(deploymentOf({ ...(given !== undefined && { VITE_CONVEX_URL: given }) }, local), text).toBe(expected);
   }
   expect(deploymentOf({}, path.join(folder, "no such file"))).toBeUndefined();
-  expect(() => deploymentOf({ VITE_CONVEX_URL: "a-1" }, local)).toThrow(
-    /must be the address of a deployment, .* got a-1/,
-  );
+  const wrong = () => deploymentOf({ VITE_CONVEX_URL: "a-1" }, local);
+  expect(wrong).toThrow(/must be the address of a deployment, .* got a-1/);
 });

@@ -12,36 +12,30 @@ const PLANTED = "test/mutants/planted/larger.ts";
 
 /** This runs the tool for 15 s, so it only runs every night. */
 if (effort >= 1) {
-  describe("npm run mutants", runMutants);
-}
+  describe("npm run mutants", () => {
+    let status: number | null;
+    let output: string;
+    beforeAll(() => {
+      const tests = ["--tests", "test/mutants/planted/*.tests.ts"];
+      const equivalent = ["--equivalent", "test/mutants/planted/equivalent.json"];
+      const command = [tsx, "scripts/mutants/main.ts", PLANTED, ...tests, ...equivalent];
+      ({ status, stdout: output } = spawnSync(process.execPath, command, { cwd: root, encoding: "utf8" }));
+    }, 120_000);
 
-function runMutants(): void {
-  let status: number | null;
-  let output: string;
-  beforeAll(() => {
-    const where = [
-      "--tests",
-      "test/mutants/planted/*.tests.ts",
-      "--equivalent",
-      "test/mutants/planted/equivalent.json",
-    ];
-    const command = [tsx, "scripts/mutants/main.ts", PLANTED, ...where];
-    ({ status, stdout: output } = spawnSync(process.execPath, command, { cwd: root, encoding: "utf8" }));
-  }, 120_000);
+    it("reports a survivor with file, line, and text without and with the fault, and fails", () => {
+      expect(output).toContain(`${PLANTED}:7\n- return a < 10;\n+ return a <= 10;\n`);
+      expect(status).toBe(1);
+    });
 
-  it("reports a survivor with file, line, and text without and with the fault, and fails", () => {
-    expect(output).toContain(`${PLANTED}:7\n- return a < 10;\n+ return a <= 10;\n`);
-    expect(status).toBe(1);
-  });
+    it("does not report faults that a test finds or that are listed as equivalent", () => {
+      expect(output).not.toContain("return a >= 10");
+      expect(output).not.toContain("a >= b");
+      expect(output).toMatch(/^\d+ faults: 1 survived, 1 are equivalent, 1 listed in vain$/m);
+    });
 
-  it("does not report faults that a test finds or that are listed as equivalent", () => {
-    expect(output).not.toContain("return a >= 10");
-    expect(output).not.toContain("a >= b");
-    expect(output).toMatch(/^\d+ faults: 1 survived, 1 are equivalent, 1 listed in vain$/m);
-  });
-
-  it("reports faults that are listed as equivalent but do not survive", () => {
-    expect(output).toContain(`listed as equivalent, but no survivor: ${PLANTED}: return a - b;`);
+    it("reports faults that are listed as equivalent but do not survive", () => {
+      expect(output).toContain(`listed as equivalent, but no survivor: ${PLANTED}: return a - b;`);
+    });
   });
 }
 
@@ -75,14 +69,11 @@ it("a sample consists of lines of code, and is the same for the same seed", () =
 
 /** The list of planted faults is useful only while each fault can be planted. */
 describe("a planted fault", () => {
-  it.each(faults.map((fault) => [fault.name, fault] as const))(
-    "%s: has its place",
-    (_name, { file, from, to, test }) => {
-      expect(read(`src/${file}`).split(from)).toHaveLength(2);
-      expect(to).not.toBe(from);
-      if (test !== undefined) expect(files).toContain(test);
-    },
-  );
+  it.each(faults)("$name: has its place", ({ file, from, to, test }) => {
+    expect(read(`src/${file}`).split(from)).toHaveLength(2);
+    expect(to).not.toBe(from);
+    if (test !== undefined) expect(files).toContain(test);
+  });
 
   it("is found in a copy of the repository", () => {
     const script = path.join(root, "test/model/faults/main.ts");

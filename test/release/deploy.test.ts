@@ -11,16 +11,12 @@ const block = /## On a deployment of yours[^]*?```sh\n([^]*?)```/.exec(read("exa
 const commands = block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "") || []);
 const ofCli = commands.filter((command) => command.startsWith("npx convex "));
 
-async function helpOf(words: readonly string[]): Promise<string> {
-  return (await promisify(execFile)(process.execPath, [cli, ...words, "--help"])).stdout;
-}
-
 /** The parts of a command that the CLI's help does not have: "--flag", or the command itself. */
 async function unknownIn(command: string): Promise<string[]> {
   const words = command.split(" ").slice(2);
   const [name = "", second = ""] = words;
   const called = name === "env" ? [name, second] : [name];
-  const help = await helpOf(called);
+  const { stdout: help } = await promisify(execFile)(process.execPath, [cli, ...called, "--help"]);
   const flags = words.filter((word) => word.startsWith("--"));
   const known =
     help.startsWith(`Usage: convex ${called.join(" ")}`) || help.startsWith(`Usage: convex ${name} remove|rm`);

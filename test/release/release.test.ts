@@ -35,9 +35,8 @@ function directoryFaults(readme: string): string[] {
 describe("a release", () => {
   it("moves the unreleased notes under its own heading and leaves the older ones", () => {
     const released = withRelease(CHANGELOG, "1.1.0", "2026-03-04");
-    expect(released).toContain(
-      "## [Unreleased]\n\n## [1.1.0] - 2026-03-04\n\n### Fixed\n\n- A fault.\n\n## [1.0.0] - 2026-01-02",
-    );
+    const heads = "## [Unreleased]\n\n## [1.1.0] - 2026-03-04\n\n### Fixed\n\n- A fault.\n\n## [1.0.0] - 2026-01-02";
+    expect(released).toContain(heads);
     expect(notesOf(released, "Unreleased")).toBe("");
     expect(notesOf(released, "1.1.0")).toBe("### Fixed\n\n- A fault.");
     expect(notesOf(released, "1.0.0")).toBe("- First.");

@@ -174,15 +174,19 @@ describe("the simulated backend", () => {
     expect(await attemptsOf(1000)).toEqual([1, 1, 1]);
   });
 
-  it.each([
-    ["S16", 16],
-    ["S256", 256],
-  ] as const)("%s runs as many mutations at once as it has permits: %i", async (platform, permits) => {
-    const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
-    const calls = await run(backend, nothing, 300, 0);
-    const first = calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000);
-    expect(first).toHaveLength(permits);
-  });
+  const classes = [
+    { platform: "S16", permits: 16, jobs: 8 },
+    { platform: "S256", permits: 256, jobs: 40 },
+  ] as const;
+  it.each(classes)(
+    "$platform runs as many mutations at once as it has permits: $permits",
+    async ({ platform, permits }) => {
+      const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
+      const calls = await run(backend, nothing, 300, 0);
+      const first = calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000);
+      expect(first).toHaveLength(permits);
+    },
+  );
 
   it("fails a call that has waited 5 s for a permit", async () => {
     const calls = await run(new Backend({ schema }, { seed: "late", platform: NARROW, holdMs: 3000 }), read, 3, 0);
@@ -290,10 +294,7 @@ describe("the simulated backend", () => {
     return { backend, started, scheduleJobs };
   }
 
-  it.each([
-    ["S16", 8],
-    ["S256", 40],
-  ] as const)("%s runs %i of 40 scheduled functions at once", async (platform, atOnce) => {
+  it.each(classes)("$platform runs $jobs of 40 scheduled functions at once", async ({ platform, jobs: atOnce }) => {
     const { started, scheduleJobs } = jobs({ seed: "jobs", platform, holdMs: 5000 });
     await scheduleJobs(40);
     const first = started[0] ?? NaN;

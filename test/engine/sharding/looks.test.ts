@@ -80,14 +80,11 @@ it.each<[what: string, waits: number[], held: number, count: number, expected: b
   ["480 ms, three rows, for more than one", each(3, 160), 0, 4, false],
   ["292 ms, three rows that hold two each", [97, 97, 98], 2, 10, true],
   ["293 ms, three rows that hold two each", [97, 98, 98], 2, 10, false],
-])(
-  "rows of a sliding window are enough if their tokens do not wait long: %s",
-  (_what, waits, held, count, expected) => {
-    const limit = parseLimit("some", sliding);
-    const rows = waits.map((wait) => taken(wait, held));
-    expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
-  },
-);
+])("rows of a sliding window are enough if tokens do not wait long: %s", (_what, waits, held, count, expected) => {
+  const limit = parseLimit("some", sliding);
+  const rows = waits.map((wait) => taken(wait, held));
+  expect(areEnough(limit, rows, NOW, count * limit.unitsPerToken)).toBe(expected);
+});
 
 describe("a count larger than a row's share", () => {
   it.each([
