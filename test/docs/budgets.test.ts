@@ -14,7 +14,8 @@ import { internal } from "docs:plans/convex/_generated/api";
 import plansSchema from "docs:plans/convex/schema";
 import { useClock } from "../support/clock.js";
 
-useClock(Date.UTC(2026, 0, 15));
+const NOW = Date.UTC(2026, 0, 15);
+useClock(NOW);
 
 it("an alert is written once a month, also if settlements cross the line in both directions", async () => {
   const t = convexTest({ schema: llmSchema, modules: llmModules });
@@ -35,17 +36,17 @@ it("a model that has answered keeps its tokens if the answer cannot be stored", 
   const t = convexTest({ schema: jobsSchema, modules: jobsModules });
   const ada = t.withIdentity({ subject: "ada" });
   const bucket = { name: "llmTokens", count: 0 };
-  const left = () => t.run(async (ctx) => (await jobLimits.checkRateLimit(ctx, bucket)).remaining);
+  const status = () => t.run(async (ctx) => await jobLimits.checkRateLimit(ctx, bucket));
   await ada.mutation(jobs.api.questions.ask, { prompt: "hi" });
   const [question] = await t.run(async (ctx) => await ctx.db.query("questions").take(1));
   const answer = () => t.action(jobs.internal.questions.answer, { question: question?._id, prompt: "hi" });
   // The provider reports no usage.
   vi.stubGlobal("callModel", () => Promise.resolve({ answer: "yes" }));
   await expect(answer()).rejects.toThrow("tokens");
-  expect(await left()).toBe(1499);
+  expect(await status()).toMatchObject({ resetAt: NOW + 501 });
   vi.stubGlobal("callModel", () => Promise.reject(new Error("overloaded")));
   await answer();
-  expect(await left()).toBe(2000);
+  expect(await status()).toMatchObject({ remaining: 2000 });
 });
 
 it("a customer who has not called yet gets what was bought besides the plan, each time", async () => {

@@ -76,6 +76,8 @@ it("locks after five wrong passwords, and right ones use no tokens", async () =>
   const tryWith = (body: string) => send("/login", { method: "POST", body, from });
   expect(await statuses(20, () => tryWith("sesame"))).toEqual(new Array(20).fill(204));
   expect(await statuses(5, () => tryWith("open"))).toEqual(new Array(5).fill(401));
+  // The clock of the mutations is 1 ms ahead of the HTTP action's, since they had one time.
+  pass(1);
   const locked = await tryWith("sesame");
   expect([locked.status, await locked.json()]).toEqual([429, { error: "locked", seconds: 120 }]);
   expect((await send("/login", { method: "POST", body: "sesame" })).status).toBe(403);
