@@ -39,7 +39,8 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
   const rows = all.filter(holdsTokens);
   const [first] = rows;
   if (!first) return [{ ...fullShard(limit), rows }];
-  if (rows.length > 1 && rows.every(({ shard }) => shard === undefined)) return [mended(bucket, rows)];
+  const parts = rows.filter(({ shard }) => shard !== undefined);
+  if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, rows, parts)];
   if (wasSplitUnder(first, bucket)) return tiling(bucket, within, rows);
   if (!first.config) throw gapError(bucket);
   const former = { ...bucket, limit: storedLimit(bucket, first.config), plan: first.plan };
@@ -49,15 +50,16 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
 }
 
 /**
- * Several rows that each stand for the whole bucket. Runs that do not see each other's rows leave them, such as a nested
- * `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
+ * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each other's rows leave them,
+ * such as a nested `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
  */
-function mended(bucket: Bucket, rows: readonly Row[]): StoredShard {
+function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): StoredShard {
   const { limit } = bucket;
-  const shards = rows.map((row) => fromRow(bucket, row));
+  const wholes = rows.filter(({ shard }) => shard === undefined).map((row) => fromRow(bucket, row));
+  const shards: Shard[] = [...wholes, ...shardsOf(bucket, parts)];
   const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
   const { state } = fold(limit, WHOLE, shards, latest);
-  const taken = shards.reduce((sum, shard) => sum + limit.capacity - heldBy(shard, latest), 0);
+  const taken = shards.reduce((sum, shard) => sum + shard.limit.capacity - heldBy(shard, latest), 0);
   // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
   const surplus = state.value - (limit.capacity - taken);
   // The sum of the windows also counts the capacity once for each row, so it is dropped: all missing units count as used.

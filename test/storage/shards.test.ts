@@ -221,4 +221,12 @@ describe("several rows that are each the whole bucket", () => {
     expect(await take(2)).toMatchObject({ ok: true, remaining: 0 });
     expect(await stored()).toMatchObject([{ value: 0 }]);
   });
+
+  it("become one row also if a deploy has split one of them, and another has changed its config", async () => {
+    await insert({ name: "send", key: "alice", value: 60, ts: NOW });
+    await splitBucket(1, 40);
+    for (const now of [bucket, under({ rate: 8, capacity: 64 })]) {
+      expect(tokensIn(await load(now))).toEqual([64 - 4 - 24]);
+    }
+  });
 });
