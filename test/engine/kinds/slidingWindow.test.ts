@@ -103,6 +103,12 @@ describe("a sliding window", () => {
     expect(owing.recent?.map(({ at }) => at)).toEqual([END_OF_TIME - 7, END_OF_TIME]);
   });
 
+  it("waits for a debt of another kind that is too large to be counted exactly", () => {
+    const slow = parseLimit("send", { ...config, rate: 0.001, period: 1e15 });
+    const owing = { value: -240_000_028_000 * slow.unitsPerToken, ts: NOW };
+    expect(slow.kind.whenHolding(slow, owing, slow.capacity)).toBe(END_OF_TIME);
+  });
+
   it("stays the same state if a pause says nothing new", () => {
     const states = [stateOf(500, [500, 10]), stateOf(500, [500, 12]), stateOf(500, [500, 10], [900, 10])];
     for (const state of states) for (const ms of [400, 500]) expect(paused(ms)(state)).toBe(state);
