@@ -45,7 +45,7 @@ export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | 
   const config =
     typeof stored === "string"
       ? plans.find(({ plan }) => plan === stored)?.config
-      : { ...stored, ...(shards !== undefined && { shards }) };
+      : { ...stored, shards };
   if (config) return { ...bucket, limit: storedLimit(bucket, config), plan: stored };
   const whose = key === undefined ? "the bucket" : `the bucket of key ${show(key)}`;
   throw misuseError(name, `${whose} is under plan ${show(stored)}, which is not defined: say the plan in the call.`);

@@ -86,6 +86,6 @@ export function isFunction(value: unknown): boolean {
 export function plain(number: number): string {
   const size = Math.abs(number);
   return size >= 1e6 && 10 ** Math.round(Math.log10(size)) === size
-    ? `${number < 0 ? "-" : ""}1e${Math.round(Math.log10(size))}`
+    ? `${Math.sign(number)}e${Math.round(Math.log10(size))}`
     : String(number);
 }

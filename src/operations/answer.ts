@@ -110,7 +110,7 @@ async function answerAs(override: Override & { does: "configure" }, request: Req
 /** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
 async function refuse(own: Request, request: Request, { ask, now }: Asking): Promise<Answer> {
   if (!isServable(request)) throw neverServedError(own.limit, request.asked);
-  const nothing = await ask({ ...own, demand: { units: 0, reserve: false, withinMs: Infinity } });
+  const nothing = await ask(requestTo(own, { count: 0 }));
   return { status: { ...untouched(nothing, now), ok: false, retryAt: END_OF_TIME } };
 }
 
@@ -134,8 +134,8 @@ async function letThrough({ asked, ...bucket }: Request, { ask, load, now }: Ask
   // Beside an `atLeast` a count may be any number.
   const count = Math.min(asked.count ?? 1, MAX_TOKENS);
   const all = requestTo(bucket, { count, refundable: asked.refundable });
-  const held = all.demand.units <= bucket.limit.capacity ? await ask(all) : undefined;
-  const answer = held?.status.ok ? held : answerCharging(all, await load(all), now);
+  const held = await ask(all);
+  const answer = held.status.ok ? held : answerCharging(all, await load(all), now);
   if (asked.atLeast === undefined) return answer;
   return { ...answer, status: { ...answer.status, taken: count } as RateLimitStatus };
 }

@@ -18,8 +18,8 @@ export async function setOverride(
   const now = Date.now();
   checkBucket(bucket);
   const override = parseOverride(bucket.name, given);
-  const { until } = override;
-  if (until !== undefined && until <= now) {
+  const { until = Infinity } = override;
+  if (until <= now) {
     throw fieldError(bucket.name, "until", `a time after now (${now}), in milliseconds since the epoch`, until);
   }
   const rows = await storage.readOverrideRows(ctx, bucket);
@@ -44,7 +44,6 @@ interface Terms {
 /** One that cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides. */
 export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call): Promise<Terms> {
   const { isOverridable, plans } = asked;
-  if (!isOverridable && !plans) return { counted: asked };
   const rows = asked.limit.levels.most === 0 ? await storage.readRows(ctx, asked) : undefined;
   const row = plans && !rows ? await storage.readLast(ctx, asked, pointAt(random())) : null;
   const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);

@@ -92,14 +92,15 @@ function parseTargets(targets: Targets): Limits {
 function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows, now: number): storage.Row[] {
   const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
   if (others.length > 0) return [];
+  const override = row?.override;
   try {
-    if (row?.override) parseOverride(name, row.override);
+    if (override) parseOverride(name, override);
   } catch {
     return [];
   }
-  const hasEnded = row?.override?.until !== undefined && row.override.until <= now - SETTLED_MS;
+  const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
   const bucket = rows.filter(storage.holdsTokens);
-  const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : row?.override, now);
+  const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : override, now);
   return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
 }
 

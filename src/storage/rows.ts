@@ -153,17 +153,15 @@ export interface RowChange {
 /** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
 export async function write({ db }: Writer, { bucket, rows, contents }: RowChange): Promise<void> {
   const { plan } = bucket;
-  for (let i = 0; i < rows.length || i < contents.length; i++) {
+  for (const [i, content] of contents.entries()) {
     const row = rows[i];
-    const content = contents[i];
-    if (row && content) {
+    if (row) {
       // A patch takes a field away by undefined.
       const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
       await db.patch("rateLimits", row._id, { ...none, ...content, plan });
-    } else if (content) {
-      await db.insert("rateLimits", { ...idOf(bucket), ...content, ...(plan !== undefined && { plan }) });
-    } else if (row) await db.delete("rateLimits", row._id);
+    } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
+  for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
 
 /** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */

@@ -98,17 +98,12 @@ function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
 function months(anchor: number): Calendar {
   // The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days.
   const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;
-  const startOf = (month: number) => {
-    const first = firstDayOf(month);
-    return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
-  };
   return {
-    startOf,
-    windowAt(local) {
-      // A month begins at most three days from where it would if all had the mean length.
-      let month = Math.floor(local / MEAN_MONTH_MS) + 1;
-      while (startOf(month) > local) month--;
-      return month;
+    startOf(month) {
+      const first = firstDayOf(month);
+      return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
     },
+    // A guess, from which calendarOf searches: months differ, and the anchor may be any day. No zone skipped a whole one.
+    windowAt: (local) => Math.floor(local / MEAN_MONTH_MS),
   };
 }

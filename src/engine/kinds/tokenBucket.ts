@@ -32,8 +32,7 @@ export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements 
     // Four units in the last place: more than the rounding of a quotient and a product.
     const QUOTIENT_ERROR = 2 ** -50;
     const { value, ts } = state;
-    const missing = units - Math.min(limit.capacity, value);
-    if (missing <= 0) return ts;
+    const missing = Math.max(0, units - Math.min(limit.capacity, value));
     // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
     const elapsedMs = Math.floor((missing / limit.refill) * (1 - QUOTIENT_ERROR));
     let time = ts + elapsedMs;

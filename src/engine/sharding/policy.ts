@@ -101,8 +101,7 @@ export function levelAfter(
 
 /** Rarely while there are few rows, more often further down; less often the longer ago the row was written. */
 function splitChance(level: number, gapMs: number): number {
-  const gap = gapMs < 0 ? HOT_MS : gapMs;
-  return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * Math.min(1, (HOT_MS / gap) ** 2);
+  return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * (HOT_MS / Math.max(HOT_MS, gapMs)) ** 2;
 }
 
 /** How many levels down units may be split so that each part holds `room` times the demand; 0 if they do not hold that themselves. */
