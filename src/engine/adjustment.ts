@@ -56,11 +56,10 @@ export function parsePause(name: string, until: number, now: number): number {
  */
 export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  const taken = takenAt ?? at;
   checkField(bucket.name, "renews", countField, renews);
-  const adjustment = { ...bucket, count, units, at, takenAt, renews };
-  if (taken === undefined) return { ...adjustment, taking: undefined };
   checkField(bucket.name, "at", takenAtField, at);
   checkField(bucket.name, "takenAt", takenAtField, takenAt);
-  return { ...adjustment, taking: { takenAt: taken, startsAt: Math.max(taken, at ?? taken) } };
+  const taken = takenAt ?? at;
+  const taking = taken === undefined ? undefined : { takenAt: taken, startsAt: Math.max(taken, at ?? taken) };
+  return { ...bucket, count, units, at, takenAt, renews, taking };
 }

@@ -5,7 +5,7 @@
 import type { RateLimitStatus } from "../wire/answers.js";
 import { dateIn, remembering } from "./headroom.js";
 import type { Demand } from "./request.js";
-import type { Limit, Reservation, State } from "./kinds/kind.js";
+import type { Limit, State } from "./kinds/kind.js";
 import { END_OF_TIME, firstTime } from "./time.js";
 import { lowered, raised, unitsOf } from "./units.js";
 
@@ -58,12 +58,7 @@ function servePart({ unitsPerToken }: Limit, { atLeast }: Demand, held: number):
 }
 
 /** When a reservation starts. Taking nothing writes nothing, so it waits until the debt of others is paid. */
-function startOf(
-  limit: Limit,
-  stored: State,
-  now: number,
-  units: number,
-): Omit<Reservation, "state"> & { state: State | undefined } {
+function startOf(limit: Limit, stored: State, now: number, units: number) {
   const { kind } = limit;
   return units === 0
     ? { at: kind.whenHolding(limit, stored, 0), state: undefined, owed: 0 }

@@ -7,7 +7,7 @@ import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { changeOf, loadAll, loadAt, shardsOf } from "../storage/shards.js";
+import { changeOf, loadAt, shardsOf } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { Call } from "./answer.js";
@@ -24,7 +24,7 @@ export async function adjust(ctx: Writer, asked: Adjustment): Promise<RateLimitS
   const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
   const { limit, renews } = adjustment;
-  const shards = rows ? shardsOf(adjustment, rows) : await loadAll(ctx, adjustment);
+  const shards = shardsOf(adjustment, rows ?? (await readRows(ctx, adjustment)));
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, WHOLE, left, now);
@@ -71,7 +71,7 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
   const until = parsePause(bucket.name, asked, now);
   if (until <= now) return null;
   const { counted, rows } = await findTerms(ctx, bucket, call);
-  const shards = rows ? shardsOf(counted, rows) : await loadAll(ctx, counted);
+  const shards = shardsOf(counted, rows ?? (await readRows(ctx, counted)));
   await write(ctx, changeOf(counted, shards, pauseAll(counted.limit, shards, now, until)));
   return null;
 }

@@ -11,7 +11,7 @@ import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import { asWritten, type Bucket } from "../engine/bucket.js";
 import { type Reader, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { loadAll, planOf, shardsOf } from "../storage/shards.js";
+import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answerOnAll, answerUnder, type Call, renewing, untouched } from "./answer.js";
@@ -55,7 +55,6 @@ async function answerInFull(ctx: Reader, request: Request, now: number): Promise
 export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
   const load = (own: Bucket) => shardsOf(own, rows);
   const ask = (own: Request) => answerOnAll(own, load(own), now);
-  if (!request.isOverridable) return ask(request);
   return await answerUnder(overrideAmong(request, rows, now), request, { now, ask, load });
 }
 
@@ -64,7 +63,7 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const rows = await readRows(ctx, asked);
   const bucket = asWritten(asked, planOf(rows));
   const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...planned(bucket) };
-  const override = bucket.isOverridable ? overrideAmong(bucket, rows) : undefined;
+  const override = overrideAmong(bucket, rows);
   if (!override) return snapshot;
   const { until } = override;
   if (override.does === "block") return { ...snapshot, override: { until, reason: "blocked" } };
@@ -101,7 +100,7 @@ async function answerOverridable(ctx: Reader, request: Request, call: Call): Pro
   return await answerUnder(override, request, {
     now: call.now,
     ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
-    load: (own) => (rows ? shardsOf(own, rows) : loadAll(ctx, own)),
+    load: async (own) => shardsOf(own, rows ?? (await readRows(ctx, own))),
   });
 }
 

@@ -82,8 +82,7 @@ async function describe(listed: ListRequest["listed"], { key, rows }: walk.Bucke
   const shown = isOverridden ? { override } : {};
   try {
     const bucket = asWritten(parseBucket({ ...listed, key }), planOf(rows));
-    const inForce = isOverridden ? overrideAmong(bucket, rows, now) : undefined;
-    const counted = countedUnder(inForce, bucket);
+    const counted = countedUnder(overrideAmong(bucket, rows, now), bucket);
     const { capacity, unitsPerToken } = counted.limit;
     const shards = shardsOf(counted, rows);
     const count = Math.min(1, capacity / unitsPerToken);

@@ -47,9 +47,8 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
   const rows = asked.limit.levels.most === 0 ? await storage.readRows(ctx, asked) : undefined;
   const row = plans && !rows ? await storage.readLast(ctx, asked, pointAt(random())) : null;
   const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
-  const override = isOverridable
-    ? overrideAmong(bucket, rows ?? (await storage.readOverrideRows(ctx, asked)), now)
-    : undefined;
+  const among = rows ?? (isOverridable ? await storage.readOverrideRows(ctx, asked) : []);
+  const override = overrideAmong(bucket, among, now);
   return { override, counted: countedUnder(override, bucket), rows, row };
 }
 
@@ -59,11 +58,11 @@ export function countedUnder(override: Override | undefined, bucket: Bucket): Bu
 }
 
 /**
- * The override in force, if one is among the rows; without `now`, the one that was set last.
+ * The override in force, if calls ask for one and it is among the rows; without `now`, the one that was set last.
  * @throws when it cannot be used, or when there are several: nothing is let through until they are cleared.
  */
 export function overrideAmong(bucket: Bucket, rows: readonly storage.Row[], now = 0): Override | undefined {
-  const [stored, ...others] = overridesAmong(rows);
+  const [stored, ...others] = bucket.isOverridable ? overridesAmong(rows) : [];
   if (others.length > 0) throw overrideError(bucket, "There must be one, not several.");
   const override = stored && overrideOf(bucket, stored);
   return override && now < override.until ? override : undefined;

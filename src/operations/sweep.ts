@@ -26,13 +26,12 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
   if (!from) return { buckets: [], cursor: null };
-  const { name } = from;
-  const limits = limitsOf(name);
+  const limits = limitsOf(from.name);
   const batch = await readBatch(ctx, from);
   const buckets = batch.buckets
     .map((bucket) => ({ ...bucket, rows: rowsToDelete(limits, bucket, now) }))
     .filter(({ rows }) => rows.length > 0);
-  const next = batch.next ?? (await findNext(ctx, limitsOf, name));
+  const next = batch.next ?? (await findNext(ctx, limitsOf, from.name));
   return { buckets, cursor: next && writeCursor(next) };
 }
 

@@ -8,7 +8,6 @@
  */
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
-import { ANCHORS } from "./fields.js";
 import type { Run } from "./kind.js";
 import { timeZoneOf } from "./timeZone.js";
 
@@ -35,15 +34,14 @@ export function periodic(period: number, start: number, end = END_OF_TIME): Cale
 
 /**
  * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A month begins on
- * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The default is the
- * first of the month, Monday, midnight. The months of "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at
- * 2024-01-30T23:00Z and 2024-02-28T23:00Z.
+ * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The months of
+ * "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
  *
  * @throws RangeError when `Intl` does not know the zone.
  */
-export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number | undefined): Calendar {
+export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number): Calendar {
   const { firstAt, dateLine } = timeZoneOf(timeZone);
-  const nominal = nominalWindows(period, anchor ?? ANCHORS[period][0]);
+  const nominal = nominalWindows(period, anchor);
   // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last has a
   // duration.
   const unnumbered = nominal.windowAt(dateLine.left - 1) + 1;

@@ -29,11 +29,11 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 
 export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements Kind<FixedWindowLimit> {
   parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
-    const { rate, period, capacity = rate, maxReserved, shards } = config;
+    const { rate, period, capacity = rate, maxReserved, shards, timeZone = "UTC" } = config;
     const isCalendar = typeof period === "string";
     const averageMs = isCalendar ? CALENDAR_MS[period] : period;
-    const timeZone = config.timeZone ?? "UTC";
-    const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : undefined);
+    // By default the first of the month, Monday, midnight.
+    const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : 0);
     const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved, shards });
     return {
       name,

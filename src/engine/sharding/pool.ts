@@ -99,11 +99,9 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
   return left;
 }
 
-type WholeStatus = { readonly ok: true; readonly remaining: number; readonly resetAt: number };
-
 /** The status of a bucket when every shard has been read: that of the whole as one row. */
-export function describeWhole(limit: Limit, shards: readonly Shard[], now: number): WholeStatus {
-  return { ok: true, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
+export function describeWhole(limit: Limit, shards: readonly Shard[], now: number) {
+  return { ok: true as const, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
 }
 
 /** The first time from `from` on at which the same demand succeeds. */

@@ -97,12 +97,12 @@ describe("calendar windows", () => {
 
   it("before 1970 use the offset at the start of 1970", () => {
     // London kept summer time from 1968 to 1971; before that, its winters were on UTC.
-    const { windowAt, startOf } = calendarOf("day", "Europe/London", undefined);
+    const { windowAt, startOf } = calendarOf("day", "Europe/London", 0);
     expect(new Date(startOf(windowAt(Date.parse("1965-01-15T12:00Z")))).toISOString()).toBe("1965-01-14T23:00:00.000Z");
   });
 
   it("are cut off at the end of time, also for infinite times", () => {
-    const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", undefined);
+    const { windowAt, startOf } = calendarOf("month", "Asia/Tokyo", 1);
     const last = windowAt(END_OF_TIME);
     expect(startOf(last)).toBe(Date.UTC(275_760, 8, 1) - 9 * HOUR);
     expect(startOf(last + 1)).toBe(END_OF_TIME);
@@ -121,7 +121,7 @@ describe("calendar windows", () => {
   });
 
   it("that are equally distant are listed as one run, with the last", () => {
-    const days = calendarOf("day", "UTC", undefined);
+    const days = calendarOf("day", "UTC", 0);
     const [start, last] = [20_000, 20_009].map(days.startOf) as [number, number];
     expect(runsOf(days, start, last, DAY)).toEqual([{ start, period: DAY, count: 10 }]);
   });
