@@ -33,10 +33,7 @@ export const findWorkers = internalQuery({
   get returns() {
     return fullBucketsValidator();
   },
-  handler: async (ctx, { targets, cursor }) => {
-    const { buckets, cursor: next } = await findIdle(ctx, { names: targets.map(({ name }) => name), cursor });
-    return { buckets: buckets.map(idOf), cursor: next };
-  },
+  handler: (ctx, { targets, cursor }) => findIdle(ctx, { names: targets.map(({ name }) => name), cursor }),
 });
 
 /** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */

@@ -9,7 +9,7 @@ import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
 import type { CalledAdjustment, ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
-import { checkField, checkFields, type Fields } from "../engine/fields.js";
+import { checkField, checkFields, type Fields, isFunction, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { type BucketArgs, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
@@ -62,8 +62,7 @@ const optionFields = (): Fields => ({
 
 /** References are proxies, which have every property. */
 function isComponent(value: unknown): boolean {
-  const isReference = typeof value === "function" || (typeof value === "object" && value !== null);
-  return isReference && Boolean((value as Partial<ComponentApi>).public);
+  return (isFunction(value) || isObject(value)) && Boolean((value as Partial<ComponentApi>).public);
 }
 
 /** One hop a call; from a mutation it is a sub-transaction of the caller's. */

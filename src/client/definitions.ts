@@ -1,5 +1,5 @@
 /** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
-import { booleanField, checkField, type Field, type Fields, strangeFieldError } from "../engine/fields.js";
+import { booleanField, checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
@@ -60,7 +60,7 @@ export function parseDefinitions(
 /** @throws when a definition is invalid; what its config, or those of its plans, permit is not checked here. */
 export function checkDefinition(name: string, given: unknown): Definition {
   // JavaScript may pass anything.
-  if (typeof given !== "object" || given === null) throw fieldError(name, "the definition", "an object", given);
+  if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
   const terms: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
   for (const field in terms) checkField(name, field, terms[field], given[field as never]);
   const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
@@ -140,7 +140,7 @@ export function findBucket(
 
 /** @throws when the arguments are no object with the name of a limit. */
 export function checkNamed(definitions: Definitions, call: string, args: unknown): void {
-  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+  if (!isObject(args) || Array.isArray(args)) {
     throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   }
   const { name } = args as { name?: unknown };

@@ -1,12 +1,12 @@
 /** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
-import { booleanField, type Field, type Fields, isFunction } from "../engine/fields.js";
+import { booleanField, type Field, type Fields, isFunction, isObject } from "../engine/fields.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 
 export const modeField: Field = { oneOf: ["enforce", "shadow"] };
 export const throwsField: Field = {
   permitted: "true, false or { jitter: a number from 0 to 1 }",
   holds(value) {
-    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    if (!isObject(value)) return typeof value === "boolean";
     const { jitter } = value as { jitter?: unknown };
     return Object.keys(value).length === 1 && typeof jitter === "number" && jitter >= 0 && jitter <= 1;
   },

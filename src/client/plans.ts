@@ -1,5 +1,5 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
-import type { Field, Fields } from "../engine/fields.js";
+import { type Field, type Fields, isObject } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
@@ -12,15 +12,13 @@ export const BY_ROWS: Fields = { plan: { ...planField } };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
 export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {
-  const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
-  const plans = isObject ? Object.entries(given as Record<string, unknown>) : [];
+  const plans = isObject(given) && !Array.isArray(given) ? Object.entries(given as Record<string, unknown>) : [];
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
   return new Map(
     plans.map(([plan, fields]) => {
       // Rows and queues store it, and a call without a plan must not find one.
       checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
-      if (typeof fields !== "object" || fields === null)
-        throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
+      if (!isObject(fields)) throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
       // All plans of a key are one bucket, on the same rows.
       if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
       return [plan, { ...shared, config: { ...shared.config, ...fields } }];

@@ -111,11 +111,9 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   checkFunction(queue.name, fn, fnArgs);
   const parsed = jobs.parseJob(queue, asked, args);
   const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
-  const call = component?.mutation(ctx);
-  const result: wire.EnqueueResult =
-    component && call
-      ? await call(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
-      : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));
+  const result: wire.EnqueueResult = component
+    ? await component.mutation(ctx)(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
+    : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));
   if (throws && !result.ok) throw denialError(queue, result, throws, options);
   return result;
 }
@@ -139,7 +137,7 @@ function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Q
 }
 
 function findJob(set: LimitSet, job: unknown, call: string): Queue {
-  const { name, key, id } = (typeof job === "object" && job !== null ? job : {}) as Partial<wire.RateLimitQueuedJob>;
+  const { name, key, id } = (job ?? {}) as Partial<wire.RateLimitQueuedJob>;
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
   }

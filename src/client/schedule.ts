@@ -1,7 +1,7 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
-import { checkField, type Fields } from "../engine/fields.js";
+import { checkField, type Fields, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -116,8 +116,9 @@ export async function cancelScheduled(
 export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
   if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
   // Convex stores these two anywhere but as a function's arguments.
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args) && !(args instanceof ArrayBuffer);
-  if (!isObject) throw fieldError(name, "the function's arguments", "an object", args);
+  if (!isObject(args) || Array.isArray(args) || args instanceof ArrayBuffer) {
+    throw fieldError(name, "the function's arguments", "an object", args);
+  }
   try {
     convexToJson(args as Value);
   } catch (error) {
@@ -143,9 +144,9 @@ export function checkScheduler(ctx: unknown, call: string): void {
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
 function checkJob(job: unknown): void {
-  const given = (typeof job === "object" && job !== null ? job : {}) as Partial<RateLimitedJob>;
+  const given = (job ?? {}) as Partial<RateLimitedJob>;
   const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {} } = given;
-  const isOfBucket = typeof name === "string" && typeof config === "object" && (config as unknown) !== null;
+  const isOfBucket = typeof name === "string" && isObject(config);
   const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);

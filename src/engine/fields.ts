@@ -35,7 +35,7 @@ export type Fields = Readonly<Record<string, Field>>;
  * value and range.
  */
 export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
-  if (typeof given !== "object" || given === null) throw fieldError(limit, what, "an object", given);
+  if (!isObject(given)) throw fieldError(limit, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(values)) {
     if (!Object.hasOwn(fields, name)) throw strangeFieldError(limit, what, name, Object.keys(fields));
@@ -78,6 +78,9 @@ export function required(field: Field): Field {
 }
 
 export const booleanField: Field = { oneOf: [true, false] };
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
 export function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }

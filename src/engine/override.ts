@@ -1,6 +1,6 @@
 /** Overrides: what holds at one key in place of the limit's config, until it ends. Tokens that were taken stay taken. */
 import type { RateLimitOverride } from "../wire/configs.js";
-import { checkFields, type Field, type Fields } from "./fields.js";
+import { checkFields, type Field, type Fields, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
@@ -17,7 +17,7 @@ function makeFields(): Fields {
   const MAX_NOTE = 500;
   const onlyTrue: Field = { permitted: "true", holds: (value) => value === true };
   return {
-    config: { permitted: "a config", holds: (value) => typeof value === "object" && value !== null },
+    config: { permitted: "a config", holds: isObject },
     block: onlyTrue,
     unlimited: onlyTrue,
     until: { above: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch", isWhole: true },

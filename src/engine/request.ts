@@ -1,6 +1,6 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import { booleanField, checkField, type Field } from "./fields.js";
+import { booleanField, checkField, type Field, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { fieldError, misuseError } from "./misuse.js";
@@ -48,7 +48,7 @@ export const countField: Field = {
 const reserveField: Field = {
   permitted: "true, false or { within: a number of milliseconds of at least 0 }",
   holds(value) {
-    if (typeof value !== "object" || value === null) return typeof value === "boolean";
+    if (!isObject(value)) return typeof value === "boolean";
     const { within } = value as { within?: unknown };
     return Object.keys(value).length === 1 && typeof within === "number" && within >= 0;
   },

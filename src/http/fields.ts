@@ -1,5 +1,5 @@
 /** Header fields: their names, and how fields are added to a response that has some already. */
-import { type Field, isPermitted } from "../engine/fields.js";
+import { type Field, isObject, isPermitted } from "../engine/fields.js";
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
@@ -12,7 +12,7 @@ export const headerNameField: Field = {
 export const headerFields: Field = {
   permitted: "an object of header fields",
   holds(value) {
-    if (typeof value !== "object" || value === null) return false;
+    if (!isObject(value)) return false;
     try {
       return Boolean(new Headers(value as HeaderFields));
     } catch {

@@ -51,7 +51,7 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
 function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" | "action"): SettleArgs | undefined {
-  const said = typeof result === "object" && result !== null ? (result as { used?: unknown; again?: unknown }) : {};
+  const said = (result ?? {}) as { used?: unknown; again?: unknown };
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
   // A job that must run again has done nothing yet, unless it says so.
@@ -71,7 +71,7 @@ function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" |
 function waitOf(name: string, again: unknown): number | undefined {
   if (again === undefined || again === false) return undefined;
   if (again === true) return 0;
-  const after = typeof again === "object" && again !== null ? (again as { after?: unknown }).after : undefined;
+  const { after } = (again ?? {}) as { after?: unknown };
   if (typeof after === "number" && after >= 0 && after <= FURTHEST_MS) return after;
   console.error(fieldError(name, "again", `true, or { after } with 0 to ${FURTHEST_MS} milliseconds`, again));
   return undefined;

@@ -94,7 +94,7 @@ const WALK = "workers ";
 
 /** What one batch has done or found, and the start of the next batch; null after the last. */
 type Batch<Result> = Result & { readonly cursor: string | null };
-type IdleBatch = Batch<{ readonly buckets: readonly BucketId[] }>;
+type IdleBatch = Batch<{ readonly buckets: BucketId[] }>;
 type SweptBatch = Batch<{ readonly deleted: number }>;
 
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found idle. */

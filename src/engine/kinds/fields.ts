@@ -3,7 +3,7 @@
  * by this table and leaves the rest to the component.
  */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
-import { checkFields, type Field, type Fields } from "../fields.js";
+import { checkFields, type Field, type Fields, isObject } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS } from "../units.js";
@@ -25,7 +25,7 @@ export function makeFields(): Readonly<Record<string, Fields>> {
   const isRowCount = (value: unknown): value is number =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
   const isRange = (value: unknown) => {
-    if (typeof value !== "object" || value === null) return false;
+    if (!isObject(value)) return false;
     const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
     return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
   };
@@ -69,7 +69,7 @@ export function makeFields(): Readonly<Record<string, Fields>> {
 export function checkConfig(name: string, config: RateLimitConfig): void {
   // JavaScript may pass anything.
   const given: unknown = config;
-  if (typeof given !== "object" || given === null) throw fieldError(name, "config", "an object", config);
+  if (!isObject(given)) throw fieldError(name, "config", "an object", config);
   // typeof: an array of one string would pass for its element.
   const kinds = fieldsByKind();
   const fields = typeof config.kind === "string" && Object.hasOwn(kinds, config.kind) ? kinds[config.kind] : undefined;

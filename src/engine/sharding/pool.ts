@@ -125,7 +125,8 @@ function whenServed(
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
-  const plain = shards.map(withoutHeadroom);
+  // What may come back decides nothing here.
+  const plain = shards.map((shard) => ({ ...shard, state: { ...shard.state, headroom: undefined } }));
   const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
@@ -145,12 +146,6 @@ function whenServed(
   const isServedAt = (at: number) =>
     demand.reserve ? isServed(limit, asOne(at), at, demand) : heldByAll(plain, at) >= atLeast.units;
   return firstTime(found, isServedAt, likely);
-}
-
-/** When a demand is served does not depend on what may come back. */
-function withoutHeadroom({ state, ...shard }: Shard): Shard {
-  const { value, ts, recent, window } = state;
-  return { ...shard, state: { value, ts, ...(recent && { recent }), ...(window && { window }) } };
 }
 
 /** The first time from one on at which each shard holds a demand, or all that it can, if the next call may be denied on some of them. */
