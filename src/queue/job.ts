@@ -1,5 +1,6 @@
 /** A job as its caller sees it: the request, joining the queue, the place in it, and leaving it. */
 import { getConvexSize } from "convex/values";
+import { checkField } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { checkKey } from "../engine/names.js";
 import { requestTo } from "../engine/request.js";
@@ -47,11 +48,9 @@ export function parseJob(
   if (!terms.fair && fairBy !== undefined) {
     throw misuseError(name, "fairBy must be left out unless the limit has queue: { fair: true }.");
   }
-  if (fairBy !== undefined) checkKey(name, fairBy, "fairBy");
+  checkKey(name, fairBy, "fairBy");
   // The types forbid anything else, JavaScript does not.
-  if (settles !== undefined && !["mutation", "action"].includes(settles)) {
-    throw fieldError(name, "settles", '"mutation" or "action"', settles);
-  }
+  checkField(name, "settles", { oneOf: ["mutation", "action"] }, settles);
   const bytes = getConvexSize(args);
   if (bytes > MAX_ARGS_BYTES) {
     throw misuseError(
