@@ -53,7 +53,7 @@ async function adjustOneRow(
   const shard = await loadAt(ctx, adjustment, call.random(), known);
   if (shard.interval === WHOLE) return undefined;
   const before = advance(shard, call.now);
-  if (offerOf(before, adjustment) < Math.abs(units)) return undefined;
+  if (offerOf(before, adjustment, adjustment.taking?.startsAt) < Math.abs(units)) return undefined;
   const after = adjusted(before, adjustment);
   const charged = { before: shard, after, demand: { units, reserve: false } };
   const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);

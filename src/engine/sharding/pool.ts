@@ -82,10 +82,10 @@ function takeFromAll(limit: Limit, shards: readonly Shard[], left: Shard, now: n
 export function distribute(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   let left = shards;
   let missing = change.units;
-  for (const isOwn of change.taking ? [true, false] : [false]) {
+  for (const startsAt of change.taking ? [change.taking.startsAt, undefined] : [undefined]) {
     const offers = left.map((stored) => {
       const shard = advance(stored, now);
-      return { stored, shard, most: offerOf(shard, change, isOwn) };
+      return { stored, shard, most: offerOf(shard, change, startsAt) };
     });
     offers.sort((a, b) => b.most - a.most);
     left = offers.map(({ stored, shard, most }) => {

@@ -66,15 +66,14 @@ export function returnedTo(before: State, after: State): number {
 
 /**
  * The units that an advanced shard has to give, or that come back to it.
- * @param isOwn - of a kind that logs what was taken, whether only what was taken at that very time counts.
+ * @param startsAt - if given, of a kind that logs what was taken only what was logged at that very time counts.
  */
-export function offerOf(shard: Shard, change: Change, isOwn = change.taking !== undefined): number {
+export function offerOf(shard: Shard, change: Change, startsAt: number | undefined): number {
   const { limit, state } = shard;
-  const { units, taking } = change;
-  if (units > 0) return state.value;
-  const entries = isOwn ? limit.kind.entries?.(limit, state) : undefined;
+  if (change.units > 0) return state.value;
+  const entries = startsAt === undefined ? undefined : limit.kind.entries?.(limit, state);
   if (!entries) return returnedTo(state, adjusted(shard, change).state);
-  return entries.reduce((sum, entry) => sum + (entry.at === taking?.startsAt ? entry.units : 0), 0);
+  return entries.reduce((sum, { at, units }) => sum + (at === startsAt ? units : 0), 0);
 }
 
 /**
