@@ -46,7 +46,7 @@ async function adjustOneRow(
   ctx: Writer,
   adjustment: Adjustment,
   call: Call,
-  known: Row | null | undefined,
+  known: Row | null,
 ): Promise<RateLimitStatus | undefined> {
   const { units, limit } = adjustment;
   if (units === 0 || limit.levels.most === 0) return undefined;

@@ -33,16 +33,11 @@ export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketI
   return null;
 }
 
-/** The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that. */
-interface Terms {
-  readonly override?: Override | undefined;
-  readonly counted: Bucket;
-  readonly rows?: readonly storage.Row[] | undefined;
-  readonly row?: storage.Row | null;
-}
-
-/** One that cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides. */
-export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call): Promise<Terms> {
+/**
+ * The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that. One that cannot be split is read
+ * with its override, in one range. Else the override is read, and a row if the stored plan decides.
+ */
+export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call) {
   const { isOverridable, plans } = asked;
   const rows = asked.limit.levels.most === 0 ? await storage.readRows(ctx, asked) : undefined;
   const row = plans && !rows ? await storage.readLast(ctx, asked, pointAt(random())) : null;
