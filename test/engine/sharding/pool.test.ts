@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
 import type { Calendar } from "../../../src/engine/kinds/calendar.js";
-import type { Limit } from "../../../src/engine/kinds/kind.js";
+import { emptyState, type Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
@@ -16,7 +16,7 @@ import {
   servedFrom,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
-import { fold, fullShard, heldByAll, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { fold, fullShard, heldByAll, type Shard, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
@@ -236,6 +236,17 @@ it("a denied reservation's retryAt is before the first window that serves it wit
   const served = (ms: number) => ask({ limit, shards }, asked, NOW + ms).status.ok;
   expect(ask({ limit, shards }, asked).status).toMatchObject(denied(2999));
   expect(Array.from({ length: 3001 }, (_, ms) => ms).filter(served)).toEqual([2999]);
+});
+
+it.each<[RateLimitConfig, DemandArgs, number]>([
+  [{ kind: "sliding window", rate: 64, period: 10_000, shards: 2 }, { count: 10, reserve: { within: 1000 } }, 9000],
+  [{ kind: "fixed window", rate: 4, period: 1000, capacity: 16, start: 0, shards: 2 }, { count: 7 }, 4000],
+])("a denial's retryAt on two empty rows, one of a clock 3 s ahead, is the first time: %j, %j", (config, asked, ms) => {
+  const limit = parseLimit("send", config);
+  const empty = (interval: string, ts: number) => shardAt(limit, interval, emptyState(shareOf(limit, interval), ts));
+  const shards = [empty("0", NOW), empty("1", NOW + 3000)];
+  expect(ask({ limit, shards }, asked).status).toMatchObject(denied(ms));
+  expect([ms - 1, ms].map((later) => ask({ limit, shards }, asked, NOW + later).status.ok)).toEqual([false, true]);
 });
 
 it("the time of a denial on rows of long windows takes few looks at each row, if some of them are full", () => {
