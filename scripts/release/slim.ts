@@ -1,18 +1,30 @@
 /**
- * Makes the compiler's output smaller, without changing a line of code. Indentation becomes tabs. Documentation comments are removed
- * from `.js` files, because the `.d.ts` files also have them, and from generated code, whose readers are in this repository. Other
- * comments stay, such as `@__PURE__`.
+ * Makes the compiler's output smaller, without changing a line of code. Indentation becomes tabs. Types that no entry leads to are removed.
+ * Documentation comments are removed from generated code, whose readers are in this repository, and from the `.js` files whose types have
+ * them as well. Other comments stay, such as `@__PURE__`.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import ts from "typescript";
 
 const DOCUMENTATION = /^ *\/\*\*[^]*?\*\/\n/gm;
 
+const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, { types?: string }> };
+const entries = Object.values(exports).flatMap(({ types }) => types ?? []);
+const options = { module: ts.ModuleKind.NodeNext, skipLibCheck: true, types: [] };
+const program = ts.createProgram(entries, options);
+const needed = new Set(program.getSourceFiles().map(({ fileName }) => path.resolve(fileName)));
+
 for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true })) {
   if (!entry.isFile()) continue;
-  const file = path.join(entry.parentPath, entry.name);
+  const file = path.resolve(entry.parentPath, entry.name);
+  if (file.endsWith(".d.ts") && !needed.has(file)) {
+    rmSync(file);
+    continue;
+  }
   const text = readFileSync(file, "utf8");
-  writeFileSync(file, indented(/\.js$|_generated/.test(file) ? text.replace(DOCUMENTATION, "") : text));
+  const isToldTwice = needed.has(file.replace(/\.js$/, ".d.ts")) && file.endsWith(".js");
+  writeFileSync(file, indented(isToldTwice || file.includes("_generated") ? text.replace(DOCUMENTATION, "") : text));
 }
 
 /** Indents with tabs. A file with a template string of several lines stays as it is, because spaces in that string are text. */

@@ -64,6 +64,12 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     readonly component: ComponentApi,
     readonly limits?: Defined,
   ) {
+    // The types forbid it, JavaScript does not: without a component the limits would be looked for in the app's tables.
+    if ((component as unknown) === undefined) {
+      throw new Error(
+        "RateLimiter needs the component: new RateLimiter(components.rateLimits, limits), got undefined.",
+      );
+    }
     this.#functions = functionsIn(component, limits ?? {});
   }
 

@@ -226,8 +226,8 @@ describe("here and there:", () => {
 
   it("a missing component is an error at once, and does not mean limits in the app's tables", () => {
     const wrong = RateLimiter as unknown as new (component?: unknown, limits?: unknown) => unknown;
-    expect(() => new wrong()).toThrow("component must be a component's api");
-    expect(() => new wrong(undefined, { send: bucket })).toThrow("component must be a component's api");
+    expect(() => new wrong()).toThrow("RateLimiter needs the component");
+    expect(() => new wrong(undefined, { send: bucket })).toThrow("RateLimiter needs the component");
     expect(() => new wrong(null, { send: bucket })).toThrow("component must be a component's api");
   });
 
