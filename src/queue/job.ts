@@ -15,7 +15,7 @@ import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
-import { payFor, waitWhenFull } from "./pay.js";
+import { mostPaidFrom, payFor, waitWhenFull } from "./pay.js";
 import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
 import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
@@ -145,8 +145,9 @@ export async function getPosition(
   const found = jobs.findIndex(({ _id }) => _id === job._id);
   const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
   let { now } = ctx;
-  // As one row: with hundreds of jobs, a decision on thousands of rows for each takes seconds.
-  let held: readonly Shard[] = [fold(queue.limit, WHOLE, shards, now)];
+  // For more jobs than that as one row, which may be early: a decision on thousands of rows for each takes seconds.
+  const isMany = before.length >= mostPaidFrom(shards);
+  let held: readonly Shard[] = isMany ? [fold(queue.limit, WHOLE, shards, now)] : shards;
   let runAt = now;
   for (const { count } of [...before, job]) {
     const pay = () => payFor(queue.limit, held, now, { count });

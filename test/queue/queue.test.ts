@@ -105,6 +105,17 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await position(first)).toBeNull();
   });
 
+  it("getQueued counts nothing that comes to a row which is full, as the worker does", async () => {
+    const slow = { ...config, period: 10_000 };
+    const { t, jobOf, position, until, log } = open({ llm: { ...slow, shards: 2, queue: {} } });
+    for (const [i, value] of [5, 0].entries()) {
+      await insertRow(place, t, { name: "llm", shard: `${i}`, value, ts: NOW, config: slow });
+    }
+    expect(await position(await jobOf("job"))).toMatchObject({ runAt: NOW + 8950 });
+    await until(10_000);
+    expect(log()).toEqual(["job 8950"]);
+  });
+
   it("a job can be neither found nor cancelled under the key or the limit of another", async () => {
     const { jobOf, position, cancel, until, order } = open({
       llm: { ...config, queue: {} },
