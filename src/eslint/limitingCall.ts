@@ -1,6 +1,6 @@
 /** Which calls ask a limit and may return a denial: by types where the linter has them, by imported names and constants otherwise. */
 import type { Rule, Scope, SourceCode } from "eslint";
-import type { CallExpression, ImportDeclaration, Node } from "estree";
+import type { CallExpression, ImportDeclaration, Node, VariableDeclarator } from "estree";
 import type { Program, Type } from "typescript";
 
 /** The functions that answer with a status. */
@@ -16,18 +16,23 @@ interface Source {
 }
 
 export class SourceReader {
-  constructor(private readonly code: SourceCode) {}
+  private readonly references: ReadonlyMap<unknown, Scope.Reference>;
 
-  /** The call that a node is, or whose answer it names; then also where this constant is read. */
+  constructor(private readonly code: SourceCode) {
+    const references = code.scopeManager.scopes.flatMap((scope) => scope.references);
+    this.references = new Map(references.map((reference) => [reference.identifier, reference]));
+  }
+
+  /** The call that a node is, or whose answer it names; then also where this constant is read, and each that its value comes from. */
   answerOf(node: Node): { call?: CallExpression; reads: Node[] } {
     if (node.type === "CallExpression") return { call: node, reads: [] };
-    const definition = this.definitionOf(node);
-    const value = this.valueOf(node);
-    const call = value.type === "AwaitExpression" ? this.valueOf(value.argument) : value;
-    if (!definition || call.type !== "CallExpression") return { reads: [] };
-    const [variable] = this.code.scopeManager.getDeclaredVariables(definition.node);
-    const reads = variable?.references.filter((reference) => reference.isRead()) ?? [];
-    return { call, reads: reads.map(({ identifier }) => identifier as Node) };
+    const { init, id } = (this.definitionOf(node)?.node ?? {}) as Partial<VariableDeclarator>;
+    if (!init || id?.type !== "Identifier") return { reads: [] };
+    const value = valueIn(init);
+    const { call, reads } = this.answerOf(value);
+    const own = this.references.get(node)?.resolved?.references.filter((reference) => reference.isRead()) ?? [];
+    const others = reads.filter((read) => read !== value);
+    return { ...(call && { call }), reads: [...others, ...own.map(({ identifier }) => identifier as Node)] };
   }
 
   /**
@@ -117,10 +122,7 @@ export class SourceReader {
   /** The definition of an import or a constant. */
   private definitionOf(node: Node): Scope.Definition | undefined {
     if (node.type !== "Identifier") return undefined;
-    const scope = this.code.getScope(node);
-    // ESLint says that the value that a `switch` compares is in its scope, but it is in the one around it.
-    const references = [...scope.references, ...(scope.upper?.references ?? [])];
-    const { resolved: variable, from: here } = references.find(({ identifier }) => identifier === node) ?? {};
+    const { resolved: variable, from: here } = this.references.get(node) ?? {};
     const [definition, ...more] = variable?.defs ?? [];
     if (!variable || !here || !definition || more.length > 0) return undefined;
     if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
@@ -131,6 +133,13 @@ export class SourceReader {
       node.range !== undefined && node.range[0] < end && variable.scope.variableScope === here.variableScope;
     return isEarlier ? undefined : definition;
   }
+}
+
+/** The value behind `await` and type assertions. */
+function valueIn(node: Node): Node {
+  const { type, expression } = node as { type: string; expression?: Node };
+  if (node.type === "AwaitExpression") return valueIn(node.argument);
+  return expression && (type.startsWith("TS") || type === "ChainExpression") ? valueIn(expression) : node;
 }
 
 /** The name that a node calls, reads, sets or imports, if it is written out. */

@@ -53,6 +53,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}const status = await rateLimit(ctx, { name: "send" }); if (status && !status.ok) stop();`,
     `${imported}const status = await rateLimit(ctx, { name: "send", throws: true }); if (status) go();`,
     `${imported}const { ok } = await rateLimit(ctx, { name: "send" }); if (!ok) stop();`,
+    `${imported}const status = await rateLimit(ctx, { name: "send" }); const same = status; if (same) go(status.ok);`,
     `${imported}const status = may && (await rateLimit(ctx, { name: "send" })); if (status) go(status);`,
     // Several limits, each of which throws.
     `${defined}const { rateLimitAll } = defineRateLimits({ a: { throws: true }, b: { throws: { jitter: 1 } } }); await rateLimitAll(ctx, [{ name: "a" }, { name: "b" }]);`,
