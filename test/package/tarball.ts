@@ -55,6 +55,7 @@ export function faults(root: string, { file, contents }: Tarball): string[] {
       .filter((name) => size[name] > MOST[name])
       .map((name) => `${name}: ${size[name]} is more than ${MOST[name]}`),
     ...deadLinks(contents, packed),
+    ...deadImports(contents, packed),
   ];
 }
 
@@ -68,7 +69,7 @@ function expected(root: string): string[] {
   );
   const compiled = sources
     .filter((file) => /\.tsx?$/.test(file))
-    .flatMap((file) => [".js", ".d.ts"].map((suffix) => `dist/${file.replace(/\.tsx?$/, suffix)}`));
+    .map((file) => `dist/${file.replace(/\.tsx?$/, ".js")}`);
   const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest;
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === "string" ? [target] : Object.values(target),
@@ -85,6 +86,21 @@ function deadLinks(contents: string, packed: string[]): string[] {
       .filter((file) => !packed.includes(file))
       .map((file) => `${page} links to ${file}, which is not in the package`),
   );
+}
+
+/** Imports of shipped code and types that lead to no shipped file. Those of examples, in comments, are indented. */
+function deadImports(contents: string, packed: string[]): string[] {
+  const types = packed.filter((file) => file.endsWith(".d.ts"));
+  const code = packed.filter((file) => file.endsWith(".js"));
+  return [...types, ...code].flatMap((file) => {
+    const text = readFileSync(path.join(contents, file), "utf8");
+    const imports = [...text.matchAll(/^(?:im|ex)port\b[^;]*? from "(\..+?)"|\bimport\("(\..+?)"\)/gm)];
+    const targets = imports.map(([, from, inline = ""]) => path.posix.join(path.posix.dirname(file), from ?? inline));
+    const files = types.includes(file) ? targets.map((target) => target.replace(/\.js$/, ".d.ts")) : targets;
+    return files
+      .filter((target) => !packed.includes(target))
+      .map((target) => `${file} imports ${target}, not in the package`);
+  });
 }
 
 /** All files below a folder, as paths relative to it, with forward slashes. */
