@@ -42,7 +42,10 @@ export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | 
   // A deploy may have taken all plans away: no call could name one then.
   if (!plans || stored === undefined || (plans.length === 0 && typeof stored === "string")) return bucket;
   const { shards } = limit.config;
-  const config = typeof stored === "string" ? plans.find(({ plan }) => plan === stored)?.config : { ...stored, shards };
+  const config =
+    typeof stored === "string"
+      ? plans.find(({ plan }) => plan === stored)?.config
+      : { ...stored, ...(shards !== undefined && { shards }) };
   if (config) return { ...bucket, limit: storedLimit(bucket, config), plan: stored };
   const whose = key === undefined ? "the bucket" : `the bucket of key ${show(key)}`;
   throw misuseError(name, `${whose} is under plan ${show(stored)}, which is not defined: say the plan in the call.`);
