@@ -5,7 +5,7 @@ import type { FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/co
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is thrown, and its
- * wait is longer at random by up to this fraction (0 to 1), so that not all clients of a limit return at once.
+ * wait is longer at random by up to this fraction (0 to 1). Not all clients of a limit then return at once.
  */
 export type ThrowChoice = boolean | { jitter: number };
 

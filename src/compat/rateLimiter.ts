@@ -136,7 +136,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   /** A bucket's state, in our form and in the official component's. */
   async #read(ctx: QueryCtx, name: string, options: AnyArgs) {
     const set = this.#functions[LIMIT_SET];
-    // By the same config as a decision, whatever the rows were last written under.
+    // By the config of a decision, also if the rows were last written under another.
     const bucket = findBucket(set.definitions, "getValue", bucketOf(name, options));
     const snapshot = await readSnapshot(set, ctx as never, bucket);
     return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };

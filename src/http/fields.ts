@@ -48,7 +48,7 @@ function add(headers: Headers, fields: HeaderFields): void {
   for (const [name, added] of given) {
     const known = headers.get(name);
     const [ours, theirs] = [remainingIn(given, name), remainingIn(before, name)];
-    // Of one limit, whole: an upstream's state may lack a field that ours has.
+    // All fields describe one limit: an upstream's state may lack a field that ours has.
     const isTheirs = isDenied || (theirs <= ours && theirs < Infinity);
     if (isTheirs && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
     const sent = known === null ? added : merge(name, known, added, ours < theirs);

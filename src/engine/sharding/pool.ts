@@ -125,7 +125,7 @@ function whenServed(
   const { limit } = whole;
   const { units, atLeast = { units } } = demand;
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
-  // What may come back decides nothing here.
+  // Units that may come back decide nothing here.
   const plain = shards.map((shard) => ({ ...shard, state: { ...shard.state, headroom: undefined } }));
   const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
