@@ -9,7 +9,7 @@ import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
 import type { CalledAdjustment, ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
-import { checkField, checkFields, type Fields, isFunction, isObject } from "../engine/fields.js";
+import { checkField, checkFields, type Fields, isObjectOrFunction } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { type BucketArgs, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
@@ -62,7 +62,7 @@ const optionFields = (): Fields => ({
 
 /** References are proxies, which have every property. */
 function isComponent(value: unknown): boolean {
-  return (isFunction(value) || isObject(value)) && Boolean((value as Partial<ComponentApi>).public);
+  return isObjectOrFunction(value) && Boolean((value as Partial<ComponentApi>).public);
 }
 
 /** One hop a call; from a mutation it is a sub-transaction of the caller's. */

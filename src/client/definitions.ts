@@ -32,7 +32,7 @@ export function parseDefinitions(
 ): Definitions {
   // JavaScript may pass anything.
   const limits: unknown = given;
-  if (typeof limits !== "object" || limits === null) {
+  if (!isObject(limits)) {
     throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
   }
   const remembered = new Map<string, Definition>();

@@ -1,7 +1,7 @@
 /** A limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server decides everything. */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
-import { checkFields, type Fields, isFunction, isObject } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction, isObjectOrFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { BucketArgs } from "../engine/request.js";
@@ -63,7 +63,7 @@ const fields = (): Fields => ({
   },
   config: {
     permitted: "a config, or a function from ctx to one",
-    holds: (value) => isFunction(value) || isObject(value),
+    holds: isObjectOrFunction,
   },
 });
 

@@ -5,7 +5,7 @@ import { checkField, type Fields, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
-import { type JobReader, readJobState } from "../storage/jobs.js";
+import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
 import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
@@ -101,11 +101,7 @@ export async function cancelScheduled(
   const bucket = findBucket(set.definitions, call, { name, key, config }, BY_ROWS);
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
-  const state = await inTurn(ctx, async () => {
-    const found = await readJobState(ctx, id);
-    if (found === "pending") await ctx.scheduler.cancel(id);
-    return found;
-  });
+  const state = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };
   await set.place.adjust(ctx, { bucket, count: -count, at: dueAt, takenAt });
   await wakeQueue(set, ctx, bucket);

@@ -84,6 +84,9 @@ export function isObject(value: unknown): value is object {
 export function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }
+export function isObjectOrFunction(value: unknown): boolean {
+  return isObject(value) || isFunction(value);
+}
 
 /** As one would type it: 1e12, neither 1000000000000 nor 1e+12. */
 export function plain(number: number): string {

@@ -100,8 +100,8 @@ export class SourceReader {
 
   /** Goes behind constants and type assertions. */
   private sourceOf(node: Node): Source {
-    const { type, expression } = node as { type: string; expression?: Node };
-    if (expression && (type.startsWith("TS") || type === "ChainExpression")) return this.sourceOf(expression);
+    const asserted = assertedIn(node);
+    if (asserted) return this.sourceOf(asserted);
     if (node.type === "MemberExpression") return this.fieldOf(node.object, node);
     const definition = this.definitionOf(node);
     if (definition?.type === "ImportBinding") {
@@ -137,9 +137,14 @@ export class SourceReader {
 
 /** The value behind `await` and type assertions. */
 function valueIn(node: Node): Node {
+  const inner = node.type === "AwaitExpression" ? node.argument : assertedIn(node);
+  return inner ? valueIn(inner) : node;
+}
+
+/** The expression in a type assertion or an optional chain. */
+function assertedIn(node: Node): Node | undefined {
   const { type, expression } = node as { type: string; expression?: Node };
-  if (node.type === "AwaitExpression") return valueIn(node.argument);
-  return expression && (type.startsWith("TS") || type === "ChainExpression") ? valueIn(expression) : node;
+  return type.startsWith("TS") || type === "ChainExpression" ? expression : undefined;
 }
 
 /** The name that a node calls, reads, sets or imports, if it is written out. */

@@ -1,4 +1,5 @@
 /** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
+import { isObject } from "../engine/fields.js";
 import type { HeaderFields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
 import { isForGood, type LimitedBy, toAscii } from "./quota.js";
@@ -86,5 +87,5 @@ export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Pr
 
 /** Not instanceof, since a test or a polyfill may have a class of its own. */
 export function isResponse(given: unknown): given is Response {
-  return typeof given === "object" && given !== null && "headers" in given && "status" in given;
+  return isObject(given) && "headers" in given && "status" in given;
 }

@@ -4,7 +4,16 @@ import { type Definitions, findBucket } from "../client/definitions.js";
 import { BY_ROWS } from "../client/plans.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
-import { checkFields, describePermitted, type Field, isFunction, isPermitted, required } from "../engine/fields.js";
+import {
+  checkFields,
+  describePermitted,
+  type Field,
+  isFunction,
+  isObject,
+  isObjectOrFunction,
+  isPermitted,
+  required,
+} from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField, parseBucket } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
@@ -13,8 +22,6 @@ import { checkFormats, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import { isText, type KeySource } from "./request.js";
 
-const isObject = (value: unknown) => typeof value === "object" && value !== null;
-const isObjectOrFunction = (value: unknown) => isObject(value) || isFunction(value);
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
 const orFunction = (given: Field): Field =>

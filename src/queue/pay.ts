@@ -1,8 +1,7 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
-import { widthOf } from "../engine/sharding/interval.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { type Change, fullShard, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { areAll, type Change, fullShard, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
@@ -40,13 +39,13 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
 export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
   const { count, settles } = job;
   const all = unitsOf(limit, count);
-  if (widthOf(before.map(({ interval }) => interval)) < 1)
-    return payFrom(before, now, { units: all, isRefundable: settles !== undefined });
+  const isRefundable = settles !== undefined;
+  if (!areAll(before)) return payFrom(before, now, { units: all, isRefundable });
   const most = Math.min(all, limit.kind.most(limit, true));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
-  const demand = { units, reserve: true, withinMs: longestMs, isRefundable: settles !== undefined };
+  const demand = { units, reserve: true, withinMs: longestMs, isRefundable };
   const { status, left } = decideOnAll(limit, before, now, demand);
   if (!status.ok) {
     const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;

@@ -1,6 +1,6 @@
 /** Waking a bucket's worker: what a refund or a reset needs, without the rest of the queue. */
 import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
-import { readJobState } from "../storage/jobs.js";
+import { cancelPending } from "../storage/jobs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { StoredQueue, WorkArgs } from "../wire/queue.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
@@ -55,10 +55,9 @@ export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
 /** Plans the first run of a chain; the fields of the worker's row that say so. */
 export async function start(ctx: QueueCtx, queue: StoredQueue, row: WorkerRow | null) {
   // It would do nothing. Thousands of callers would leave as many runs, all due at once when the first job can be paid.
-  const slept = row?.state === "waiting" ? row.start : undefined;
-  if (slept && (await readJobState(ctx, slept)) === "pending") await ctx.scheduler.cancel(slept);
+  if (row?.state === "waiting" && row.start) await cancelPending(ctx, row.start);
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
-  const generation = Math.random();
+  const generation = ctx.random();
   const start = await planWork(ctx, ctx.now, { run: { ...storedPart(queue), generation } });
   return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
 }

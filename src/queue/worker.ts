@@ -131,11 +131,13 @@ async function loadUndamaged(
       const row = await loadAt(ctx, queue, ctx.random());
       const { interval } = row;
       const gapMs = ctx.now - row.state.ts;
-      const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
-      const all = needed.reduce((sum, rows) => sum + rows, 0);
-      const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
-      if (gapMs < COLD_MS && levels === 0) return [row];
-      if (gapMs < COLD_MS) return await loadAll(ctx, queue, interval.slice(0, Math.max(0, interval.length - levels)));
+      if (gapMs < COLD_MS) {
+        const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
+        const all = needed.reduce((sum, rows) => sum + rows, 0);
+        const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
+        if (levels === 0) return [row];
+        return await loadAll(ctx, queue, interval.slice(0, Math.max(0, interval.length - levels)));
+      }
     }
     return await loadAll(ctx, queue);
   } catch (error) {

@@ -35,9 +35,9 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
     const entries = entriesOf(limit, state);
     let over = sum(entries) + units - limit.capacity;
-    const isLast = (i: number) => i === entries.length - 1;
+    const latest = entries.at(-1);
     // With the units of this entry enough have left: of the last one at least, where a debt is too large to be counted exactly.
-    const last = entries.find((entry, i) => over > 0 && ((over -= entry.units) <= 0 || isLast(i)));
+    const last = entries.find((entry) => over > 0 && ((over -= entry.units) <= 0 || entry === latest));
     return last ? Math.max(state.ts, Math.min(END_OF_TIME, last.at + limit.period)) : state.ts;
   }
 

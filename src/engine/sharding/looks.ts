@@ -4,9 +4,8 @@
  */
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { widthOf } from "./interval.js";
 import { mayDenyOnTwo } from "./pool.js";
-import { heldBy, heldByAll, type Shard } from "./shard.js";
+import { areAll, heldBy, heldByAll, type Shard } from "./shard.js";
 
 /** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
 const TOKENS = 40;
@@ -32,8 +31,7 @@ export function fitsFew({ limit }: Shard, units: number): boolean {
 /** Whether rows that do not hold a count together are enough for its denial. */
 export function areEnough(limit: Limit, rows: readonly Shard[], now: number, units: number): boolean {
   const { unitsPerToken } = limit;
-  // There are no other rows: those of a bucket tile [0, 1).
-  if (widthOf(rows.map(({ interval }) => interval)) === 1) return true;
+  if (areAll(rows)) return true;
   const enough = Math.max(TOKENS * unitsPerToken, COUNTS * units);
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= enough)) return true;
   // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it

@@ -1,7 +1,7 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { remembering } from "../headroom.js";
 import { fullState, type Limit, type State, type Taking, usedIn } from "../kinds/kind.js";
-import { halves, type Interval, WHOLE } from "./interval.js";
+import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
 export interface Shard {
   readonly interval: Interval;
@@ -46,6 +46,11 @@ export function heldBy({ limit, state }: Shard, now: number): number {
 
 export function heldByAll(shards: readonly Shard[], now: number): number {
   return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
+}
+
+/** Whether there are no other shards: those of a bucket tile [0, 1). */
+export function areAll(shards: readonly Shard[]): boolean {
+  return widthOf(shards.map(({ interval }) => interval)) === 1;
 }
 
 /** An advanced shard from which units are taken, as far as it holds them, or to which they come back, as far as it has room. */
