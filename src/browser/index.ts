@@ -59,7 +59,7 @@ export function watchRateLimit(
       next = result().status;
     } catch (error) {
       failed = String(error);
-      if (failed !== failure) onError(error);
+      if (failed !== failure) setTimeout(onError, 0, error);
     }
     failure = failed;
     if (next === status) return;
@@ -78,8 +78,8 @@ export function watchRateLimit(
           // Another subscriber may have ended this one.
           if (listeners.has(listener)) run(status);
         } catch (error) {
-          // It must stop neither the others nor the watch.
-          onError(error);
+          // It must stop neither the others nor the watch, even if `onError` throws as well.
+          setTimeout(onError, 0, error);
         }
       };
       if (listeners.size === 0) stop = subscribe(update);

@@ -67,8 +67,9 @@ function createServerClock(client: ClockClient): ServerClock {
         void measure();
         const restMs = time - now();
         // The update may have ended this run.
-        if (time === END_OF_TIME || !runs.has(run)) return;
-        timer = setTimeout(restMs > COMPARE_MS ? wait : run, Math.min(restMs, COMPARE_MS), time);
+        if (runs.has(run) && time < END_OF_TIME) {
+          timer = setTimeout(restMs > COMPARE_MS ? wait : run, Math.min(restMs, COMPARE_MS), time);
+        }
       };
       const stopUpdates = onUpdate?.(run);
       let stopMeasuring: (() => void) | undefined;

@@ -33,11 +33,13 @@ it("useCountdown counts whole seconds down to 0, rounded up, so that 0 means ove
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("useCountdown is 0 for a time that is past, and undefined without a time", () => {
+it("useCountdown is 0 for a time that is past, undefined without a time, and sets no timer for a time that never comes", () => {
   const { result, rerender } = renderCountdown(NOW - 1);
   expect(result.current).toBe(0);
   rerender(undefined);
   expect(result.current).toBeUndefined();
+  rerender(Infinity);
+  expect(result.current).toBe(Infinity);
   expect(vi.getTimerCount()).toBe(0);
   rerender(NOW + SECOND);
   expect(result.current).toBe(1);

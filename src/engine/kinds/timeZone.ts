@@ -27,8 +27,8 @@ function readTimeZone(name: string): TimeZone {
   const find = (local: number) => {
     // No zone is a day away from UTC, and no two changes of one zone's clocks since 1970 are less than six days apart.
     const before = offsetAt(local - DAY_MS);
-    const after = offsetAt(local + DAY_MS);
     if (offsetAt(local - before) === before) return local - before;
+    const after = offsetAt(local + DAY_MS);
     // The change is over by then, or `local` is skipped and the change is the next one.
     return firstSecond(local - after, (time) => offsetAt(time) === after);
   };
