@@ -157,6 +157,19 @@ it("a link to a tab shows it, also on a phone, and Back returns to the previous 
   await isShown("HTTP 429");
 });
 
+it.each([320, 640])("at %i px, as on a screen at 400 % or 200 %, nothing is cut off", async (width) => {
+  const page = await visit(site.room("zoom"), { viewport: { width, height: 400 } });
+  for (const name of await page.getByRole("tab").allTextContents()) {
+    await tab(page, name).click();
+    const rights = await page
+      .getByRole("tabpanel", { name })
+      .locator("> :first-child button, > :first-child label")
+      .evaluateAll((controls) => controls.map((control) => control.getBoundingClientRect().right));
+    expect({ [name]: rights.filter((right) => right > width - 16) }).toEqual({ [name]: [] });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+  }
+});
+
 it("every tab begins with one sentence, and then says what to try", async () => {
   const page = await visit(site.room("leads"));
   for (const name of await page.getByRole("tab").allTextContents()) {

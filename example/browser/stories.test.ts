@@ -341,6 +341,10 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
       await page.getByRole("status").getByText(`login: ${answer}`, { exact: true }).waitFor();
     };
     await visitor.see(`${room.name}: 5 at once, 10 an hour`);
+    await page.getByLabel("Key", { exact: true }).fill("");
+    await visitor.see("Choose or type a key.");
+    await page.getByLabel("Key", { exact: true }).fill(room.name);
+    await visitor.see(`${room.name}: 5 at once, 10 an hour`);
     await guess("wrong, 4 left");
     await left("4");
 
@@ -515,9 +519,11 @@ describe("the code", () => {
   it("shows the error of a call that can never be served, which is misuse", async () => {
     const visitor = await visit("Stop spam", WIDE);
     await visitor.page.getByLabel("count").fill("11");
-    await visitor.see("11 tokens can never fit into a bucket of 10.");
+    await visitor.see("11 tokens can never be taken from a bucket of 10.");
     await visitor.press("Send 11");
     await visitor.see(/count 11 can never be served/);
+    await visitor.page.getByLabel("count").fill("-1");
+    await visitor.see("-1 tokens can never be taken from a bucket of 10.");
   });
 
   it("shows the numbers that the backend uses", async () => {

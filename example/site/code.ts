@@ -53,7 +53,7 @@ export function piecesOf(code: string): Piece[][] {
     if (field !== "count" && !limit) return tokens;
     return [
       ...cut(tokens, 0, lead.length),
-      { text: value, edit },
+      { ...cut(tokens, lead.length, lead.length + value.length)[0], text: value, edit },
       ...cut(tokens, lead.length + value.length, line.length),
     ];
   });

@@ -99,7 +99,7 @@ export function Choice<Value extends string | number>({
   return (
     <fieldset className="min-w-0">
       <legend className="sr-only">{legend}</legend>
-      <div className="flex rounded-lg border border-line bg-well p-0.5">
+      <div className="flex flex-wrap rounded-lg border border-line bg-well p-0.5">
         {options.map((option) => (
           <label
             key={option.value}

@@ -78,7 +78,7 @@ export function CodePane({
     const snapshot = snapshots[limit];
     const config = snapshot instanceof Error ? undefined : snapshot?.config;
     // The tab also shows this code, but does not use its limit.
-    if (!(limit in limits)) return text;
+    if (!(limit in limits)) return undefined;
     const label = `${field} of ${limit}`;
     if (field === "period") {
       return (
@@ -137,14 +137,13 @@ function File({ path, lines, edit }: CodeFile & { edit: (edit: Editable, text: s
       <pre className="font-mono text-[12.5px] leading-[1.62]">
         {lines.map((line, n) => (
           <span key={n} className="block min-h-[1.62em]">
-            {line.map(({ text, kind, edit: editable }, index) =>
-              editable ? (
-                edit(editable, text, `${n}.${index}`)
-              ) : (
-                <span key={index} className={kind}>
-                  {text}
-                </span>
-              ),
+            {line.map(
+              ({ text, kind, edit: editable }, index) =>
+                (editable && edit(editable, text, `${n}.${index}`)) ?? (
+                  <span key={index} className={kind}>
+                    {text}
+                  </span>
+                ),
             )}
           </span>
         ))}

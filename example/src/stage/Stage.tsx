@@ -53,7 +53,7 @@ export function Stage() {
           aria-labelledby={`tab-${id}`}
           className="grid min-h-0 lg:grid-cols-[minmax(0,1.12fr)_minmax(0,1fr)]"
         >
-          <div className="min-h-[42rem] min-w-0 px-4 py-4 sm:px-6 lg:min-h-0">
+          <div className="min-h-[42rem] min-w-0 px-4 py-4 sm:px-6 lg:min-h-0 lg:overflow-y-auto">
             <Boundary key={id}>
               <Panel
                 count={count}
@@ -161,7 +161,7 @@ function Connection() {
         className="flex h-9 items-center gap-2 rounded-full border border-line bg-card px-3.5 text-sm whitespace-nowrap"
       >
         <span aria-hidden="true" className={`size-2 rounded-full ${colour}`} />
-        <span className="sr-only sm:not-sr-only">{text}</span>
+        <span className="sr-only md:not-sr-only">{text}</span>
       </span>
     </p>
   );

@@ -33,6 +33,7 @@ const LENGTHS = [
 
 const RAISE = 10;
 const MOST_NOTE = 500;
+const MOST_KEY = 256;
 
 type Entry = FunctionReturnType<typeof api.stage.admin.list>["page"][number];
 
@@ -49,7 +50,7 @@ export function Admin() {
     onlyOverridden: filter === "overridden",
     ...(cursor !== undefined && { cursor }),
   });
-  const config = useQuery(api.stage.admin.config, { name, key });
+  const config = useQuery(api.stage.admin.config, key === "" ? "skip" : { name, key });
   const block = useMutation(api.stage.admin.block);
   const configure = useMutation(api.stage.admin.configure);
   const letThrough = useMutation(api.stage.admin.letThrough);
@@ -112,8 +113,8 @@ export function Admin() {
         }}
       />
       <div className="flex flex-wrap items-center gap-2">
-        <Field label="Key" value={key} onChange={setKey} />
-        <Field label="Note" value={note} onChange={setNote} placeholder="Note: why" />
+        <Field label="Key" most={MOST_KEY} value={key} onChange={setKey} />
+        <Field label="Note" most={MOST_NOTE} value={note} onChange={setNote} placeholder="Note: why" />
         <Choice legend="For how long" options={LENGTHS} value={lengthMs} onChange={setLengthMs} />
       </div>
       <div className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
@@ -210,7 +211,9 @@ function Keys({
         {own === undefined && <div className="skeleton h-40" aria-busy="true" />}
       </div>
       <div className="flex h-8 items-center justify-between border-t border-line text-xs text-muted">
-        <p className="truncate">{config ? `${chosen}: ${limitOf(config)}` : "Loading…"}</p>
+        <p className="truncate">
+          {config ? `${chosen}: ${limitOf(config)}` : chosen === "" ? "Choose or type a key." : "Loading…"}
+        </p>
         {hasOthers && (
           <CallButton isSmall onClick={onNext}>
             Next keys
@@ -265,11 +268,14 @@ function Row({
 
 function Field({
   label,
+  most,
   value,
   onChange,
   placeholder,
 }: {
   label: string;
+  /** The most characters that the backend takes. */
+  most: number;
   value: string;
   onChange: (value: string) => void;
   placeholder?: string;
@@ -280,7 +286,7 @@ function Field({
       aria-label={label}
       autoComplete="off"
       spellCheck={false}
-      maxLength={MOST_NOTE}
+      maxLength={most}
       placeholder={placeholder}
       value={value}
       onChange={({ target }) => {

@@ -184,7 +184,8 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
   const { snapshot, capacity } = limit;
   const convex = useConvex();
   const now = useServerNow();
-  const asked = count <= capacity ? count : 0;
+  const isPossible = count >= 0 && count <= capacity;
+  const asked = isPossible ? count : 0;
   const { status, check } = useRateLimit(api.stage.burst.bucket, {
     key: room,
     count: asked,
@@ -214,9 +215,9 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
   return (
     <div className="flex min-h-22 flex-wrap items-center justify-between gap-x-3 gap-y-2 rounded-xl bg-well/70 px-3.5 py-2.5 sm:min-h-15">
       <p className="min-w-44 flex-1 text-sm" aria-label="Verdict">
-        {count > capacity ? (
+        {!isPossible ? (
           <span className="text-stop">
-            {amount(count, "token")} can never fit into a bucket of {capacity}.
+            {amount(count, "token")} can never be taken from a bucket of {capacity}.
           </span>
         ) : answer?.ok === false ? (
           <>
@@ -227,11 +228,11 @@ function Verdict({ count, limit, say, call }: { count: number; limit: LimitNow; 
           <span className="font-semibold text-go">{answer ? `${amount(count, "token")}: go ahead` : "…"}</span>
         )}
       </p>
-      <div className="flex gap-1.5">
+      <div className="flex flex-wrap gap-1.5">
         <CallButton
           isSmall
           look="primary"
-          disabled={!status?.ok || count > capacity}
+          disabled={!status?.ok || !isPossible}
           onClick={() => call(count, false)}
           label="Send when allowed"
         >

@@ -65,7 +65,7 @@ export function Http() {
   const once = [700, () => request()] as const;
   useAutoplay([once, once, once, once, once, once, once, [6000, () => undefined]]);
 
-  const [latest] = answers;
+  const [latest, ...earlier] = answers;
   return (
     <div className="flex flex-col gap-3.5">
       <Lead tryThis="press “Send 6”, or run the line in a terminal: the cells move here.">
@@ -98,22 +98,29 @@ export function Http() {
           aria-label="Terminal"
         >
           {failure && <p className="text-[#ffb4a6]">{failure}</p>}
-          {answers.length === 0 && !failure && <p className="text-code-muted">No request yet.</p>}
-          {answers.map(({ number, status, text, headers, body }) => (
-            <div key={number} className="mb-3" role={number === latest?.number ? "status" : undefined}>
-              <p className={status === 200 ? "text-[var(--code-string)]" : "text-[#ffb4a6]"}>
-                HTTP/1.1 {status} {text}
-              </p>
-              {headers.map(([name, value]) => (
-                <p key={name} className="break-words">
-                  <span className="text-[var(--code-keyword)]">{name}:</span> {value}
-                </p>
-              ))}
-              <p className="break-words text-code-muted">{body}</p>
-            </div>
+          {!latest && !failure && <p className="text-code-muted">No request yet.</p>}
+          <div role="status">{latest && <Response {...latest} />}</div>
+          {earlier.map((answer) => (
+            <Response key={answer.number} {...answer} />
           ))}
         </div>
       </div>
+    </div>
+  );
+}
+
+function Response({ status, text, headers, body }: Answered) {
+  return (
+    <div className="mb-3">
+      <p className={status === 200 ? "text-[var(--code-string)]" : "text-[#ffb4a6]"}>
+        HTTP/1.1 {status} {text}
+      </p>
+      {headers.map(([name, value]) => (
+        <p key={name} className="break-words">
+          <span className="text-[var(--code-keyword)]">{name}:</span> {value}
+        </p>
+      ))}
+      <p className="break-words text-code-muted">{body}</p>
     </div>
   );
 }
