@@ -46,6 +46,8 @@ export function openServer(app: App): EmbeddedServer {
         socket.close(1008, String(error).slice(0, 100));
       }
     });
+    // A bad frame: ws closes the connection itself, but without a listener its error would end the process.
+    socket.on("error", () => undefined);
     socket.on("close", () => {
       sessions.delete(session);
       session.close();
@@ -65,6 +67,8 @@ export function openServer(app: App): EmbeddedServer {
     upgrade: (request, socket, head) => {
       if (!/^\/api\/[^/]+\/sync$/.test(request.url ?? "")) return false;
       if (isFromElsewhere(request)) {
+        // The client may be gone already.
+        socket.on("error", () => socket.destroy());
         socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
         return true;
       }

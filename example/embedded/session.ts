@@ -62,11 +62,13 @@ export class Session {
         this.transitionSoon();
         return;
       case "Mutation":
-        void this.mutate(message);
+      case "Action": {
+        // Taken apart here, so that a bad message throws here: nobody waits for the calls.
+        const { type, requestId, udfPath } = message;
+        const [args = {}] = message.args;
+        void (type === "Mutation" ? this.mutate(requestId, udfPath, args) : this.act(requestId, udfPath, args));
         return;
-      case "Action":
-        void this.act(message);
-        return;
+      }
       case "Event":
         return;
       default:
@@ -124,16 +126,16 @@ export class Session {
     this.removed.push(queryId);
   }
 
-  private async mutate({ requestId, udfPath, args }: { requestId: number; udfPath: string; args: JSONValue[] }) {
+  private async mutate(requestId: number, udfPath: string, args: JSONValue) {
     const { outcome, ts } = await this.mutations.once(this.sessionId, requestId, () =>
-      this.backend.run("mutation", udfPath, args[0] ?? {}),
+      this.backend.run("mutation", udfPath, args),
     );
     this.send({ type: "MutationResponse", requestId, ...response(outcome), ts: encodeTimestamp(ts), logLines: [] });
     this.transitionSoon();
   }
 
-  private async act({ requestId, udfPath, args }: { requestId: number; udfPath: string; args: JSONValue[] }) {
-    const outcome = await this.backend.run("action", udfPath, args[0] ?? {});
+  private async act(requestId: number, udfPath: string, args: JSONValue) {
+    const outcome = await this.backend.run("action", udfPath, args);
     this.send({ type: "ActionResponse", requestId, ...response(outcome), logLines: [] });
   }
 

@@ -1,4 +1,5 @@
 /** Tests the embedded backend with the official clients, unmodified. */
+import type { Socket } from "node:net";
 import { ConvexClient, ConvexHttpClient } from "convex/browser";
 import { ConvexReactClient } from "convex/react";
 import { type FunctionReference, makeFunctionReference } from "convex/server";
@@ -245,14 +246,23 @@ describe("over a WebSocket", () => {
     expect(seen).toEqual([[], ["0"], ["0", "1"]]);
   });
 
-  it("text that is not a message closes the connection", async () => {
-    for (const text of ["{", '{"type":"Nonsense"}', "null"]) {
+  it("text that is not a message closes the connection, and so does a bad frame", async () => {
+    const closing = async (send: (socket: WebSocket) => void) => {
       const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/1.48.0/sync`);
       await new Promise((resolve) => socket.on("open", resolve));
-      socket.send(text);
-      const code = await new Promise((resolve) => socket.on("close", resolve));
-      expect(code).toBe(1008);
+      send(socket);
+      return await new Promise((resolve) => socket.on("close", resolve));
+    };
+    const withoutArgs = '{"type":"Mutation","requestId":1,"udfPath":"notes:add"}';
+    for (const text of ["{", '{"type":"Nonsense"}', "null", withoutArgs]) {
+      expect(
+        await closing((socket) => {
+          socket.send(text);
+        }),
+      ).toBe(1008);
     }
+    const wireOf = (socket: WebSocket) => (socket as unknown as { _socket: Socket })._socket;
+    expect(await closing((socket) => wireOf(socket).write(Buffer.from([0xff, 0xff])))).toBe(1002);
     expect(await overHttp().query(refs.list, {})).toEqual([]);
   });
 
