@@ -39,7 +39,7 @@ export function Stage() {
   const view = views[id] ?? 0;
   return (
     <Playing.Provider value={isIdle}>
-      <div className="stage grid grid-rows-[auto_1fr] lg:h-[46.5rem]">
+      <div className="stage grid grid-rows-[auto_1fr] lg:h-[47.5rem]">
         <Tabs
           chosen={id}
           onChoose={(next) => {

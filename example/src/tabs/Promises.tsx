@@ -72,7 +72,7 @@ export function Promises({ count }: { count: number }) {
       <Lead tryThis="ask a few times, then cancel a job: its tokens go to the next one.">
         A job reserves its tokens and gets a start time, which never changes.
       </Lead>
-      <div className="grid grid-cols-3 gap-2 sm:flex">
+      <div className="flex flex-wrap gap-2">
         {sizes.map((tokens) => (
           <CallButton
             key={tokens}
@@ -127,7 +127,8 @@ function Row({ job, now, onCancel }: { job: Job; now: number; onCancel: (job: Jo
   return (
     <li className="h-14 border-b border-line">
       <div className="flex h-8 items-center justify-between text-sm">
-        <p>
+        {/* Its background is over the line of "now". */}
+        <p className="bg-card pr-1">
           <span className="font-medium">Job {job.number}</span>{" "}
           <span className="text-xs text-muted">{amount(tokens, "token")}</span>
         </p>
