@@ -21,13 +21,16 @@ it("an alert is written once a month, also if settlements cross the line in both
   const t = convexTest({ schema: llmSchema, modules: llmModules });
   const ada = t.withIdentity({ subject: "ada" });
   const alertsAfter = async (tokens: number) => {
-    await ada.mutation(llm.api.ask.ask, { org: "acme", prompt: "hi", isPaying: false });
+    await ada.mutation(llm.api.ask.ask, { prompt: "hi" });
     const [question] = await t.run(async (ctx) => await ctx.db.query("questions").order("desc").take(1));
     await t.mutation(llm.internal.answer.done, { question: question?._id, answer: "yes", tokens });
     return await t.run(async (ctx) => (await ctx.db.query("alerts").collect()).length);
   };
   const toTheLine = { name: "orgMonth", key: "acme", count: 3_999_000 };
-  await t.run(async (ctx) => await llmLimits.adjustRateLimit(ctx, toTheLine));
+  await t.run(async (ctx) => {
+    await llmLimits.adjustRateLimit(ctx, toTheLine);
+    await ctx.db.insert("members", { user: "ada", org: "acme", isPaying: false });
+  });
   // The first question's charge crosses the line, the second one's refund crosses it back, and the third crosses it by itself.
   expect([await alertsAfter(1200), await alertsAfter(0), await alertsAfter(0)]).toEqual([0, 1, 1]);
 });

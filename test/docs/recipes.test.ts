@@ -122,21 +122,23 @@ it("plans: an upgrade takes effect at once, and grants nothing for the past", as
   const user = await addUser(t);
   for (let i = 0; i < 3; i++) {
     vi.setSystemTime(NOW + i);
-    await t.mutation(api.reports.make, { user });
+    await t.mutation(internal.reports.make, { user });
   }
-  expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
+  expect(await denialOf(t.mutation(internal.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
   await t.run(async (ctx) => {
     await ctx.db.patch("users", user, { plan: "pro" });
   });
-  expect(await denialOf(t.mutation(api.reports.make, { user }))).toMatchObject({ retryAt: NOW + 2 + 14.4 * MINUTE });
+  expect(await denialOf(t.mutation(internal.reports.make, { user }))).toMatchObject({
+    retryAt: NOW + 2 + 14.4 * MINUTE,
+  });
   vi.setSystemTime(NOW + 2 + 14.4 * MINUTE);
-  expect(await t.mutation(api.reports.make, { user })).toEqual({ left: 0 });
+  expect(await t.mutation(internal.reports.make, { user })).toEqual({ left: 0 });
 });
 
 it("plans are swept once their buckets are full on every plan", async () => {
   const t = openApp();
   const user = await addUser(t);
-  await t.mutation(api.reports.make, { user });
+  await t.mutation(internal.reports.make, { user });
   const rows = async () => {
     await t.mutation(internal.reports.sweep, {});
     await runJobs(t);
@@ -151,7 +153,7 @@ it("plans are swept once their buckets are full on every plan", async () => {
 it("several steps: a refused prompt uses no token, an image uses one, and a user without tokens is denied first", async () => {
   const t = openApp();
   const user = await addUser(t);
-  const draw = (prompt: string) => t.mutation(api.images.draw, { user, prompt });
+  const draw = (prompt: string) => t.mutation(internal.images.draw, { user, prompt });
   for (let i = 0; i < 9; i++) expect(await draw("a passport")).toBe("refused");
   for (let i = 0; i < 3; i++) expect(await draw("a cat")).toBe("drawn");
   expect(await draw("a passport")).toBe("no image left today");
@@ -203,7 +205,7 @@ it("a third party's hard cap is kept in any 60 s, and every call is made", async
   const calls = useServer("48.4, 8.2");
   const t = openApp();
   for (let i = 0; i < 100; i++)
-    expect(await t.mutation(api.geocoder.locate, { address: `${i} Main Street` })).toHaveProperty("calledAt");
+    expect(await t.mutation(internal.geocoder.locate, { address: `${i} Main Street` })).toHaveProperty("calledAt");
   await runJobs(t);
   expect(calls).toHaveLength(100);
   const perMinute = calls.map(({ at }) => calls.filter((other) => other.at >= at && other.at < at + MINUTE).length);
@@ -216,17 +218,17 @@ it("a third party's hard cap is kept in any 60 s, and every call is made", async
 
 it("a third party's hard cap has a queue of bounded length", async () => {
   const t = openApp();
-  for (let i = 0; i < 410; i++) await t.mutation(api.geocoder.locate, { address: "Main Street" });
-  expect(await t.mutation(api.geocoder.locate, { address: "Main Street" })).toEqual({ retryAt: NOW + 1500 });
+  for (let i = 0; i < 410; i++) await t.mutation(internal.geocoder.locate, { address: "Main Street" });
+  expect(await t.mutation(internal.geocoder.locate, { address: "Main Street" })).toEqual({ retryAt: NOW + 1500 });
   expect(await t.run(async (ctx) => (await ctx.db.query("places").collect()).length)).toBe(410);
 });
 
 it("perfectly spaced work starts a second apart, whichever function schedules it", async () => {
   const calls = useServer("ok");
   const t = openApp();
-  await t.mutation(api.partner.notify, { events: ["a", "b", "c"] });
+  await t.mutation(internal.partner.notify, { events: ["a", "b", "c"] });
   vi.advanceTimersByTime(500);
-  await t.mutation(api.partner.notify, { events: ["d"] });
+  await t.mutation(internal.partner.notify, { events: ["d"] });
   await runJobs(t);
   expect(calls.map(({ at }) => at - NOW)).toEqual([1000, 2000, 3000, 4000]);
 });
@@ -235,8 +237,8 @@ it("perfectly spaced work is scheduled completely or not at all", async () => {
   const calls = useServer("ok");
   const t = openApp();
   const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
-  await expect(t.mutation(api.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
-  await t.mutation(api.partner.notify, { events: many.slice(1) });
+  await expect(t.mutation(internal.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
+  await t.mutation(internal.partner.notify, { events: many.slice(1) });
   await runJobs(t);
   expect(calls).toHaveLength(60);
 });
@@ -244,7 +246,7 @@ it("perfectly spaced work is scheduled completely or not at all", async () => {
 it("a denial that throws writes one line to the log, with its fields", async () => {
   const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const t = openApp();
-  const file = () => t.mutation(api.logged.file, { user: "ada" });
+  const file = () => t.mutation(internal.logged.file, { user: "ada" });
   await file();
   expect(lines).not.toHaveBeenCalled();
   expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
@@ -260,7 +262,7 @@ it("Workflow reads each page when its token is there", async () => {
     return Promise.resolve(new Response(""));
   });
   const t = openApp();
-  await t.mutation(api.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
+  await t.mutation(internal.digest.start, { pages: ["a", "b", "c", "d"].map((name) => `https://app.example/${name}`) });
   for (let step = 0; step < 2000 && starts.length < 4; step++) {
     vi.advanceTimersByTime(20);
     // No function waits for a timer here, so all that have begun end, however busy the machine is.
@@ -290,7 +292,7 @@ describe("Workpool", () => {
     const t = openApp();
     const promised: number[] = [];
     for (let i = 0; i < 8; i++) {
-      const answer = await t.mutation(api.transcripts.transcribe, { url: `https://app.example/${i}` });
+      const answer = await t.mutation(internal.transcripts.transcribe, { url: `https://app.example/${i}` });
       if ("runAt" in answer) promised.push(answer.runAt - NOW);
     }
     for (let step = 0; step < 5000 && starts.length < 8; step++) await pass(20);
@@ -315,8 +317,8 @@ describe("Workpool", () => {
 
   it("gets at most as many calls as the limit's queue holds", async () => {
     const t = openApp();
-    for (let i = 0; i < 102; i++) await t.mutation(api.transcripts.transcribe, { url: "https://app.example/" });
-    expect(await t.mutation(api.transcripts.transcribe, { url: "https://app.example/" })).toEqual({
+    for (let i = 0; i < 102; i++) await t.mutation(internal.transcripts.transcribe, { url: "https://app.example/" });
+    expect(await t.mutation(internal.transcripts.transcribe, { url: "https://app.example/" })).toEqual({
       retryAt: NOW + 1000,
     });
   });
@@ -353,12 +355,12 @@ it("Convex Agent charges the tokens that a model call used, and makes the user w
   const t = openApp();
   const model = { providerMetadata: undefined, model: "m", provider: "p" };
   const call = { threadId: undefined, agentName: "assistant", ...model };
-  await t.mutation(api.assistant.mayAsk, { user: "ada" });
+  await t.mutation(internal.assistant.mayAsk, { user: "ada" });
   await t.action(async (ctx) => {
     await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
   });
-  await t.mutation(api.assistant.mayAsk, { user: "bob" });
-  await expect(t.mutation(api.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
+  await t.mutation(internal.assistant.mayAsk, { user: "bob" });
+  await expect(t.mutation(internal.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
     data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
   });
   const nobody = t.action(async (ctx) => {
@@ -369,14 +371,14 @@ it("Convex Agent charges the tokens that a model call used, and makes the user w
 
 it("sharded-counter counts the denials of each limit in each hour", async () => {
   const t = openApp();
-  const vote = () => t.mutation(api.denials.vote, { voter: "ada" });
+  const vote = () => t.mutation(internal.denials.vote, { voter: "ada" });
   const counts = () =>
-    Promise.all([0, 1, 2].map((i) => t.query(api.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
+    Promise.all([0, 1, 2].map((i) => t.query(internal.denials.denialsInHour, { name: "vote", time: NOW + i * HOUR })));
   expect([await vote(), await vote(), await vote(), await vote()]).toEqual([true, true, false, false]);
   vi.setSystemTime(NOW + HOUR - 1);
   expect(await vote()).toBe(true);
   vi.setSystemTime(NOW + HOUR);
   expect([await vote(), await vote()]).toEqual([true, false]);
   expect(await counts()).toEqual([2, 1, 0]);
-  expect(await t.query(api.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
+  expect(await t.query(internal.denials.denialsInHour, { name: "mail", time: NOW })).toBe(0);
 });
