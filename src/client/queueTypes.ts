@@ -14,7 +14,7 @@ export type EnqueueArgs<
   Said extends ThrowChoice | undefined = ThrowChoice | undefined,
 > = {
   name: Name;
-  /** 0, the default, to one less than the queue's `priorities`: the higher go first. */
+  /** 0, the default, to one less than the queue's `priorities`: higher ones go first. */
   priority?: number | undefined;
   /**
    * The type of the job's function, if it returns `{ used }`. The difference to `count` is then charged or given back when the job
@@ -83,7 +83,7 @@ export interface RateLimitQueues<
     ...fnArgs: convex.OptionalRestArgs<Fn>
   ) => CallAnswer<EnqueueResult, Limits, Name, Said, Default>;
 
-  /** Takes a job out of its queue: those behind it move up. Too late for one that has its start time, which is at most a second ahead. */
+  /** Takes a job out of its queue: those behind it move up. A job that has its start time, at most a second ahead, stays. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;
 
   /** The place of a job; null if it does not wait now. It reads the first 200 jobs of each priority, or fewer if there are more than two. */

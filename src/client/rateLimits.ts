@@ -31,7 +31,7 @@ export interface RateLimits<
   ) => args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
 
   /**
-   * What `rateLimit` would answer now. It takes nothing; also for queries. It reads the whole bucket: if the limit has `shards`, a call that
+   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads the whole bucket: if the limit has `shards`, a call that
    * reads only some of the rows may deny what this allows.
    */
   checkRateLimit: <
@@ -53,7 +53,7 @@ export interface RateLimits<
     options?: args.ThrowsArg<Said>,
   ) => args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
 
-  /** What `rateLimitAll` would answer now. It takes nothing; also for queries. It reads all rows, like `checkRateLimit`. */
+  /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. It reads all rows, like `checkRateLimit`. */
   checkRateLimitAll: <
     const Names extends readonly args.NameIn<Limits>[],
     Said extends ThrowChoice | undefined = undefined,
@@ -64,7 +64,7 @@ export interface RateLimits<
   ) => args.CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>;
 
   /**
-   * Settles when the true count is known only later (LLM tokens). A positive `count` is charged without asking, below zero if need
+   * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without asking, below zero if need
    * be. A negative one is given back, never above capacity. The status is always `ok`; its `retryAt`, if any, is when the debt will
    * be paid.
    */
@@ -74,7 +74,7 @@ export interface RateLimits<
   ) => Promise<args.StatusOf<Limits, Name>>;
 
   /**
-   * Nothing of the bucket starts before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
+   * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
    * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies; a shorter one changes
    * nothing. Reservations keep their times.
    */
@@ -83,7 +83,7 @@ export interface RateLimits<
     args: args.PauseArgs<Limits, Name>,
   ) => Promise<null>;
 
-  /** Forgets the bucket: it is full again. For failed logins, on success. */
+  /** Forgets the bucket: it is full again. Call it after a successful login, for instance. */
   resetRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: args.WrittenBucketArgs<Limits, Name>,

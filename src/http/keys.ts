@@ -111,8 +111,8 @@ export function identity(): KeySource {
 }
 
 /**
- * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request. Of an IPv6 address
- * it is that of the default `ipv6Prefix`, or of the network that `callerAddress` gave.
+ * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request. An IPv6 address
+ * counts by the default `ipv6Prefix`, or as the network that `callerAddress` gave.
  *
  * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, or the prefix of a `custom` source.
  * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress` gave; the value.

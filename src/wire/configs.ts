@@ -90,7 +90,7 @@ export const plansField = () => ({
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */
   maxQueued: v.optional(v.number()),
-  /** How many priorities there are, 1 to 10, default 1. A job's priority is 0 to one less; the higher go first. */
+  /** How many priorities there are, 1 to 10, default 1. A job's priority is from 0 to one less; higher ones go first. */
   priorities: v.optional(v.number()),
   /**
    * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days, default a minute. A job is overtaken

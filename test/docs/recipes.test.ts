@@ -237,7 +237,7 @@ it("perfectly spaced work is scheduled completely or not at all", async () => {
   const calls = useServer("ok");
   const t = openApp();
   const many = Array.from({ length: 61 }, (_, i) => `event ${i}`);
-  await expect(t.mutation(internal.partner.notify, { events: many })).rejects.toThrow("The queue is full until");
+  await expect(t.mutation(internal.partner.notify, { events: many })).rejects.toThrow("There is no room until");
   await t.mutation(internal.partner.notify, { events: many.slice(1) });
   await runJobs(t);
   expect(calls).toHaveLength(60);
