@@ -103,7 +103,7 @@ const ADDRESS_FIELDS = {
   ipv6Prefix: ipv6PrefixField,
 } satisfies Fields;
 
-/** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. */
+/** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. With Convex Auth that is the session: use `custom` there. */
 export function identity(): KeySource {
   const read = async ({ auth }: HttpCtx) => await auth.getUserIdentity();
   // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
