@@ -94,7 +94,7 @@ export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = f
   const asked = atLeast === undefined ? `count ${count}` : `atLeast ${atLeast}`;
   return misuseError(
     limit.name,
-    `${asked} can never be served: ${bound} at most ${most} (capacity and maxReserved say how much).`,
+    `${asked} can never be served: ${bound} at most ${most} (rate, capacity and maxReserved say how much).`,
   );
 }
 

@@ -151,7 +151,7 @@ const one = [...asking, "rateLimitAll", "checkRateLimitAll"] as const;
 const NEVER = "can never be served: with a reservation it can hold at most";
 const neverServed = [
   bad(one, { name: "spaced" }, "count 1 can never be served: it can hold at most 0 ("),
-  bad(one, { name: "patient", count: 8.5, reserve: true }, `count 8.5 ${NEVER} 8 (capacity and maxReserved say`),
+  bad(one, { name: "patient", count: 8.5, reserve: true }, `count 8.5 ${NEVER} 8 (rate, capacity and maxReserved say`),
   // A job always reserves.
   bad(["scheduleRateLimited"], { name: "patient", count: 8.5 }, `count 8.5 ${NEVER} 8 (`),
 ];

@@ -55,7 +55,7 @@ describe("a demand", () => {
     expect(() => parseDemand(limit, { ...within, reserve })).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  const bounds = "(capacity and maxReserved say how much).";
+  const bounds = "(rate, capacity and maxReserved say how much).";
   const most = (count: string, size: string) => `${count} can never be served: ${size} ${bounds}`;
   const plainly = "it can hold at most 10";
   const reserving = "with a reservation it can hold at most 15";
