@@ -79,12 +79,11 @@ const noIgnoredResult: Rule.RuleModule = {
   },
 };
 
-const plugin = { meta: { name: "convex-rate-limits" }, rules: { "no-ignored-result": noIgnoredResult } };
-
+/** Named: otherwise the compiler writes out a type of a package that apps do not have. */
+interface Preset extends Linter.Config {}
 /** The rule as an error, for the files that the config is given. */
-const recommended: Linter.Config = {
+const recommended: Preset = {
   name: "convex-rate-limits/recommended",
-  plugins: { "convex-rate-limits": plugin },
   rules: { "convex-rate-limits/no-ignored-result": "error" },
 };
 
@@ -98,5 +97,11 @@ const recommended: Linter.Config = {
  * export default [{ files: ["convex/**"], ...rateLimits.configs.recommended }];
  * ```
  */
-const withConfigs = { ...plugin, configs: { recommended } };
-export default withConfigs;
+const plugin = {
+  meta: { name: "convex-rate-limits" },
+  rules: { "no-ignored-result": noIgnoredResult },
+  configs: { recommended },
+};
+// ESLint refuses a name for two objects, so the preset has the one that is exported.
+recommended.plugins = { "convex-rate-limits": plugin };
+export default plugin;
