@@ -3,7 +3,13 @@ export * from "./entry.js";
 export type { InComponent } from "./place.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
+import type {
+  CheckedDefinitions,
+  DraftDefinitions,
+  RateLimitDefinitions,
+  RateLimitsOptions,
+  ThrowChoice,
+} from "./definitionTypes.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
@@ -35,11 +41,11 @@ import { present } from "../wire/present.js";
  * ```
  */
 export function defineRateLimits<
-  const Limits extends RateLimitDefinitions,
+  const Limits extends DraftDefinitions,
   Default extends ThrowChoice | undefined = false,
   Ctx = InComponent["mutation"],
 >(
-  limits: Limits & KnownFields<Limits>,
+  limits: CheckedDefinitions<Limits>,
   options: RateLimitsOptions<Ctx, Default> & { component: ComponentApi },
 ): RateLimits<Limits, InComponent, Default, Ctx>;
 export function defineRateLimits(

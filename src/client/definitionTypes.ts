@@ -14,8 +14,9 @@ export type Mode = "enforce" | "shadow";
 
 /** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
 export type RateLimitDefinition = RateLimitConfig & Terms;
-/** In this order the compiler before 7.0 names the missing field of a config, not `plans`. */
-export type RateLimitDefinitions = Record<string, PlannedDefinition | RateLimitDefinition>;
+export type RateLimitDefinitions = Record<string, RateLimitDefinition | (DraftDefinition & Required<PlansField>)>;
+/** What an editor completes and the compiler infers from, before `CheckedDefinitions`: fields may be missing. */
+export type DraftDefinitions = Record<string, DraftDefinition>;
 
 /** The fields of a definition besides its config. */
 export interface Terms {
@@ -33,60 +34,58 @@ export interface Terms {
 
 /** Some of the fields of a config: of the kind that is said, or of any. */
 type FieldsOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
-type SomeFields = FieldsOf<RateLimitConfig> | ({ kind?: undefined } & Partial<Omit<FixedWindowConfig, "kind">>);
+type AnyFields = Partial<Omit<FixedWindowConfig, "kind">>;
+type SomeFields = FieldsOf<RateLimitConfig> | ({ kind?: undefined } & AnyFields);
+type DraftDefinition = Terms & SomeFields & PlansField;
 
 /** A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one. */
-type PlannedDefinition = Terms &
-  SomeFields & {
-    /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
-    plans: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
-  };
-
-/** The compiler looks for unknown fields in plain types only. This finds them in an inferred one: the type of a `burst` is never. */
-export type KnownFields<Limits> = {
-  [Name in keyof Limits]: string extends keyof Limits
-    ? Limits[Name]
-    : (Limits[Name] extends { plans: infer Plans }
-        ? PlannedDefinition & { plans: { [Plan in keyof Plans]: WholePlan<Limits[Name], Plans[Plan]> } } & Record<
-              Exclude<keyof Limits[Name], keyof FixedWindowConfig | keyof Terms | "plans">,
-              never
-            >
-        : RateLimitDefinition & Record<Exclude<keyof Limits[Name], FieldOf<Limits[Name]>>, never>) &
-        KnownNested<Limits[Name]>;
-};
-
-/** The same for the fields that are objects. */
-interface NestedFields {
-  shards: Extract<RateLimitConfig["shards"], object>;
-  throws: Extract<ThrowChoice, object>;
-  queue: QueueConfig;
+interface PlansField {
+  /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
+  plans?: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
 }
-type KnownNested<Definition> = {
-  [Field in keyof Definition as Field & keyof NestedFields]: Definition[Field] extends object
-    ? Record<Exclude<keyof Definition[Field], keyof NestedFields[Field & keyof NestedFields]>, never>
-    : unknown;
-};
 
-/** A plan is a config together with what the plans share: of its kind, the fields that are missing, and no others. */
-type WholePlan<Shared, Plan> = FieldsBeside<Omit<Shared, keyof Terms | "plans" | keyof Plan>, Plan>;
-type FieldsBeside<Shared, Plan> =
-  OfKind<Shared & Plan> extends infer Config
-    ? { [Field in keyof Config as Shared extends Pick<Config, Field> ? never : Field]: Config[Field] } & Record<
-        Exclude<(keyof Shared & keyof FixedWindowConfig) | keyof Plan, keyof Config>,
-        never
-      >
-    : never;
-/** The config of a kind; without one, of the kind that has all fields. */
-type OfKind<Fields> = Fields extends { kind: infer Kind }
-  ? PermittedFields<Extract<RateLimitConfig, { kind: Kind }>>
-  : FixedWindowConfig;
-/** Without a field that the type has only to forbid it. */
-type PermittedFields<Config> = {
-  [Field in keyof Config as Config[Field] extends undefined ? never : Field]: Config[Field];
-};
+/** The definitions; if they have a fault, plain types in which the compiler finds it: it looks for unknown fields in no others. */
+export type CheckedDefinitions<Limits, Whole = WholeDefinitions<Limits>> = string extends keyof Limits
+  ? Limits
+  : [Limits, UnknownFields<Limits, Whole>] extends [Whole, never]
+    ? Limits & Whole
+    : Whole & NoSuchField<UnknownFields<Limits, Whole>>;
 
-type FieldOf<Definition> =
-  keyof Terms | (Definition extends { kind: infer Kind } ? keyof Extract<RateLimitConfig, { kind: Kind }> : never);
+/** The compiler shows this name where the definitions are a variable. */
+interface NoSuchField<Field> {
+  readonly "no such field": Field;
+}
+/** Also in the fields that are objects; of `any` nothing is known. */
+type UnknownFields<Given, Whole> = unknown extends Given
+  ? never
+  : {
+      [Field in keyof Given]-?: Field extends keyof Whole
+        ? Given[Field] extends object
+          ? UnknownFields<Given[Field], Extract<Whole[Field], object>>
+          : never
+        : Field;
+    }[keyof Given];
+
+type WholeDefinitions<Limits> = { [Name in keyof Limits]: WholeDefinition<Limits[Name]> };
+type WholeDefinition<Definition> = Definition extends { plans: infer Plans }
+  ? Terms &
+      AnyFields & { kind?: unknown } & {
+        [Field in keyof PlansField]-?: {
+          [Plan in keyof Plans]: WholePlan<
+            Pick<Definition, keyof Definition & Exclude<keyof FixedWindowConfig, keyof Plans[Plan]>>,
+            OfKind<Omit<Definition, keyof Plans[Plan]> & Plans[Plan], FixedWindowConfig>
+          >;
+        };
+      }
+  : Terms & OfKind<Definition, RateLimitConfig>;
+/** A plan is a config together with what the plans share, which must fit its kind. */
+type WholePlan<Shared, Config> = {
+  [Field in keyof Shared]-?: Shared[Field] extends Config[Field & keyof Config] ? Field : never;
+}[keyof Shared] extends infer Fitting extends PropertyKey
+  ? Omit<Config, Fitting> & Record<Exclude<keyof Shared, Fitting>, never>
+  : never;
+/** The config of the kind that the fields say. */
+type OfKind<Fields, Default> = Fields extends { kind: infer Kind } ? Extract<RateLimitConfig, { kind: Kind }> : Default;
 
 /** A parsed definition. */
 export interface Definition extends Readonly<Terms> {

@@ -8,7 +8,13 @@ import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
-import type { KnownFields, RateLimitDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
+import type {
+  CheckedDefinitions,
+  DraftDefinitions,
+  RateLimitDefinitions,
+  RateLimitsOptions,
+  ThrowChoice,
+} from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
 import { parseDefinitions } from "./definitions.js";
@@ -41,11 +47,11 @@ interface ImportDefineRateLimitsFromTheComponentEntry {
  * ```
  */
 export function defineRateLimits<
-  const Limits extends RateLimitDefinitions,
+  const Limits extends DraftDefinitions,
   Default extends ThrowChoice | undefined = false,
   Ctx = InTables["mutation"],
 >(
-  limits: Limits & KnownFields<Limits>,
+  limits: CheckedDefinitions<Limits>,
   options?: RateLimitsOptions<Ctx, Default> & {
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;

@@ -32,7 +32,10 @@ const tokenBucket = () => ({
   /** Milliseconds; above 0, at most 1e15. */
   period: v.number(),
 });
-export interface TokenBucketConfig extends TypeOf<typeof tokenBucket> {}
+export interface TokenBucketConfig extends TypeOf<typeof tokenBucket> {
+  /** Refills continuously and saves up to `capacity`. */
+  kind: "token bucket";
+}
 
 const fixedWindow = () => ({
   kind: v.literal("fixed window"),
@@ -52,7 +55,10 @@ const fixedWindow = () => ({
    */
   anchor: v.optional(v.number()),
 });
-export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {}
+export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {
+  /** Refills all at once at the start of each window, which is a period in ms, or a day, week or month. */
+  kind: "fixed window";
+}
 
 const slidingWindow = () => ({
   kind: v.literal("sliding window"),
@@ -61,16 +67,14 @@ const slidingWindow = () => ({
   period: v.number(),
 });
 export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
+  /** Lets at most `rate` tokens start in any `period`. */
+  kind: "sliding window";
   /** A sliding window holds its rate, and nothing is saved up. */
   capacity?: undefined;
 }
 
 /**
- * How a limit behaves.
- *
- * - `"token bucket"` refills continuously and saves up to `capacity`.
- * - `"fixed window"` refills all at once at the start of each window, which is a period in ms, or a day, week or month.
- * - `"sliding window"` lets at most `rate` tokens start in any `period`.
+ * How a limit behaves: a `"token bucket"`, a `"fixed window"` or a `"sliding window"`.
  *
  * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
  * never down.

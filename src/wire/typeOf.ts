@@ -15,10 +15,11 @@ type RequiredOf<Fields extends PropertyValidators, Keys extends keyof Fields> = 
 type OptionalOf<Fields extends PropertyValidators, Keys extends keyof Fields> = {
   [Key in Keys]?: Exclude<Fields[Key]["type"], undefined>;
 };
-type Flat<Both> = { [Key in keyof Both]: Both[Key] };
-type ObjectOf<Fields extends PropertyValidators> = Flat<
-  RequiredOf<Fields, KeysOf<Fields, "required">> & OptionalOf<Fields, KeysOf<Fields, "optional">>
->;
+/** As one type without a name, which the compiler would show with its arguments. */
+type ObjectOf<Fields extends PropertyValidators> = RequiredOf<Fields, KeysOf<Fields, "required">> &
+  OptionalOf<Fields, KeysOf<Fields, "optional">> extends infer Both
+  ? { [Key in keyof Both]: Both[Key] }
+  : never;
 
 /**
  * The type of an object by a function that returns its fields. A function, because a validator that is built while a module loads is

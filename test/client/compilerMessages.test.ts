@@ -177,6 +177,10 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/^Property 'limit' does not exist on type 'RateLimits</, `limits.limit(mutation, "send", { key: "a" })`],
   [/^Expected 2 arguments, but got 3/, `limits.rateLimit(mutation, "send", { key: "a" })`],
   [
+    /^Property 'ok' does not exist on type 'Promise<ExactRateLimitStatus>'/,
+    `limits.rateLimit(mutation, { name: "signUp" }).ok`,
+  ],
+  [
     /'retryAfter' does not exist .*Did you mean 'retryAt'\?/,
     `limits.rateLimit(mutation, { name: "send", key: "a" }).then((status) => !status.ok && status.retryAfter)`,
   ],
@@ -203,17 +207,31 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({}, { throws: { spread: 1 } })`,
   ],
   [
-    /^Type '(number|true)' is not assignable to type 'never'/,
+    /^Object literal may only .* '(start|burst|many|spread)' does not exist in type '(Terms & TokenBucketConfig|Omit<TokenBucketConfig|{)/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } })`,
     `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } }, { component })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, burst: 3 } } } })`,
-    `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, start: 0 } } } })`,
-    `defineRateLimits({ a: { kind: "sliding window", period: 1, plans: { free: { rate: 1, capacity: 5 } } } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, shards: { atLeast: 1, many: 2 } } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: { jitter: 1, spread: 1 } } })`,
+  ],
+  [
+    /Did you mean to write '(capacity|maxReserved|keyed|exact)'\?$/,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, capactiy: 3 } })`,
+    `defineInComponent({ a: { kind: "fixed window", rate: 1, period: "day", maxReserve: 3 } }, { component })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
+  ],
+  [
+    /required in type 'NoSuchField<"(capactiy|exakt)">'/,
+    `const a = { kind: "token bucket", rate: 1, period: 1, capactiy: 3 } as const; defineRateLimits({ a })`,
+    `const a = { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } as const; defineRateLimits({ a })`,
+  ],
+  [
+    /^Type 'number' is not assignable to type 'undefined'/,
+    `defineRateLimits({ a: { kind: "sliding window", period: 1, plans: { free: { rate: 1, capacity: 5 } } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, shards: 4 } } } })`,
   ],
   [
     /^Type '("leaky bucket"|"many"|"off"|string)' is not assignable to type/,
@@ -223,7 +241,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: "always" } })`,
     `defineRateLimits(definitions, { onDecision: "log" })`,
   ],
-  [/Property 'period' is missing/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
+  [/Property 'period' is missing .* in type 'FixedWin/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
   [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
   [/Property 'rate' is missing/, `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: {} } } })`],
   [/Property 'kind' is missing/, `defineRateLimits({ a: { period: 1, plans: { free: { rate: 1 } } } })`],
@@ -277,7 +295,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimit(mutation, { name: "mixed", plan: "steady", config })`,
   ],
   [
-    /to type 'LimitDefinedWithOverridesTrue'/,
+    /to type 'LimitWithOverridesTrue'/,
     `overrideRateLimit(mutation, { name: "send", key: "a", block: true })`,
     `clearRateLimitOverride(mutation, { name: "signUp" })`,
   ],
@@ -291,10 +309,6 @@ const DEEPER: typeof MISTAKES = [
   [
     /Types of parameters 'tableName' and 'spreadRateLimitQueueTablesIntoTheSchema' are incompatible/,
     `enqueueRateLimited(noQueueMutation, { name: "waiting" }, work)`,
-  ],
-  [
-    /Types of property 'shards' are incompatible/,
-    `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, shards: 4 } } } })`,
   ],
   [
     /string' is not assignable to type 'undefined'/,
@@ -325,6 +339,7 @@ it("with exactOptionalPropertyTypes, an optional argument may be undefined, and 
     `listRateLimits(query, { name: "send", cursor: maybe, limit: count, onlyLimited: flag })`,
     `limits.rateLimit(mutation, { name: "mine", key: maybe, config: { kind: "token bucket", rate: 1, period: 1 } })`,
     `defineRateLimits({}, { errorKeys: flag })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, shards: {} as any }, b: {} as any })`,
   ];
   const field = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
   const [refused = [], ...fine] = messagesOf([field, ...leftOut], { exactOptionalPropertyTypes: true });
