@@ -7,7 +7,10 @@ import type { Mode, ThrowChoice } from "./definitionTypes.js";
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
 /** One bucket: a config if the limit is not defined (one without plans may be given another), a key if any of several names needs one. */
-type BucketArgs<Limits, Name> = { name: Name } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
+type BucketArgs<Limits, Name> = {
+  /** A limit that is defined, or any other if the call has its `config`. */
+  name: Name;
+} & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
     [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
   };
 
@@ -52,15 +55,20 @@ type PlanDemand<Limits> = {
 
 /** The plan, by its name or as what leads to one, if the limit has plans. */
 export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
-  ? { plan: (keyof Plans & string) | Source }
+  ? {
+      /** The plan of the key's owner: its config holds in this call. */
+      plan: (keyof Plans & string) | Source;
+    }
   : unknown;
 
 /** A key if the limit has keys, as a text or as what leads to one. */
 export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }
-  ? { key: Key }
-  : Definition extends { keyed: false }
-    ? { key?: undefined }
-    : { key?: Key | undefined };
+  ? KeyField<Key>
+  : Partial<KeyField<Definition extends { keyed: false } ? undefined : Key | undefined>>;
+interface KeyField<Key> {
+  /** Whom the limit counts, such as a user's id: each key has a bucket of its own. */
+  key: Key;
+}
 
 /** A limit that is not defined: the compiler shows this name when the name of a limit is misspelt. */
 interface NotOneOfYourLimits {
@@ -141,12 +149,12 @@ export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = C
     spread?: number | undefined;
   };
 
-/** A call returns its answer, without the denials if these are thrown. */
-export type CallAnswer<Answer, Limits, Name, Said, Default> = Promise<
-  [ThrowChoiceIn<Limits, Name, Said, Default>] extends [true | { jitter: number }]
-    ? Extract<Answer, { ok: true }>
-    : Answer
->;
+/** The answer of a call, without the denials if these are thrown. */
+export type CallAnswer<Answer, Limits, Name, Said, Default> = [ThrowChoiceIn<Limits, Name, Said, Default>] extends [
+  true | { jitter: number },
+]
+  ? Extract<Answer, { ok: true }>
+  : Answer;
 
 /** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
 type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]

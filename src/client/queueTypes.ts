@@ -81,7 +81,7 @@ export interface RateLimitQueues<
     args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
     fn: Fn,
     ...fnArgs: convex.OptionalRestArgs<Fn>
-  ) => CallAnswer<EnqueueResult, Limits, Name, Said, Default>;
+  ) => Promise<CallAnswer<EnqueueResult, Limits, Name, Said, Default>>;
 
   /** Takes a job out of its queue: those behind it move up. A job that has its start time, at most a second ahead, stays. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;

@@ -28,7 +28,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["mutation"] & Ctx,
     args: args.RateLimitArgs<Limits, Name, Said, Least>,
-  ) => args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>;
+  ) => Promise<args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>>;
 
   /**
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads the whole bucket: if the limit has `shards`, a call that
@@ -41,7 +41,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said, Least>,
-  ) => args.CallAnswer<args.TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>;
+  ) => Promise<args.CallAnswer<args.TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add up;
@@ -51,7 +51,9 @@ export interface RateLimits<
     ctx: Contexts["mutation"] & Ctx,
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
-  ) => args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>;
+  ) => Promise<
+    args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
+  >;
 
   /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. It reads all rows, like `checkRateLimit`. */
   checkRateLimitAll: <
@@ -61,7 +63,7 @@ export interface RateLimits<
     ctx: Contexts["query"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
-  ) => args.CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>;
+  ) => Promise<args.CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>>;
 
   /**
    * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without asking, below zero if need
@@ -118,7 +120,7 @@ export interface RateLimits<
     args: args.ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>
-  ) => args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>;
+  ) => Promise<args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that

@@ -9,17 +9,19 @@ import { defineSchema, type DataModelFromSchemaDefinition, type GenericMutationC
 const schema = defineSchema({ ...rateLimitTables });
 declare const ctx: GenericMutationCtx<DataModelFromSchemaDefinition<typeof schema>>;
 const { rateLimit, adjustRateLimit, scheduleRateLimited } = defineRateLimits({
-  send: { kind: "token bucket", rate/*rate*/: 10, period/*bucketPeriod*/: MINUTE, capacity/*capacity*/: 10, keyed/*keyed*/: true },
+  send: { kind/*kindDoc*/: "token bucket", rate/*rate*/: 10, period/*bucketPeriod*/: MINUTE, capacity/*capacity*/: 10, keyed/*keyed*/: true },
   signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved/*maxReserved*/: 1 },
   monthly: { kind: "fixed window", rate: 10, period: "month", timeZone/*timeZone*/: "UTC", anchor/*anchor*/: 1 },
+  planned: { kind: "fixed window", period: "day", plans/*plans*/: { free: { rate/*planRate*/: 1 } } },
   window: { kind: "sliding window", rate: 10, period/*slidingPeriod*/: MINUTE, shards/*shards*/: 8 },
 }, { errorKeys/*errorKeys*/: true, onDecision/*onDecision*/: () => undefined });
 void rateLimit(ctx, { name: "/*name*/" });
 void rateLimit(ctx, { name: "send", /*args*/ });
+void rateLimit(ctx, { name: "planned", plan/*plan*/: "free" });
 void adjustRateLimit(ctx, { name: "signUp", count/*charge*/: 5 });
 declare const fn: never;
 void scheduleRateLimited(ctx, { name: "signUp", spread/*spread*/: 5 }, fn);
-const status = await rateLimit/*call*/(ctx, { name: "send", key: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
+const status = await rateLimit/*call*/(ctx, { name/*nameDoc*/: "send", key/*key*/: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
 const some = await rateLimit(ctx, { name: "send", key: "a", count: 5, atLeast/*atLeast*/: 1 });
 if (some.ok) console.log(some.taken/*taken*/, some.shadow/*shadow*/);
 if (!status.ok) console.log(status.retryAt/*denied*/, status.remaining/*remaining*/, status.resetAt/*resetAt*/);
@@ -33,7 +35,7 @@ export {};
 
 describe("an editor offers", () => {
   it.each([
-    ["the names of the defined limits", "name", ["monthly", "send", "signUp", "window"]],
+    ["the names of the defined limits", "name", ["monthly", "planned", "send", "signUp", "window"]],
     ["the arguments", "args", ["atLeast", "config", "count", "key", "mode", "refundable", "reserve", "throws"]],
     ["the kinds", "kind", ["fixed window", "sliding window", "token bucket"]],
   ])("%s", (_what, mark, names) => {
@@ -52,6 +54,12 @@ describe("an editor offers", () => {
 
 it.each([
   ["rate", /Tokens that arrive per `period`; above 0/],
+  ["kindDoc", /Refills continuously/],
+  ["plans", /configs by plan/],
+  ["planRate", /Tokens that arrive per `period`/],
+  ["nameDoc", /A limit that is defined/],
+  ["key", /Whom the limit counts/],
+  ["plan", /plan of the key's owner/],
   ["bucketPeriod", /[Mm]illiseconds; above 0/],
   ["windowPeriod", /length of a window: whole milliseconds.*unit of the calendar/],
   ["slidingPeriod", /[Mm]illiseconds; above 0/],
