@@ -27,9 +27,9 @@ type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Parti
 /** For a limit that is not defined with `overrides: true`, a type that no name has: the compiler shows its name. */
 type OverridesNeeded<Definition> = true extends (Definition extends { overrides?: infer Given } ? Given : never)
   ? unknown
-  : { name: LimitDefinedWithOverridesTrue };
+  : { name: LimitWithOverridesTrue };
 
-interface LimitDefinedWithOverridesTrue {
+export interface LimitWithOverridesTrue {
   readonly "define the limit with overrides: true": never;
 }
 

@@ -58,19 +58,19 @@ const status = () => v.union(v.object(letThrough()), v.object(denied()));
 export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
-interface Outlook extends TypeOf<typeof outlook> {}
-interface Allowed extends TypeOf<typeof allowed> {}
-interface Denied extends TypeOf<typeof denied> {}
-interface LetThrough extends Allowed {
+export interface StatusOutlook extends TypeOf<typeof outlook> {}
+export interface AllowedStatus extends TypeOf<typeof allowed> {}
+export interface DeniedStatus extends TypeOf<typeof denied> {}
+export interface LetThroughStatus extends AllowedStatus {
   /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial has taken nothing. */
-  shadow?: Allowed | Denied;
+  shadow?: AllowedStatus | DeniedStatus;
 }
 
 /** The answer of a limit. All times are whole milliseconds since the epoch. */
-export type RateLimitStatus = LetThrough | Denied;
+export type RateLimitStatus = LetThroughStatus | DeniedStatus;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
-export type ExactRateLimitStatus = RateLimitStatus & Required<Outlook>;
+export type ExactRateLimitStatus = RateLimitStatus & Required<StatusOutlook>;
 
 export const allStatusValidator = () =>
   v.union(

@@ -6,7 +6,7 @@ import { run } from "./shell.js";
 /** A version of convex other than the pinned one: the oldest supported one, or the newest (.github/workflows/nightly.yml). */
 const { CONVEX_VERSION } = process.env;
 
-/** The strictest settings that an app may have. They also check the types of its dependencies. */
+/** The strictest settings that an app may have. They also check the types of its dependencies, and that its own declarations can name them. */
 const TSCONFIG = {
   compilerOptions: {
     target: "ES2022",
@@ -24,6 +24,7 @@ const TSCONFIG = {
     isolatedModules: true,
     allowJs: true,
     skipLibCheck: false,
+    declaration: true,
     noEmit: true,
     types: ["vite/client"],
   },

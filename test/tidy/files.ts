@@ -35,8 +35,8 @@ export const manifest = JSON.parse(read("package.json")) as Manifest;
 
 /** The source file behind each entry point of the package: `{ "./test": "src/test.ts" }`. */
 export const entryPoints: ReadonlyMap<string, string> = new Map(
-  Object.entries(manifest.exports).map(([name, target]) => {
+  Object.entries(manifest.exports).flatMap(([name, target]) => {
     const file = typeof target === "string" ? target : target.types;
-    return [name, file.replace(/^\.\//, "").replace(/^dist\/(.*)\.d\.ts$/, "$1.ts")];
+    return name.endsWith("*") ? [] : [[name, file.replace(/^\.\//, "").replace(/^dist\/(.*)\.d\.ts$/, "$1.ts")]];
   }),
 );
