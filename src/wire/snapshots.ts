@@ -7,14 +7,14 @@ export const stateFields = () => ({
   value: v.number(),
   /** When `value` was true: milliseconds since the epoch. */
   ts: v.number(),
-  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. */
+  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch; half a ms earlier for another kind's. */
   recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   /**
    * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
    * config then counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
-   * `loweredAt`: the last write before the capacity was lowered below `used`.
+   * `loweredAt`: the last write before the capacity was lowered below `used`. A `since` between two ms: the kind changed then.
    */
   window: v.optional(
     v.object({

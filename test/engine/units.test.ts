@@ -72,7 +72,7 @@ const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 
 const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
 
 it.each([
-  { since: 0.5, used: 1 },
+  { since: 0.25, used: 1 },
   { since: NOW, used: -1 },
   { since: NOW, used: NaN },
   { since: NOW, used: 1, excess: -1 },
@@ -167,7 +167,7 @@ describe("a damaged row", () => {
 
   it.each([
     [[{ at: -1, count: 1 }], "(at -1, count 1)"],
-    [[{ at: 0.5, count: 1 }], "(at 0.5, count 1)"],
+    [[{ at: 0.25, count: 1 }], "(at 0.25, count 1)"],
     [[{ at: NOW, count: -1 }], `(at ${NOW}, count -1)`],
     [[{ at: NOW, count: NaN }], `(at ${NOW}, count NaN)`],
     [[{ at: NOW, count: Infinity }], `(at ${NOW}, count Infinity)`],

@@ -88,4 +88,29 @@ describe("Law 9, live config: windows count what was used", () => {
       expect(reached).toBeGreaterThan(3);
     },
   );
+
+  const kinds = families[2].kinds;
+  const threeKinds = kinds.flatMap((a) => kinds.flatMap((b) => kinds.map((c) => [a, b, c] as const)));
+
+  it.each(placeNames)("plans of few tokens make none of what a plan of another kind has left (%s)", async (place) => {
+    for (const [many, few, more] of threeKinds) {
+      const db = new FakeDb();
+      const plans = { many: { kind: many, rate: 100 }, few: { kind: few, rate: 2 }, more: { kind: more, rate: 100 } };
+      const limits = defineIn(place, { quota: { period: 1000, plans } });
+      let taken = 0;
+      for (let now = T0; now < T0 + 1000; now += 20) {
+        vi.setSystemTime(now);
+        for (const plan of ["many", "few", "more"]) {
+          taken += await db.transaction(async (ctx) => {
+            const asked = { name, plan, count: 0 };
+            const { remaining } = await limits.checkRateLimit(ctx as never, asked);
+            const count = Math.max(0, plan === "many" ? remaining - 1 : remaining);
+            const { ok } = await limits.rateLimit(ctx as never, { ...asked, count });
+            return ok ? count : 0;
+          });
+        }
+      }
+      expect(taken, [many, few, more].join()).toBeLessThanOrEqual(300);
+    }
+  });
 });

@@ -75,7 +75,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    * against the raised capacity.
    */
   protected override held({ capacity }: FixedWindowLimit, { value, window }: State): number {
-    if (!window) return Math.min(capacity, value);
+    if (!isKnown(window)) return Math.min(capacity, value);
     const unused = capacity - window.used;
     return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
   }
@@ -89,10 +89,10 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const { window, ts } = state;
     const current = windows.windowAt(to);
     const isCurrent = current <= windows.windowAt(ts);
-    if (window && isCurrent) return loweredAfter(window, capacity - value, ts);
+    if (isKnown(window) && isCurrent) return loweredAfter(window, capacity - value, ts);
     const used = capacity - value;
-    const excess = window ? usedIn(window) - this.accrued(limit, state, to) - used : 0;
-    return windowOf(isCurrent ? ts : windows.startOf(current), used, excess);
+    const excess = isKnown(window) ? usedIn(window) - this.accrued(limit, state, to) - used : 0;
+    return windowOf(isCurrent ? (window?.since ?? ts + 0.5) : windows.startOf(current), used, excess);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {
@@ -171,6 +171,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 }
 
 /**
+ * Whether all that was used in a window is known. Of one in which the kind changed it is not, so a larger capacity adds nothing: else a plan
+ * of few tokens made a full bucket of what is left of another kind. Such a window begins half a ms after the last write of that kind.
+ */
+function isKnown(window: State["window"]): window is NonNullable<State["window"]> {
+  return window !== undefined && Number.isInteger(window.since);
+}
+
+/**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
  * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
  * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
@@ -179,7 +187,7 @@ function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit,
   if (!window && ts === 0) return refill;
   const current = windows.windowAt(ts);
   const start = windows.startOf(current);
-  const { since } = window ?? { since: ts };
+  const since = Math.floor(window?.since ?? ts);
   if (since <= start) return refill;
   const next = windows.startOf(current + 1);
   const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);

@@ -8,6 +8,17 @@ export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);
 }
 
+/** The most units of entries that count at one time. */
+export function mostAtOnce(entries: readonly Entry[], period: number): number {
+  let [most, units, first] = [0, 0, 0];
+  for (const entry of entries) {
+    units += entry.units;
+    for (let left = entries[first]; left && left.at <= entry.at - period; left = entries[++first]) units -= left.units;
+    most = Math.max(most, units);
+  }
+  return most;
+}
+
 /** Adds an entry, to the one at the same time if there is one. */
 export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
   if (units === 0) return [...entries];
@@ -76,8 +87,11 @@ export function removeBackwards(entries: readonly Entry[], units: number, at: nu
   while (left > 0) {
     const last = kept.pop();
     if (!last) break;
-    if (last.units > left) kept.push({ at: last.at, units: last.units - left });
     left -= last.units;
+    if (left >= 0 && last.at % 1 === 0) continue;
+    // Also without units: another kind may have used more.
+    kept.push({ at: last.at, units: Math.max(0, -left) });
+    break;
   }
   return [...kept, ...entries.filter((entry) => entry.at > at)];
 }

@@ -6,7 +6,7 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
-import { cut, insert, merge, removeBackwards, sum } from "./log.js";
+import { cut, insert, merge, mostAtOnce, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -38,7 +38,7 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     const latest = entries.at(-1);
     // With the units of this entry enough have left: of the last one at least, where a debt is too large to be counted exactly.
     const last = entries.find((entry) => over > 0 && ((over -= entry.units) <= 0 || entry === latest));
-    return last ? Math.max(state.ts, Math.min(END_OF_TIME, last.at + limit.period)) : state.ts;
+    return last ? Math.max(state.ts, Math.min(END_OF_TIME, Math.ceil(last.at) + limit.period)) : state.ts;
   }
 
   most({ capacity }: SlidingWindowLimit): number {
@@ -98,8 +98,10 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     const later = entries.filter(({ at }) => at >= ts && at > state.ts);
     const earlier = entries.slice(0, entries.length - later.length);
     const units = Math.max(mostAtOnce(earlier, limit.period), limit.capacity);
-    if (ts === state.ts && entries[0]?.at === ts && entries[0].units === units) return state;
-    return withEntries(limit, insert(later, { at: ts, units }), ts);
+    // What may have been used before is still not known.
+    const at = ts - ((entries[0]?.at ?? 0) % 1);
+    if (ts === state.ts && entries[0]?.at === at && entries[0].units === units) return state;
+    return withEntries(limit, insert(later, { at, units }), ts);
   }
 
   shareOf(limit: SlidingWindowLimit, share: Share): SlidingWindowLimit {
@@ -159,32 +161,25 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
 
 /**
  * The log of a state. A state of another kind only has a value and a time. Its missing units count as taken at that time, and a
- * debt as promised for the windows after it.
+ * debt as promised for the windows after it. An entry half a ms before it says that more may have been used: until that has left, a
+ * larger capacity adds nothing. Else a plan of few tokens made a full bucket of what another kind had left.
  */
 function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
   // A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through.
   const MAX_WINDOWS_OF_DEBT = 31;
-  if (recent) return recent;
-  const entries: Entry[] = [];
+  if (recent) {
+    const more = capacity - value - sum(recent);
+    return more > 0 ? recent.map(({ at, units }) => ({ at, units: at % 1 ? units + more : units })) : recent;
+  }
+  const entries: Entry[] = ts > 0 ? [{ at: ts - 0.5, units: 0 }] : [];
   let missing = capacity - value;
   for (let at = ts; missing > 0; at += period) {
-    const isLast = entries.length === MAX_WINDOWS_OF_DEBT;
+    const isLast = entries.length > MAX_WINDOWS_OF_DEBT;
     const units = isLast ? missing : Math.min(missing, capacity);
     entries.push({ at: Math.min(END_OF_TIME, at), units });
     missing -= units;
   }
   return entries;
-}
-
-/** The most units of entries that count at one time. */
-function mostAtOnce(entries: readonly Entry[], period: number): number {
-  let [most, units, first] = [0, 0, 0];
-  for (const entry of entries) {
-    units += entry.units;
-    for (let left = entries[first]; left && left.at <= entry.at - period; left = entries[++first]) units -= left.units;
-    most = Math.max(most, units);
-  }
-  return most;
 }
 
 function withEntries({ capacity }: Limit, recent: readonly Entry[], ts: number): State {

@@ -46,6 +46,9 @@ const promised: Entries = [
 ];
 const emptied = stateOf(500, [400, 5], [500, 5]);
 const promising = stateOf(0, ...promised);
+const owing = stateOf(0, [-0.5, 0], [0, 10], [1000, 10], [2000, 4]);
+/** Written under a rate of 5. */
+const adopted = { value: tokens(2), ts: NOW, recent: entries([-0.5, 0], [0, 3]) };
 
 describe("a sliding window", () => {
   it.each<[what: string, before: State, change: (state: State) => State, after: State]>([
@@ -60,8 +63,11 @@ describe("a sliding window", () => {
     ["refunds a lost job from older takes", promising, returned(2, 700), stateOf(0, [-500, 4], [900, 5])],
     ["reserves available tokens at once", stateOf(0, [0, 3]), reserved(3), stateOf(0, [0, 6])],
     ["reserves at once if nothing was taken", stateOf(0), reserved(3), stateOf(0, [0, 3])],
-    ["counts another kind's missing tokens as taken", ofKind(7), advanced(10), stateOf(10, [0, 3])],
-    ["counts another kind's debt as promised", ofKind(-14), advanced(0), stateOf(0, [0, 10], [1000, 10], [2000, 4])],
+    ["counts another kind's missing tokens as taken", ofKind(7), advanced(10), stateOf(10, [-0.5, 0], [0, 3])],
+    ["counts another kind's debt as promised", ofKind(-14), advanced(0), owing],
+    ["holds no more after another kind if it is raised", adopted, advanced(0), stateOf(0, [-0.5, 5], [0, 3])],
+    ["may still not be raised after a refund", stateOf(0, [-0.5, 3], [0, 1]), returned(5), stateOf(0, [-0.5, 0])],
+    ["is paused after another kind", adopted, paused(500), stateOf(500, [499.5, 10])],
     ["counts nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
     ["is paused as if all that it held were taken at the end", stateOf(0), paused(500), stateOf(500, [500, 10])],
     ["is paused with what it has taken", stateOf(0, [0, 3]), paused(500), stateOf(500, [500, 10])],
@@ -100,7 +106,8 @@ describe("a sliding window", () => {
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME - 5, units: tokens(10) }] };
     expect(kind.whenHolding(limit, last, 1)).toBe(END_OF_TIME);
     const owing = kind.advance(limit, { value: -tokens(5), ts: END_OF_TIME - 7 }, NOW);
-    expect(owing.recent?.map(({ at }) => at)).toEqual([END_OF_TIME - 7, END_OF_TIME]);
+    // Numbers this large have no halves.
+    expect(owing.recent?.map(({ at }) => at)).toEqual([END_OF_TIME - 8, END_OF_TIME - 7, END_OF_TIME]);
   });
 
   it("waits for a debt of another kind that is too large to be counted exactly", () => {
@@ -151,7 +158,7 @@ describe("a sliding window", () => {
     expect(kind.giveBack(limit, state, 2 * MAX_UNITS)).toEqual(state);
     const deep = advanced(0)(ofKind(-1000));
     expect(deep.value).toBe(-tokens(1000));
-    expect(deep.recent).toHaveLength(32);
+    expect(deep.recent).toHaveLength(33);
     expect(deep.recent?.at(-1)).toEqual({ at: NOW + 31_000, units: tokens(1010 - 310) });
   });
 });

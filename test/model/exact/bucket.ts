@@ -94,7 +94,7 @@ export function levelOf(state: State): refilling.Level {
 }
 
 function logOf(limit: SlidingWindow, state: State): slidingWindow.Log {
-  return state && !("entries" in state) ? slidingWindow.fromLevel(limit, state) : state;
+  return state && ("entries" in state ? slidingWindow.raised(limit, state) : slidingWindow.fromLevel(limit, state));
 }
 
 /** A text that is the same for equal states and no others. */
@@ -106,8 +106,9 @@ export function textOf(state: State): string {
     const events = (state.history ?? []).map(
       ({ ts, date, before, taken }) => `${ts}/${date ?? ""}=${fraction(before)}-${fraction(taken)}`,
     );
-    const window = state.window && `:${state.window.since}=${fraction(state.window.used)}`;
+    const window =
+      state.window && `:${state.window.since}=${fraction(state.window.used)}${state.window.isAdopted ? "~" : ""}`;
     return `${level}:${events.join()}${state.isInexact ? "~" : ""}${window ?? ""}`;
   }
-  return `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}`;
+  return `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}:${state.adoptedAt ?? ""}`;
 }

@@ -7,6 +7,8 @@ export interface Window {
   readonly since: number;
   readonly used: Rational;
   readonly excess?: Rational;
+  /** Whether the kind changed in it: what was used before is not known. */
+  readonly isAdopted?: boolean | undefined;
 }
 
 /** Tokens that were taken, or came back when negative, under the limit of that time. */

@@ -29,10 +29,10 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, sinceOf(state))));
 }
 
-/** The tokens at the last write. Under another capacity a window holds the tokens that were not used of it. */
+/** The tokens at the last write. Under another capacity a window of which all use is known holds the tokens that were not used of it. */
 function heldBy(limit: RefillingLimit, { value, window }: Written): Rational {
   const capacity = rational(limit.capacity);
-  if (limit.kind !== "fixed window" || !window) return least(capacity, value);
+  if (limit.kind !== "fixed window" || !window || window.isAdopted) return least(capacity, value);
   const unused = minus(capacity, window.used);
   return greatest(least(value, greatest(ZERO, unused)), minus(unused, window.excess ?? ZERO));
 }
@@ -41,14 +41,15 @@ function heldBy(limit: RefillingLimit, { value, window }: Written): Rational {
 function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | undefined {
   if (limit.kind !== "fixed window") return undefined;
   const current = fixedWindow.windowAt(limit, ts);
-  const old = state?.window;
-  if (old && fixedWindow.windowAt(limit, state.ts) >= current) return old;
+  const isCurrent = state && fixedWindow.windowAt(limit, state.ts) >= current;
+  const old = state?.window?.isAdopted ? undefined : state?.window;
+  if (old && isCurrent) return old;
   const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
   const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
   const gainedSince = state ? gained(limit, state.ts, ts, sinceOf(state)) : ZERO;
   const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
-  const isCurrent = state && fixedWindow.windowAt(limit, state.ts) >= current;
-  return { since: isCurrent ? state.ts : fixedWindow.startOf(limit, current), used, excess };
+  const since = isCurrent ? sinceOf(state) : fixedWindow.startOf(limit, current);
+  return { since, used, excess, isAdopted: isCurrent };
 }
 
 /** When the window before began. Under another kind time has counted until the last write. */

@@ -19,13 +19,17 @@ interface Entry {
   readonly count: Rational;
 }
 type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
-/** `value` has the tokens that were left at the last write. `isJoined`: the log once had more times than it distinguishes. */
+/**
+ * `value` has the tokens that were left at the last write. `isJoined`: the log once had more times than it distinguishes. `adoptedAt`: until
+ * then the limit was of another kind, of which more may have been used.
+ */
 export type Log =
   | {
       readonly entries: readonly Entry[];
       readonly ts: number;
       readonly value: Rational;
       readonly isJoined: boolean;
+      readonly adoptedAt?: number | undefined;
     }
   | undefined;
 
@@ -116,7 +120,8 @@ export function pause(limit: SlidingWindow, log: Log, now: number, until: number
   const earlier = inWindow.filter(({ at }) => !isLater(at));
   const counts = earlier.map(({ at: end }) => sum(earlier.filter(({ at }) => at <= end && at > end - limit.period)));
   const count = counts.reduce(greatest, rational(limit.rate));
-  return written(limit, log, ts, [...later, { at: ts, count }]);
+  const isAdopted = (log?.adoptedAt ?? 0) > Math.max(now, log?.ts ?? 0) - limit.period;
+  return written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [...later, { at: ts, count }]);
 }
 
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
@@ -153,12 +158,22 @@ function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): L
   return written(limit, log, now, [...others, entry]);
 }
 
-function written({ rate }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
+function written({ rate, period }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
   const isJoined =
     entries.length > EXACT_TIMES ||
     (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
   const sorted = [...entries].sort((a, b) => a.at - b.at);
-  return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined };
+  const adoptedAt = log?.adoptedAt !== undefined && log.adoptedAt > now - period ? log.adoptedAt : undefined;
+  return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined, adoptedAt };
+}
+
+/** Until the period is over in which the limit was of another kind, a larger rate adds nothing. */
+export function raised(limit: SlidingWindow, log: NonNullable<Log>): NonNullable<Log> {
+  const { entries, value, adoptedAt: at } = log;
+  const more = minus(rational(limit.rate), plus(value, sum(entries)));
+  if (at === undefined || !isLess(ZERO, more)) return log;
+  const adopted = { at, count: plus(more, entries.find((entry) => entry.at === at)?.count ?? ZERO) };
+  return { ...log, entries: [adopted, ...entries.filter((entry) => entry.at !== at)] };
 }
 
 function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational, isMeant: (at: number) => boolean) {
@@ -189,7 +204,7 @@ export function fromLevel({ rate, period }: SlidingWindow, level: Level): Log {
     entries.push({ at: Math.min(LAST_MOMENT, at), count });
     missing = minus(missing, count);
   }
-  return { entries, ts, value, isJoined };
+  return { entries, ts, value, isJoined, adoptedAt: ts };
 }
 
 /** `resetAt` is when all taken tokens have left. */
