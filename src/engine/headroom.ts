@@ -11,6 +11,7 @@
  * last write comes back: so the rows of limits whose tokens are never returned stay as they are.
  */
 import type { Entry, State } from "./kinds/kind.js";
+import { merge, shortened } from "./kinds/log.js";
 import { END_OF_TIME } from "./time.js";
 
 /** For a bucket with a debt too large to count: nothing comes back until it has been full. */
@@ -106,55 +107,25 @@ export function halved(headroom: readonly Entry[], share: number): readonly [Ent
 export function joined(parts: readonly (readonly Entry[] | undefined)[]): readonly Entry[] | undefined {
   const known = parts.filter((pairs) => pairs !== undefined);
   if (known.length === 0) return undefined;
-  let units = 0;
-  // How much more headroom a part had after a time than before it.
-  const steps: Entry[] = [];
-  for (const pairs of known) {
-    let before: Entry | undefined;
-    for (const pair of pairs) {
-      if (before) steps.push({ at: before.at, units: pair.units - before.units });
-      else units += pair.units;
-      before = pair;
-    }
-  }
-  const sums: Entry[] = [];
-  const least = units;
-  for (const step of steps.sort((a, b) => a.at - b.at)) {
-    if (sums.at(-1)?.at !== step.at) sums.push({ at: step.at, units });
+  let units = known.reduce((sum, [first]) => sum + (first?.units ?? 0), 0);
+  // How much more headroom a part has after a time than before it.
+  const steps = known.map((pairs) =>
+    pairs.map((pair, i) => ({ at: pair.at, units: (pairs[i + 1]?.units ?? pair.units) - pair.units })),
+  );
+  const sums = merge(steps).map((step) => {
+    const pair = { at: step.at, units };
     units += step.units;
-  }
-  sums.push({ at: Math.max(...known.map((pairs) => pairs.at(-1)?.at ?? 0)), units });
-  return compact(thinned(sums, units - least));
-}
-
-/** Two thousand rows have too many pairs for `compact`, which takes the square of their number: those within a 64th are merged before. */
-function thinned(pairs: readonly Entry[], range: number): readonly Entry[] {
-  const PARTS = 64;
-  if (pairs.length <= PARTS) return pairs;
-  const thinner: Entry[] = [];
-  for (const { at, units } of pairs) {
-    const before = thinner.at(-1);
-    const isNear = before !== undefined && units - before.units <= range / PARTS;
-    if (isNear) thinner.pop();
-    thinner.push({ at, units: isNear ? before.units : units });
-  }
-  return thinner;
+    return pair;
+  });
+  return compact(sums);
 }
 
 /** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
 function compact(pairs: readonly Entry[]): readonly Entry[] {
   // Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes.
   const MAX_PAIRS = 8;
-  const merged = [...pairs];
-  while (merged.length > MAX_PAIRS) {
-    let best = 0;
-    let least = Infinity;
-    for (const [i, { units }] of merged.entries()) {
-      const loss = (merged[i + 1]?.units ?? Infinity) - units;
-      if (loss < least) [least, best] = [loss, i];
-    }
-    const [first, second] = merged.splice(best, 2) as [Entry, Entry];
-    merged.splice(best, 0, { at: second.at, units: first.units });
-  }
-  return merged;
+  return shortened(pairs, MAX_PAIRS, {
+    cost: ({ units }, next) => next.units - units,
+    join: ({ units }, { at }) => ({ at, units }),
+  });
 }

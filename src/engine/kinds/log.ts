@@ -46,8 +46,23 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
  * told when it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
+  const oldest = entries.findIndex(({ units }) => units > 0);
+  return shortened(entries, MAX_ENTRIES, {
+    cost: ({ at, units }, next, i) => (i > oldest && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity),
+    join: ({ units }, next) => ({ at: next.at, units: units + next.units }),
+  });
+}
+
+/** How two neighbours become one. */
+interface Joining {
+  readonly cost: (entry: Entry, next: Entry, index: number) => number;
+  readonly join: (entry: Entry, next: Entry) => Entry;
+}
+
+/** A list of at most `length` entries: neighbours are joined, first those for which that costs the least. */
+export function shortened(entries: readonly Entry[], length: number, joining: Joining): readonly Entry[] {
   let joined = entries;
-  while (joined.length > MAX_ENTRIES) joined = joinCheapest(joined, joined.length - MAX_ENTRIES, now);
+  while (joined.length > length) joined = joinCheapest(joined, joined.length - length, joining);
   return joined;
 }
 
@@ -55,22 +70,20 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
  * Joins up to `most` pairs, the cheapest; of two pairs that share an entry only the first. So each pass does half of what is left to
  * do at least, and all passes together take as long as two sorts.
  */
-function joinCheapest(entries: readonly Entry[], most: number, now: number): Entry[] {
-  const oldest = entries.findIndex(({ units }) => units > 0);
+function joinCheapest(entries: readonly Entry[], most: number, { cost, join }: Joining): Entry[] {
   const weighed = entries.map((entry, i) => {
-    const { at, units } = entry;
     const next = entries[i + 1];
-    return { entry, wait: i > oldest && next && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity };
+    return { entry, price: next ? cost(entry, next, i) : Infinity };
   });
-  const waits = Float64Array.from(weighed, ({ wait }) => wait).sort();
-  const dearest = Math.max(...waits.subarray(most - 1, most));
-  let alike = most - waits.filter((wait) => wait < dearest).length;
+  const prices = Float64Array.from(weighed, ({ price }) => price).sort();
+  const dearest = Math.max(...prices.subarray(most - 1, most));
+  let alike = most - prices.filter((price) => price < dearest).length;
   const joined: Entry[] = [];
   let isJoined = false;
-  for (const { entry, wait } of weighed) {
+  for (const { entry, price } of weighed) {
     const before: Entry | undefined = isJoined ? joined.pop() : undefined;
-    joined.push(before ? { at: entry.at, units: before.units + entry.units } : entry);
-    isJoined = !before && (wait < dearest || (wait === dearest && alike-- > 0));
+    joined.push(before ? join(before, entry) : entry);
+    isJoined = !before && (price < dearest || (price === dearest && alike-- > 0));
   }
   return joined;
 }
