@@ -1,6 +1,6 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: a decision that nobody reads limits nothing. */
 import type { Linter, Rule } from "eslint";
-import type { Node } from "estree";
+import type { CallExpression, Node } from "estree";
 import { SourceReader } from "./limitingCall.js";
 
 /** Nothing reads these expressions. */
@@ -56,6 +56,7 @@ const noIgnoredResult: Rule.RuleModule = {
     const reader = new SourceReader(context.sourceCode);
     const [{ throws: elsewhere = false } = {}] = context.options as [{ throws?: boolean }?];
     const faults = new Map<Node, Fault>();
+    const calls: CallExpression[] = [];
     // ESLint visits parents first.
     const mark = (faultBelow: (parent?: Fault) => Fault | undefined) => (node: Rule.Node) => {
       const fault = faultBelow(faults.get(node.parent as Node));
@@ -66,13 +67,15 @@ const noIgnoredResult: Rule.RuleModule = {
       [TESTED.join(", ")]: mark(() => "truthy"),
       [SAME.join(", ")]: mark((parent) => parent),
       [PASSED_ON.join(", ")]: mark((parent) => (parent === "ignored" ? parent : undefined)),
+      CallExpression: (node) => calls.push(node),
       "Program:exit"() {
-        for (const [node, messageId] of faults) {
-          const { call, reads } = reader.answerOf(node);
+        for (const call of calls) {
+          const reads = reader.readsOf(call);
+          const messageId = reads[0] && faults.get(reads[0]);
           // Code that also uses a constant in another way may read its `ok`.
-          const isFault = reads.every((read) => faults.get(read) === "truthy");
-          const name = call && isFault && reader.deniableCall(call, elsewhere);
-          if (name) context.report({ node, messageId, data: { name } });
+          const isFault = messageId && reads.every((read) => faults.get(read) === messageId);
+          const name = isFault && reader.deniableCall(call, elsewhere);
+          if (name) for (const node of reads) context.report({ node, messageId, data: { name } });
         }
       },
     };

@@ -1,6 +1,6 @@
 /** Which calls ask a limit and may return a denial: by types where the linter has them, by imported names and constants otherwise. */
 import type { Rule, Scope, SourceCode } from "eslint";
-import type { CallExpression, ImportDeclaration, Node, VariableDeclarator } from "estree";
+import type { CallExpression, ImportDeclaration, Node, VariableDeclaration } from "estree";
 import type { Program, Type } from "typescript";
 
 /** The functions that answer with a status. */
@@ -23,16 +23,14 @@ export class SourceReader {
     this.references = new Map(references.map((reference) => [reference.identifier, reference]));
   }
 
-  /** The call that a node is, or whose answer it names; then also where this constant is read, and each that its value comes from. */
-  answerOf(node: Node): { call?: CallExpression; reads: Node[] } {
-    if (node.type === "CallExpression") return { call: node, reads: [] };
-    const { init, id } = (this.definitionOf(node)?.node ?? {}) as Partial<VariableDeclarator>;
-    if (!init || id?.type !== "Identifier") return { reads: [] };
-    const value = valueIn(init);
-    const { call, reads } = this.answerOf(value);
-    const own = this.references.get(node)?.resolved?.references.filter((reference) => reference.isRead()) ?? [];
-    const others = reads.filter((read) => read !== value);
-    return { ...(call && { call }), reads: [...others, ...own.map(({ identifier }) => identifier as Node)] };
+  /** Where a value is read: where it is, or where the constants are that it becomes. */
+  readsOf(value: Node, inner = value): Node[] {
+    const { parent } = inner as Node & { parent: Rule.Node };
+    if (parent.type === "AwaitExpression" || assertedIn(parent)) return this.readsOf(value, parent);
+    const isNamed = parent.type === "VariableDeclarator" && parent.id.type === "Identifier";
+    if (!isNamed || (parent.parent as VariableDeclaration).kind !== "const") return [value];
+    const references = this.code.getDeclaredVariables(parent).flatMap((variable) => variable.references);
+    return references.flatMap((read) => (read.isRead() ? this.readsOf(read.identifier as Node) : []));
   }
 
   /**
@@ -40,15 +38,15 @@ export class SourceReader {
    * @param elsewhere - whether limits throw that are defined in another file.
    */
   deniableCall(node: CallExpression, elsewhere: boolean): string | undefined {
-    const { root, module, path } = this.sourceOf(node.callee);
+    const { root, module = "", path } = this.sourceOf(node.callee);
+    const name = path.at(-1) ?? nameIn(node.callee);
+    if (!NAMES.test(name)) return undefined;
     const isDefined = root.type === "CallExpression" && path.length === 1;
     const definitions = isDefined && this.sourceOf(root.callee).path.at(-1) === "defineRateLimits" ? root : undefined;
-    const own = definitions || SOURCE.test(module ?? "") ? path.at(-1) : undefined;
-    const isOurs = own !== undefined && NAMES.test(own);
-    const name = isOurs ? own : nameIn(node.callee);
+    const isOurs = definitions !== undefined || SOURCE.test(module);
     // The type of a result knows every definition.
     const isDenial = this.typedDenial(node) ?? (isOurs && !this.throwsDenial(node, definitions, elsewhere));
-    return isDenial && NAMES.test(name) ? name : undefined;
+    return isDenial ? name : undefined;
   }
 
   /** Whether the result of a call may be a denial: its `ok` is not only `true`. Undefined without typescript-eslint's types. */
@@ -133,12 +131,6 @@ export class SourceReader {
       node.range !== undefined && node.range[0] < end && variable.scope.variableScope === here.variableScope;
     return isEarlier ? undefined : definition;
   }
-}
-
-/** The value behind `await` and type assertions. */
-function valueIn(node: Node): Node {
-  const inner = node.type === "AwaitExpression" ? node.argument : assertedIn(node);
-  return inner ? valueIn(inner) : node;
 }
 
 /** The expression in a type assertion or an optional chain. */

@@ -87,6 +87,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}isFree ? free() : await rateLimit(ctx, { name: "send" });`,
       `${imported}await rateLimit(ctx, { name: "send" }).catch(report);`,
       `${imported}await Promise.all([rateLimit(ctx, { name: "send" })]);`,
+      `${imported}const asked = rateLimit(ctx, { name: "send" }); await Promise.all([asked]);`,
       `${imported}await rateLimit(ctx, { name: "send" }), go();`,
       `${imported}await rateLimit(ctx, { name: "send", throws: false });`,
       `${imported}await rateLimit(ctx, args);`,
