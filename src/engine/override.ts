@@ -1,5 +1,6 @@
 /** Overrides: what holds at one key in place of the limit's config, until it ends. Tokens that were taken stay taken. */
 import type { RateLimitOverride } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import { checkFields, type Field, type Fields, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
@@ -35,19 +36,13 @@ function makeFields(): Fields {
 export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
   const WAYS = ["config", "block", "unlimited"] as const;
   checkFields(name, "overrideRateLimit", override, makeFields());
-  const { config, block, unlimited, until, note } = override;
+  const { config } = override;
   const given = WAYS.filter((way) => override[way] !== undefined);
   if (given.length !== 1) {
     const got = given.length === 0 ? "none of them" : given.join(" and ");
     throw misuseError(name, `an override must have exactly one of config, block and unlimited, got ${got}.`);
   }
-  return {
-    ...(config && { config: storedConfig(parseLimit(name, config).config) }),
-    ...(block && { block }),
-    ...(unlimited && { unlimited }),
-    ...(until !== undefined && { until }),
-    ...(note !== undefined && { note }),
-  };
+  return present({ ...override, ...(config && { config: storedConfig(parseLimit(name, config).config) }) });
 }
 
 /**
