@@ -14,14 +14,12 @@ type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   // Windows shorter than this start too often to be shown one by one.
   const SHORT_MS = 1000;
-  // Units arrive at the end of each ms.
-  const EACH_MS: Run = { start: 0, period: 1 };
   const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   const config = kind.shownConfig?.(limit) ?? limit.config;
   const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
-  const runs = lastsMs === undefined ? (runsFrom ? afterStart(runsFrom(Math.min(...times))) : [EACH_MS]) : [];
+  const runs = runsFrom?.(Math.min(...times)) ?? [];
   const [firstRun] = runs;
   return {
     name,
@@ -33,23 +31,14 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    ...(lastsMs !== undefined && { lastsMs, lastStart: Math.max(0, ...shards.map(lastStartOf)) }),
+    ...(lastsMs !== undefined && { lastsMs, lastStart: lastStartIn(shards) }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
-    ...(runsFrom && firstRun && { windowsFrom: firstRun.start }),
+    ...(kind.whenReset && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
     fullAt: Math.max(...shards.map((shard) => kind.whenHolding(shard.limit, shard.state, shard.limit.capacity))),
     parts: shards.map((shard) => partOf(shard, runs)),
     few: fastUnits(limit),
   };
-}
-
-/** Runs that list the starts of windows, as runs that begin a window earlier. Arrivals before the first window are unknown. */
-function afterStart(runs: readonly Run[]): Run[] {
-  return runs.map((run, i) => {
-    const { start, period, count } = run;
-    if (i > 0) return { ...run, start: start - period };
-    return count === undefined ? run : { ...run, count: count - 1 };
-  });
 }
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
@@ -89,8 +78,8 @@ function entriesOf({ limit, state }: Shard): readonly Entry[] {
 }
 
 /** The time of the last of them: of all rows together they are too many for the arguments of a call. */
-function lastStartOf(shard: Shard): number {
-  return entriesOf(shard).at(-1)?.at ?? 0;
+function lastStartIn(shards: readonly Shard[]): number {
+  return Math.max(0, ...shards.map((shard) => entriesOf(shard).at(-1)?.at ?? 0));
 }
 
 /** The runs after a time; of a list only as many as the steps need. */

@@ -64,12 +64,12 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
  * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant ones. From one change of the clocks to
  * the next all days are alike, so most windows need not be looked at.
  */
-export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Run[] {
+export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Required<Run>[] {
   // No two changes of one zone's clocks since 1970 are less than six days apart.
   const LEAST_CHANGE_MS = 5 * DAY_MS;
   const stride = Math.max(1, Math.floor(LEAST_CHANGE_MS / averageMs));
   const last = windowAt(to);
-  const runs: Run[] = [];
+  const runs: Required<Run>[] = [];
   const first = windowAt(from);
   // Lists that begin on different days look at the same windows, which the zone remembers.
   let next = stride * Math.floor(first / stride);

@@ -142,7 +142,10 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
       runsFrom: (ts) => {
         if (isPeriodic) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
         const begin = ts || FIRST_USE;
-        return runsOf(windows, begin, begin + LISTED_MS, averageMs);
+        // The starts of windows as runs that begin a window earlier. What arrives before the first window is unknown.
+        return runsOf(windows, begin, begin + LISTED_MS, averageMs).map((run, i) =>
+          i > 0 ? { ...run, start: run.start - run.period } : { ...run, count: run.count - 1 },
+        );
       },
       shortStep: (state) => {
         const units = refill - firstRefill(limit, state);

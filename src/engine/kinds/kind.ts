@@ -85,7 +85,7 @@ export interface Run {
 interface Arrivals {
   /** Units at each step. */
   readonly refill: number;
-  /** The starts of windows, from the last write on; without them a step is a ms. */
+  /** The steps, from a time on, for a kind whose units arrive in steps. */
   readonly runsFrom?: (ts: number) => readonly Run[];
   /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
   readonly shortStep?: (state: State) => (Run & { readonly units: number }) | undefined;

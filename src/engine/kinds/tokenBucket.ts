@@ -50,7 +50,8 @@ export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements 
   }
 
   arrivals({ refill }: TokenBucketLimit): ReturnType<Kind["arrivals"]> {
-    return { refill };
+    // At the end of each ms.
+    return { refill, runsFrom: () => [{ start: 0, period: 1 }] };
   }
 
   windowMs({ config, tokens }: TokenBucketLimit): number {
