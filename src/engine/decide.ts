@@ -39,7 +39,7 @@ export function isServed(limit: Limit, stored: State, now: number, demand: Deman
 function decideNow(limit: Limit, stored: State, now: number, demand: Demand): Decision | undefined {
   const { units, reserve, withinMs, atLeast } = demand;
   const state = limit.kind.advance(limit, stored, now);
-  const served = units <= state.value ? units : atLeast && servePart(limit, demand, state.value);
+  const served = units <= state.value ? units : atLeast && servePart(limit, atLeast.units, state.value);
   if (served !== undefined) {
     const taken = served === 0 ? undefined : limit.kind.take(limit, state, served);
     const part = atLeast && { taken: atLeast.tokens(served) };
@@ -52,9 +52,8 @@ function decideNow(limit: Limit, stored: State, now: number, demand: Demand): De
 }
 
 /** The units that a demand gets if not all of them are there; undefined when too few are. */
-function servePart({ unitsPerToken }: Limit, { atLeast }: Demand, held: number): number | undefined {
-  if (!atLeast || atLeast.units > held) return undefined;
-  return atLeast.units + Math.floor((held - atLeast.units) / unitsPerToken) * unitsPerToken;
+function servePart({ unitsPerToken }: Limit, least: number, held: number): number | undefined {
+  return least > held ? undefined : least + Math.floor((held - least) / unitsPerToken) * unitsPerToken;
 }
 
 /** When a reservation starts. Taking nothing writes nothing, so it waits until the debt of others is paid. */

@@ -2,7 +2,7 @@
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
-import { emptyState, type Limit, type State } from "../kinds/kind.js";
+import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstTime } from "../time.js";
 import { WHOLE } from "./interval.js";
@@ -167,17 +167,12 @@ export function whenAnyServes(limit: Limit, shards: readonly Shard[], now: numbe
   // The last share is the largest of its level: where it is too small for the count, all are, and a call takes from a span of them.
   while (level > 0 && shareOf(limit, "1".repeat(level)).capacity < 2 * units) level--;
   const smallest = "0".repeat(level);
-  const state = emptyState(shareOf(limit, smallest), now);
-  return whenEachHolds([shardAt(limit, smallest, shards.reduce(inWindowOf(now), state)), ...shards], now, units);
-}
-
-/** A state in the window that a row of its bucket is in, if that began later: where windows have moved, the next one brings less. */
-function inWindowOf(now: number): (state: State, row: Shard) => State {
-  return (state, row) => {
-    const { window } = advance(row, now).state;
-    const isLater = window && state.window && window.since > state.window.since;
-    return isLater ? { ...state, window: { ...state.window, since: window.since } } : state;
-  };
+  const empty = emptyState(shareOf(limit, smallest), now);
+  const { window } = empty;
+  // Where windows have moved, a row's may have begun later, and the next one brings less.
+  const begun = [empty, ...shards.map((row) => advance(row, now).state)].map((state) => state.window?.since ?? 0);
+  const state = window ? { ...empty, window: { ...window, since: Math.max(...begun) } } : empty;
+  return whenEachHolds([shardAt(limit, smallest, state), ...shards], now, units);
 }
 
 /** The first time from one on at which each of some shards holds units, or all that it can. */
