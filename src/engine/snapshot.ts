@@ -3,7 +3,7 @@
  * for all kinds, so a client needs no kinds.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { Entry, Limit, Run } from "./kinds/kind.js";
+import type { Limit, Run } from "./kinds/kind.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { heldByAll, type Shard } from "./sharding/shard.js";
@@ -21,6 +21,9 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
   const runs = runsFrom?.(Math.min(...times)) ?? [];
   const [firstRun] = runs;
+  const parts = shards.map((shard) => partOf(shard, runs));
+  // The last of each part: all entries together are too many for the arguments of a call.
+  const lastStart = Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0));
   return {
     name,
     config,
@@ -31,12 +34,12 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    ...(lastsMs !== undefined && { lastsMs, lastStart: lastStartIn(shards) }),
+    ...(lastsMs !== undefined && { lastsMs, lastStart }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(kind.whenReset && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
     fullAt: Math.max(...shards.map((shard) => kind.whenHolding(shard.limit, shard.state, shard.limit.capacity))),
-    parts: shards.map((shard) => partOf(shard, runs)),
+    parts,
     few: fastUnits(limit),
   };
 }
@@ -49,10 +52,11 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const { interval, limit, state } = shard;
   const { kind, capacity } = limit;
   const { ts } = state;
-  const { value } = kind.advance(limit, state, ts);
+  const advanced = kind.advance(limit, state, ts);
+  const { value } = advanced;
   const { refill, lastsMs } = kind.arrivals(limit);
   const short = correction(shard);
-  const entries = entriesOf(shard);
+  const entries = kind.entries?.(limit, advanced) ?? [];
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,
@@ -69,17 +73,6 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
 function correction({ limit, state }: Shard): SnapshotRun[] {
   const run = limit.kind.arrivals(limit).shortStep?.(state);
   return run ? [{ ...run, units: -run.units }] : [];
-}
-
-/** The entries of a sliding window that still counted when it was written; none of any other kind. */
-function entriesOf({ limit, state }: Shard): readonly Entry[] {
-  const { kind } = limit;
-  return kind.entries?.(limit, kind.advance(limit, state, state.ts)) ?? [];
-}
-
-/** The time of the last of them: of all rows together they are too many for the arguments of a call. */
-function lastStartIn(shards: readonly Shard[]): number {
-  return Math.max(0, ...shards.map((shard) => entriesOf(shard).at(-1)?.at ?? 0));
 }
 
 /** The runs after a time; of a list only as many as the steps need. */

@@ -33,23 +33,21 @@ export function makeFields(): Readonly<Record<string, Fields>> {
     permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
     holds: (value) => value === "auto" || isRowCount(value) || isRange(value),
   };
+  const owing = { maxReserved: tokens, shards };
+  const saving = { capacity: tokens, ...owing };
   const ms = { above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds", isRequired: true } as const;
   return {
     "token bucket": {
       kind: { oneOf: ["token bucket"] },
       rate,
       period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true },
-      capacity: tokens,
-      maxReserved: tokens,
-      shards,
+      ...saving,
     },
     "fixed window": {
       kind: { oneOf: ["fixed window"] },
       rate,
       period: { ...ms, oneOf: ["day", "week", "month"] },
-      capacity: tokens,
-      maxReserved: tokens,
-      shards,
+      ...saving,
       // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
       start: { atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" },
       timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
@@ -59,8 +57,7 @@ export function makeFields(): Readonly<Record<string, Fields>> {
       kind: { oneOf: ["sliding window"] },
       rate,
       period: ms,
-      maxReserved: tokens,
-      shards,
+      ...owing,
     },
   };
 }
