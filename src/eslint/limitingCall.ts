@@ -125,10 +125,8 @@ export class SourceReader {
     if (!variable || !here || !definition || more.length > 0) return undefined;
     if (definition.type === "Variable" && definition.parent.kind !== "const") return undefined;
     // Code before the end of a definition runs later only in another function. So no search goes round in circles.
-    // ESLint 9.0 has no `getRange`.
     const { range: [, end] = [0, 0] } = definition.node as Node;
-    const isEarlier =
-      node.range !== undefined && node.range[0] < end && variable.scope.variableScope === here.variableScope;
+    const isEarlier = Number(node.range?.[0]) < end && variable.scope.variableScope === here.variableScope;
     return isEarlier ? undefined : definition;
   }
 }
