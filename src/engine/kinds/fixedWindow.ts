@@ -5,7 +5,7 @@ import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
 import { type Kind, type Limit, type Outlook, type Share, type State, usedIn, windowOf } from "./kind.js";
-import { loweredAfter, RefillingKind } from "./refilling.js";
+import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
@@ -89,10 +89,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const { window, ts } = state;
     const current = windows.windowAt(to);
     const isCurrent = current <= windows.windowAt(ts);
-    if (isKnown(window) && isCurrent) return loweredAfter(window, capacity - value, ts);
-    const used = capacity - value;
-    const excess = isKnown(window) ? usedIn(window) - this.accrued(limit, state, to) - used : 0;
-    return windowOf(isCurrent ? (window?.since ?? ts + 0.5) : windows.startOf(current), used, excess);
+    const missing = capacity - value;
+    if (isKnown(window) && isCurrent) {
+      const { since, used, excess = 0, loweredAt = ts } = window;
+      // If more was used than is missing, the capacity was lowered: at the last write it was not yet.
+      return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
+    }
+    const excess = isKnown(window) ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
+    return windowOf(isCurrent ? (window?.since ?? ts + 0.5) : windows.startOf(current), missing, excess);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {

@@ -61,23 +61,22 @@ export abstract class RefillingKind<L extends Limit> {
   giveBack({ capacity }: Limit, state: State, units: number, taking?: Taking): State {
     const { value, ts, headroom, window } = state;
     const missing = capacity - value;
-    if (!taking) {
-      const date = refunds.dateIn(state);
-      // Nothing comes back of a debt that is not known.
-      const back = Math.min(units, missing, refunds.headroomSince(state, date));
-      const pairs = headroom && refunds.afterGift(headroom, date, missing - back);
-      return stateOf(value + back, ts, pairs, using(window, -back));
-    }
-    const { takenAt } = taking;
-    // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that.
+    const { takenAt } = taking ?? { takenAt: refunds.dateIn(state) };
+    // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that. Of a debt that is
+    // not known nothing comes back.
     const most = Math.min(units, refunds.headroomSince(state, takenAt));
     // `beyond` was used above a capacity that was lowered since. Without the take it would have been less, and the value as it is.
-    const beyond = Math.min(most, beyondOf(state, missing, takenAt));
+    const beyond = taking ? Math.min(most, beyondOf(state, missing, takenAt)) : 0;
     const back = Math.max(0, Math.min(most - beyond, missing));
     // Units taken before this window count as its excess first. The window's own use stays, also for a lower capacity.
-    const earlier = window && takenAt < window.since ? back : 0;
+    const earlier = taking && window && takenAt < window.since ? back : 0;
     const used = lessened(using(window, earlier - back), beyond + earlier, missing - back);
-    return stateOf(value + back, ts, headroom && refunds.returned(headroom, takenAt, back + beyond), used);
+    const pairs =
+      headroom &&
+      (taking
+        ? refunds.returned(headroom, takenAt, back + beyond)
+        : refunds.afterGift(headroom, takenAt, missing - back));
+    return stateOf(value + back, ts, pairs, used);
   }
 
   pause(limit: L, state: State, until: number): State {
@@ -116,12 +115,6 @@ export abstract class RefillingKind<L extends Limit> {
 /** A state of these kinds: a field is absent, not undefined. */
 function stateOf(value: number, ts: number, headroom: State["headroom"], window: State["window"]): State {
   return { value, ts, ...(headroom && { headroom }), ...(window && { window }) };
-}
-
-/** The window of a bucket that lacks `missing` units. If more was used, the capacity was lowered: at the last write, `ts`, it was not yet. */
-export function loweredAfter(window: NonNullable<State["window"]>, missing: number, ts: number): State["window"] {
-  const { since, used, excess = 0, loweredAt = ts } = window;
-  return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
 }
 
 /** A window in which more was used, or less. */
