@@ -42,15 +42,6 @@ export interface WatchResult {
   check: (demand?: Demand) => ProjectedStatus | undefined;
 }
 
-/** A watch with one listener, which is called for more than changes: what `useSyncExternalStore` takes. */
-interface SourceWatch {
-  subscribe: (onChange: () => void) => () => void;
-  /** Throws what the query throws. */
-  result: () => WatchResult;
-  /** The result before anything is known. */
-  loading: () => WatchResult;
-}
-
 /** The live result of a query, as `watchQuery` of a `ConvexReactClient` gives it. */
 export interface Source {
   /** The result, the same object until it changes; undefined while it is loading. Throws what the query throws. */
@@ -59,12 +50,15 @@ export interface Source {
   onUpdate: (onChange: () => void) => (() => void) | undefined;
 }
 
-/** The limit behind a query's result, for one listener at a time. Nothing runs while nobody subscribes. */
+/**
+ * The limit behind a query's result, for one listener, which is called for more than changes: what `useSyncExternalStore` takes. Nothing
+ * runs while nobody subscribes.
+ */
 export function watchSource(
   source: Source | undefined,
   client: ClockClient,
   { getServerTime, ...demand }: WatchOptions,
-): SourceWatch {
+) {
   const { now, schedule, isKnown } = serverClockOf(client);
   /** The snapshot behind `result`; undefined after an error. */
   let snapshot: RateLimitSnapshot | undefined;
@@ -96,7 +90,7 @@ export function watchSource(
   };
 
   return {
-    subscribe: (onChange) =>
+    subscribe: (onChange: () => void) =>
       schedule(
         () => {
           let changesAt = END_OF_TIME;
@@ -111,10 +105,12 @@ export function watchSource(
         getServerTime,
         source?.onUpdate,
       ),
+    /** @throws what the query throws. */
     result: () => {
       if (current() !== snapshot) refresh();
       return result;
     },
+    /** The result before anything is known. */
     loading: () => loading,
   };
 }

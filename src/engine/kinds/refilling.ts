@@ -144,7 +144,7 @@ function beyondOf(state: State, missing: number, takenAt: number): number {
 
 /** A window of which fewer units count, those first that were used before it. @param missing - what the bucket lacks then. */
 function lessened(window: State["window"], units: number, missing: number): State["window"] {
-  if (!window || units === 0) return window;
+  if (!window) return undefined;
   const { since, excess = 0, loweredAt } = window;
   const used = window.used - Math.max(0, units - excess);
   return windowOf(since, used, excess - units, used > missing ? loweredAt : undefined);

@@ -48,12 +48,10 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   take(limit: SlidingWindowLimit, state: State, units: number): State {
     const { ts } = state;
     const entries = entriesOf(limit, state);
-    if (units <= limit.capacity + MAX_UNITS - sum(entries)) {
-      return withEntries(limit, insert(entries, { at: ts, units }), ts);
-    }
+    const isCounted = units <= limit.capacity + MAX_UNITS - sum(entries);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
-    const isCut = entries.some(isUnknown);
-    return withEntries(limit, insert(entries, { at: ts, units: isCut ? 0 : MAX_UNITS }), ts);
+    const taken = isCounted ? units : entries.some(isUnknown) ? 0 : MAX_UNITS;
+    return withEntries(limit, insert(entries, { at: ts, units: taken }), ts);
   }
 
   reserve(limit: SlidingWindowLimit, advanced: State, units: number): Reservation {
