@@ -1,6 +1,5 @@
 /** A bucket, and the plan or config that its rows were written under: a call without plan or config uses it. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
 import { damageError, misuseError, show } from "./misuse.js";
@@ -30,7 +29,8 @@ export interface Bucket {
 
 /** A config as a row holds it: rows stay what the limit's own `shards` says. */
 export function storedConfig(config: RateLimitConfig): RateLimitConfig {
-  return present({ ...config, shards: undefined });
+  const fields = Object.entries(config).filter(([field, value]) => field !== "shards" && value !== undefined);
+  return Object.fromEntries(fields) as unknown as RateLimitConfig;
 }
 
 /**
@@ -43,7 +43,9 @@ export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | 
   if (!plans || stored === undefined || (plans.length === 0 && typeof stored === "string")) return bucket;
   const { shards } = limit.config;
   const config =
-    typeof stored === "string" ? plans.find(({ plan }) => plan === stored)?.config : present({ ...stored, shards });
+    typeof stored === "string"
+      ? plans.find(({ plan }) => plan === stored)?.config
+      : { ...stored, ...(shards !== undefined && { shards }) };
   if (config) return { ...bucket, limit: storedLimit(bucket, config), plan: stored };
   const whose = key === undefined ? "the bucket" : `the bucket of key ${show(key)}`;
   throw misuseError(name, `${whose} is under plan ${show(stored)}, which is not defined: say the plan in the call.`);

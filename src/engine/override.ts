@@ -1,6 +1,5 @@
 /** Overrides: what holds at one key in place of the limit's config, until it ends. Tokens that were taken stay taken. */
 import type { RateLimitOverride } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import { checkFields, type Field, type Fields, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
@@ -42,7 +41,8 @@ export function parseOverride(name: string, override: RateLimitOverride): RateLi
     const got = given.length === 0 ? "none of them" : given.join(" and ");
     throw misuseError(name, `an override must have exactly one of config, block and unlimited, got ${got}.`);
   }
-  return present({ ...override, ...(config && { config: storedConfig(parseLimit(name, config).config) }) });
+  // Convex stores no field that is undefined.
+  return { ...override, ...(config && { config: storedConfig(parseLimit(name, config).config) }) };
 }
 
 /**
