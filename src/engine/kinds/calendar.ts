@@ -85,6 +85,18 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
   return runs;
 }
 
+/** The windows of the next years, for a client: as runs that begin a window earlier. What arrives before the first window is unknown. */
+export function listedFrom(windows: Calendar, ts: number, averageMs: number): Run[] {
+  // A bucket that was never used is full, so a client need not know the windows before this package's first year.
+  const FIRST_USE = 1_767_225_600_000;
+  // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
+  const LISTED_MS = 10 * 366 * DAY_MS;
+  const begin = ts || FIRST_USE;
+  return runsOf(windows, begin, begin + LISTED_MS, averageMs).map((run, i) =>
+    i > 0 ? { ...run, start: run.start - run.period } : { ...run, count: run.count - 1 },
+  );
+}
+
 /** Windows by the clocks alone: their times are local, and none is cut off. */
 function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
   if (period === "month") return months(anchor);

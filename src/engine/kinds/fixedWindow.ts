@@ -1,7 +1,7 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
-import { type Calendar, calendarOf, type CalendarPeriod, periodic, runsOf } from "./calendar.js";
+import { type Calendar, calendarOf, type CalendarPeriod, listedFrom, periodic } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
 import { type Kind, type Limit, type Outlook, type Share, type State, usedIn, windowOf } from "./kind.js";
@@ -133,10 +133,6 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
-    // A bucket that was never used is full, so a client need not know the windows before this package's first year.
-    const FIRST_USE = 1_767_225_600_000;
-    // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
-    const LISTED_MS = 10 * 366 * DAY_MS;
     const { refill, windows, averageMs, config } = limit;
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.
@@ -144,12 +140,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return {
       refill,
       runsFrom: (ts) => {
-        if (isPeriodic) return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
-        const begin = ts || FIRST_USE;
-        // The starts of windows as runs that begin a window earlier. What arrives before the first window is unknown.
-        return runsOf(windows, begin, begin + LISTED_MS, averageMs).map((run, i) =>
-          i > 0 ? { ...run, start: run.start - run.period } : { ...run, count: run.count - 1 },
-        );
+        if (!isPeriodic) return listedFrom(windows, ts, averageMs);
+        return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
       },
       shortStep: (state) => {
         const units = refill - firstRefill(limit, state);
