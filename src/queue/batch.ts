@@ -7,7 +7,7 @@ import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference }
 import { type BucketId, idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { ArrivalBatch, FindArrivalsArgs, StoredQueue } from "../wire/queue.js";
-import { inOrder, merged, roundsOf } from "./order.js";
+import { merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
@@ -156,9 +156,9 @@ export async function isFirst(
   id: storage.JobRow["_id"] | undefined,
 ): Promise<boolean> {
   const { priorities, fair, aging } = queue.terms;
-  const { arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
+  const { share, arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
   // A job that has not been sorted in may still go first.
   if (fair && arrivals.some(({ length }) => length > 0)) return false;
-  const [first] = inOrder([...arrivals, ...rounds], aging);
-  return first?._id === id;
+  const { first } = merged([...arrivals, ...rounds], aging, share);
+  return first[0]?._id === id;
 }

@@ -12,27 +12,6 @@ interface Waiting {
   readonly at: bigint;
 }
 
-/**
- * The jobs of several classes, one after another, in the order in which their turn comes.
- *
- * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later. Proof: when
- * that happens, the head of the lower class counts as younger than the head of the higher, and it is not younger than the job.
- * @param classes - the jobs of each priority, in their order.
- */
-export function* inOrder<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number): Generator<Job> {
-  const next = classes.map(() => 0);
-  for (;;) {
-    let first: { job: Job; from: number } | undefined;
-    for (const [from, jobs] of classes.entries()) {
-      const job = jobs[next[from] ?? 0];
-      if (job && (!first || goesBefore(job, first.job, aging))) first = { job, from };
-    }
-    if (!first) return;
-    next[first.from] = (next[first.from] ?? 0) + 1;
-    yield first.job;
-  }
-}
-
 export const NS_PER_MS = 1_000_000;
 
 /** Whether the head of one class goes before that of another. */
@@ -72,17 +51,31 @@ export function inTurns<Job extends { readonly fairBy?: string | undefined; read
   return [...known, ...joining].sort((a, b) => a.round - b.round).map(({ job }) => job);
 }
 
-/** Several lists in one order, as far as it is known. A list of `share` jobs may go on. */
+/**
+ * The jobs of several classes, one after another, in the order in which their turn comes, as far as it is known.
+ *
+ * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later. Proof: when
+ * that happens, the head of the lower class counts as younger than the head of the higher, and it is not younger than the job.
+ * @param classes - the jobs of each priority, in their order. A list of `share` jobs may go on.
+ */
 export function merged<Job extends Waiting>(
-  lists: readonly (readonly Job[])[],
+  classes: readonly (readonly Job[])[],
   aging: number,
   share: number,
 ): { first: Job[]; hasMore: boolean } {
-  const ends = new Set(lists.filter(({ length }) => length >= share).map((list) => list.at(-1)));
+  const next = classes.map(() => 0);
   const first: Job[] = [];
-  for (const job of inOrder(lists, aging)) {
+  for (;;) {
+    let head: { job: Job; from: number } | undefined;
+    for (const [from, jobs] of classes.entries()) {
+      const job = jobs[next[from] ?? 0];
+      if (job && (!head || goesBefore(job, head.job, aging))) head = { job, from };
+    }
+    if (!head) return { first, hasMore: false };
+    const { job, from } = head;
+    const taken = (next[from] ?? 0) + 1;
     first.push(job);
-    if (ends.has(job)) return { first, hasMore: true };
+    if (taken >= share && taken === classes[from]?.length) return { first, hasMore: true };
+    next[from] = taken;
   }
-  return { first, hasMore: false };
 }
