@@ -13,11 +13,10 @@ import type {
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
-import type { CalledAdjustment, ComponentCalls, InComponent, Place } from "./place.js";
+import type { ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
-import { checkField, checkFields, type Fields, isObjectOrFunction } from "../engine/fields.js";
-import { adjustedField } from "../engine/adjustment.js";
-import { type BucketArgs, type CalledRequest, checkDemand } from "../engine/request.js";
+import { checkFields, type Fields, isObjectOrFunction } from "../engine/fields.js";
+import { type Called, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -78,34 +77,29 @@ function inComponent(api: ComponentApi): Place {
     check: ({ name, config }) => {
       checkConfig(name, config);
     },
-    consume: async (ctx, request) => await mutation(ctx)(api.public.consume, demandArgs(request)),
-    peek: async (ctx, request) => await query(ctx)(api.public.check, demandArgs(request)),
-    consumeAll: async (ctx, all) => await mutation(ctx)(api.public.consumeAll, { requests: all.map(demandArgs) }),
-    peekAll: async (ctx, all) => await query(ctx)(api.public.checkAll, { requests: all.map(demandArgs) }),
-    adjust: async (ctx, adjustment) => await mutation(ctx)(api.public.adjust, adjustArgs(adjustment)),
-    adjustAll: async (ctx, all) => await mutation(ctx)(api.public.adjustAll, { adjustments: all.map(adjustArgs) }),
-    get: async (ctx, bucket) => await query(ctx)(api.public.get, argsOf(bucket, {})),
-    pause: async (ctx, { until, ...bucket }) => await mutation(ctx)(api.public.pause, argsOf(bucket, { until })),
-    reset: async (ctx, bucket) => await mutation(ctx)(api.public.reset, idOf(bucket)),
-    wake: async (ctx, bucket) => await mutation(ctx)(api.queue.wake, idOf(bucket)),
+    consume: (ctx, request) => mutation(ctx)(api.public.consume, demandArgs(request)),
+    peek: (ctx, request) => query(ctx)(api.public.check, demandArgs(request)),
+    consumeAll: (ctx, all) => mutation(ctx)(api.public.consumeAll, { requests: all.map(demandArgs) }),
+    peekAll: (ctx, all) => query(ctx)(api.public.checkAll, { requests: all.map(demandArgs) }),
+    adjust: (ctx, adjustment) => mutation(ctx)(api.public.adjust, argsOf(adjustment)),
+    adjustAll: (ctx, all) => mutation(ctx)(api.public.adjustAll, { adjustments: all.map(argsOf) }),
+    get: (ctx, bucket) => query(ctx)(api.public.get, argsOf({ bucket, asked: {} })),
+    pause: (ctx, pausing) => mutation(ctx)(api.public.pause, argsOf(pausing)),
+    reset: (ctx, bucket) => mutation(ctx)(api.public.reset, idOf(bucket)),
+    wake: (ctx, bucket) => mutation(ctx)(api.queue.wake, idOf(bucket)),
   };
 }
 
 /** The bucket of a call, and what is asked of it. */
-function argsOf<Asked extends object>({ definition, ...bucket }: BucketArgs, asked: Asked) {
+function argsOf<Asked extends object>({ bucket: { definition, ...bucket }, asked }: Called<Asked>) {
   // The component's validators only know types; this error names the limit. A definition has been checked.
   if (!definition) checkConfig(bucket.name, bucket.config);
   return present({ ...bucket, ...asked });
 }
 
-function adjustArgs({ bucket, ...change }: CalledAdjustment) {
-  checkField(bucket.name, "count", adjustedField, change.count);
-  return argsOf(bucket, change);
-}
-
-function demandArgs({ bucket, asked }: CalledRequest) {
-  checkDemand(bucket.name, asked);
-  return argsOf(bucket, asked);
+function demandArgs(request: CalledRequest) {
+  checkDemand(request.bucket.name, request.asked);
+  return argsOf(request);
 }
 
 const NEED = "Rate limits in the component need the ctx of a";

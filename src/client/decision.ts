@@ -92,7 +92,7 @@ export async function orGiveBack<Result>(
       taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at, takenAt });
     }
     for (const { bucket, count, at, takenAt } of taken.values()) {
-      await set.place.adjust(ctx, { bucket, count: -Math.min(count, MAX_TOKENS), at, takenAt });
+      await set.place.adjust(ctx, { bucket, asked: { count: -Math.min(count, MAX_TOKENS), at, takenAt } });
       await wakeQueue(set, ctx, bucket);
     }
     throw error;

@@ -9,7 +9,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, findBucket } from "./definitions.js";
+import { findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 
@@ -67,15 +67,6 @@ const fields = (): Fields => ({
   },
 });
 
-export async function getRateLimit(
-  set: LimitSet,
-  ctx: Ctx,
-  args: AnyBucketArgs,
-  call: string,
-): Promise<RateLimitSnapshot> {
-  return await readSnapshot(set, ctx, findBucket(set.definitions, call, args, BY_ROWS));
-}
-
 export async function readSnapshot(
   { definitions, place }: LimitSet,
   ctx: Ctx,
@@ -104,7 +95,8 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
         const key = keyFor && keyFrom(name, call, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         const under = typeof plan === "function" ? await plan(ctx, key) : plan;
-        return await getRateLimit(set, ctx as never, { name, key, config: chosen, plan: under }, call);
+        const bucket = { name, key, config: chosen, plan: under };
+        return await readSnapshot(set, ctx as never, findBucket(set.definitions, call, bucket, BY_ROWS));
       }),
     ),
     getServerTime: serverTime(),

@@ -3,10 +3,11 @@ import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { conclude, concludeOne, decisionsOf, report } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
 import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
-import { type AnyExposeArgs, expose, getRateLimit } from "./expose.js";
+import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
 import { BY_ROWS } from "./plans.js";
@@ -54,7 +55,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
       const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
-      return await place.pause(ctx, { ...bucket, until: args.until });
+      return await place.pause(ctx, { bucket, asked: { until: args.until } });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
@@ -64,8 +65,11 @@ export function functionsOf<Contexts extends InTables | InComponent>(
       return null;
     },
 
+    async getRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<RateLimitSnapshot> {
+      return await readSnapshot(set, ctx, findBucket(definitions, "getRateLimit", args, BY_ROWS));
+    },
+
     adjustRateLimit: (ctx: Ctx, args: AdjustmentArgs) => adjust(set, ctx, args),
-    getRateLimit: (ctx: Ctx, args: AnyBucketArgs) => getRateLimit(set, ctx, args, "getRateLimit"),
     exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
     scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
       schedule(set, ctx, args, { fn, fnArgs }),
@@ -87,7 +91,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
       "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
     );
   }
-  const status = await set.place.adjust(ctx, { bucket, count, takenAt });
+  const status = await set.place.adjust(ctx, { bucket, asked: { count, takenAt } });
   if (count < 0) await wakeQueue(set, ctx, bucket);
   return status;
 }

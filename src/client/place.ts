@@ -2,7 +2,7 @@
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
-import type { BucketArgs, CalledRequest } from "../engine/request.js";
+import type { BucketArgs, Called, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
@@ -58,11 +58,6 @@ export type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InCompon
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyDataModel = any;
 
-/** Tokens that a call charges or gives back, and the bucket. */
-export interface CalledAdjustment extends AdjustmentArgs {
-  readonly bucket: BucketArgs;
-}
-
 export interface Place {
   /** @throws what a call of the bucket would throw before it reads. */
   check(bucket: BucketArgs): void;
@@ -70,11 +65,11 @@ export interface Place {
   peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
   peekAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(ctx: Ctx, adjustment: CalledAdjustment): Promise<RateLimitStatus>;
+  adjust(ctx: Ctx, adjustment: Called<AdjustmentArgs>): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
-  adjustAll(ctx: Ctx, adjustments: readonly CalledAdjustment[]): Promise<RateLimitStatus[]>;
+  adjustAll(ctx: Ctx, adjustments: readonly Called<AdjustmentArgs>[]): Promise<RateLimitStatus[]>;
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
-  pause(ctx: Ctx, bucket: BucketArgs & { until: number }): Promise<null>;
+  pause(ctx: Ctx, pausing: Called<{ until: number }>): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;

@@ -103,7 +103,7 @@ export async function cancelScheduled(
   checkField(name, "count", adjustedField, -count);
   const state = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };
-  await set.place.adjust(ctx, { bucket, count: -count, at: dueAt, takenAt });
+  await set.place.adjust(ctx, { bucket, asked: { count: -count, at: dueAt, takenAt } });
   await wakeQueue(set, ctx, bucket);
   return { canceled: true };
 }

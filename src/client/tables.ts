@@ -1,9 +1,9 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
-import { adjustmentOf } from "../engine/adjustment.js";
+import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { type BucketArgs, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
+import { type Called, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
@@ -18,7 +18,7 @@ import type {
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
 import { parseDefinitions } from "./definitions.js";
-import type { CalledAdjustment, InTables, Place } from "./place.js";
+import type { InTables, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 
 interface ImportDefineRateLimitsFromTheComponentEntry {
@@ -69,7 +69,7 @@ export function defineRateLimits(
 }
 
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
-const adjustmentTo = ({ bucket, ...asked }: CalledAdjustment) => adjustmentOf(parseBucket(bucket), asked);
+const adjustmentTo = ({ bucket, asked }: Called<AdjustmentArgs>) => adjustmentOf(parseBucket(bucket), asked);
 
 const inTables: Place = {
   check: parseBucket,
@@ -78,9 +78,9 @@ const inTables: Place = {
   consumeAll: takingTurns(bundleOf, consumeAll),
   peekAll: takingTurns(bundleOf, checkAll, false),
   adjust: takingTurns(adjustmentTo, adjust),
-  adjustAll: takingTurns((adjustments: readonly CalledAdjustment[]) => adjustments.map(adjustmentTo), adjustAll),
+  adjustAll: takingTurns((adjustments: readonly Called<AdjustmentArgs>[]) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
-  pause: takingTurns((asked: BucketArgs & { until: number }) => ({ ...parseBucket(asked), until: asked.until }), pause),
+  pause: takingTurns(({ bucket, asked }: Called<{ until: number }>) => ({ ...parseBucket(bucket), ...asked }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
 };

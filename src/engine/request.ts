@@ -152,11 +152,12 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
   return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
 
-/** A request as a call of the app makes it. */
-export interface CalledRequest {
+/** What a call of the app asks of a bucket. */
+export interface Called<Asked> {
   readonly bucket: Readonly<BucketArgs>;
-  readonly asked: DemandArgs;
+  readonly asked: Asked;
 }
+export type CalledRequest = Called<DemandArgs>;
 
 export function requestOf({ bucket: called, asked }: CalledRequest): Request {
   const bucket = parseBucket(called);

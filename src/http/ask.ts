@@ -51,9 +51,11 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
     await report(set, ctx, decisions);
     return conclude(decisions, options);
   }
-  const adjustments = giveBack.map(({ bucket, count, ...more }) => ({ ...more, bucket: find(bucket), count: -count }));
+  const adjustments = giveBack.map(({ bucket, count, ...more }) => {
+    return { bucket: find(bucket), asked: { ...more, count: -count } };
+  });
   const statuses = await place.adjustAll(ctx, adjustments);
-  for (const { bucket, count } of adjustments) if (count < 0) await wakeQueue(set, ctx, bucket);
+  for (const { bucket, asked } of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, bucket);
   return statuses;
 }
 
