@@ -59,9 +59,6 @@ export const wake = mutation({
 
 // The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
 
-/** The component knows no definitions: a queue is as its worker's row has it. */
-const lookUp = () => undefined;
-
 export const workQueue = internalMutation({
   get args() {
     return wire.workArgs();
@@ -69,7 +66,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp }, asked),
+  handler: (ctx, asked) => work(inQueue(ctx, MODULE), asked),
 });
 
 export const findArrivals = internalQuery({

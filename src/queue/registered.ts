@@ -19,7 +19,7 @@ export interface RegisteredQueue {
 }
 
 /** @param module - the one that exports them. */
-export function registeredQueue(module: string, lookUp: WorkerCtx["lookUp"]): RegisteredQueue {
+export function registeredQueue(module: string, lookUp: NonNullable<WorkerCtx["lookUp"]>): RegisteredQueue {
   // The tables are in the schema of the app or component that exports this; the generic ctx does not know them.
   const own = <Ctx>(ctx: Ctx) => ({ ...inQueue(ctx as Ctx & WorkerCtx, module), lookUp });
   return {

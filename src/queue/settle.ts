@@ -105,7 +105,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
   const last = row ?? (again && { ...bucket, queue: again.turn.queue });
-  const queue = ctx.lookUp(row ?? bucket) ?? (last && parseQueue(last));
+  const queue = ctx.lookUp?.(row ?? bucket) ?? (last && parseQueue(last));
   if (used !== count) {
     const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.

@@ -40,7 +40,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const { now } = ctx;
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const queue = ctx.lookUp(row) ?? parseQueue(row);
+  const queue = ctx.lookUp?.(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: mayHaveMore } = await look(ctx, queue, { since: run.seenTo, most });
   const { taken, retried, awaited, isCut } = await takeJobs(ctx, queue, first);
