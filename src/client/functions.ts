@@ -1,5 +1,5 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
-import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { booleanField, checkField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
@@ -54,8 +54,10 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: untilField });
-      return await place.pause(ctx, { bucket, asked: { until: args.until } });
+      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: anything });
+      const { until } = args;
+      checkField(bucket.name, "until", untilField, until);
+      return await place.pause(ctx, { bucket, asked: { until } });
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
@@ -81,9 +83,10 @@ export function functionsOf<Contexts extends InTables | InComponent>(
 type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
 
 async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
-  const more = { ...BY_ROWS, count: adjustedField, takenAt: takenAtField };
+  const more = { ...BY_ROWS, count: anything, takenAt: takenAtField };
   const bucket = findBucket(set.definitions, "adjustRateLimit", args, more);
   const { count, takenAt } = args;
+  checkField(bucket.name, "count", adjustedField, count);
   // A date that is lost on the way must not become a gift.
   if ("takenAt" in args && takenAt === undefined) {
     throw misuseError(

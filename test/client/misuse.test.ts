@@ -171,6 +171,7 @@ const badHandles = [
 const noCursors = [null, 5, "", "open", '["mine","a"]', '["open","a","b"]', { name: "open" }];
 const badOthers = [
   ...badField(["adjustRateLimit"], "count", ADJUSTMENT, [...noNumbers, undefined, 1.001e12, -1.001e12]),
+  bad(["pauseRateLimit"], {}, "until must be a number of milliseconds since the epoch at least 0"),
   bad(cancelling, { name: "inline", config: { ...bucket, rate: -1 } }, "rate must be a number above 0"),
   bad(cancelling, { count: Infinity }, `count must be ${ADJUSTMENT}, got -Infinity.`),
   ...badField(["scheduleRateLimited"], "spread", SPREAD, [...noNumbers, -1, 86_400_001]),
