@@ -51,12 +51,7 @@ export function plansOf({ plans = new Map<string, Definition>() }: Definition): 
  * The definition that holds in a call; the first plan's, if a call may leave the plan out and does.
  * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
  */
-export function definitionUnder(
-  name: string,
-  definition: Definition,
-  plan: string | undefined,
-  isRequired: boolean,
-): Definition {
+export function definitionUnder(name: string, definition: Definition, plan: string | undefined, isRequired: boolean) {
   const { plans } = definition;
   if (!plans) {
     if (plan === undefined) return definition;

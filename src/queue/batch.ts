@@ -141,20 +141,13 @@ async function sortIn(
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
-export async function readPresent(
-  ctx: storage.QueueReader,
-  jobs: readonly (WaitingJob | storage.JobRow)[],
-): Promise<storage.JobRow[]> {
+export async function readPresent(ctx: storage.QueueReader, jobs: readonly (WaitingJob | storage.JobRow)[]) {
   const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await storage.readJob(ctx, job._id))));
   return rows.filter((row) => row !== null);
 }
 
 /** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
-export async function isFirst(
-  ctx: storage.QueueReader,
-  queue: Queue,
-  id: storage.JobRow["_id"] | undefined,
-): Promise<boolean> {
+export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storage.JobRow["_id"] | undefined) {
   const { priorities, fair, aging } = queue.terms;
   const { share, arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
   // A job that has not been sorted in may still go first.

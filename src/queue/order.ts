@@ -58,11 +58,7 @@ export function inTurns<Job extends { readonly fairBy?: string | undefined; read
  * that happens, the head of the lower class counts as younger than the head of the higher, and it is not younger than the job.
  * @param classes - the jobs of each priority, in their order. A list of `share` jobs may go on.
  */
-export function merged<Job extends Waiting>(
-  classes: readonly (readonly Job[])[],
-  aging: number,
-  share: number,
-): { first: Job[]; hasMore: boolean } {
+export function merged<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number, share: number) {
   const next = classes.map(() => 0);
   const first: Job[] = [];
   for (;;) {

@@ -74,11 +74,7 @@ export interface JobRange {
 }
 
 /** The one query for jobs of a bucket: by arrival, or by rounds. */
-function queryJobs(
-  { db }: QueueReader,
-  { name, key }: BucketId,
-  range: Omit<JobRange, "most">,
-): convex.Query<JobTable> {
+function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<JobRange, "most">) {
   const { priority, isSorted = false, user, since = BEFORE_ALL, upTo } = range;
   const until = (jobs: convex.IndexRange & { lte: (field: "at", upTo: bigint) => convex.IndexRange }) =>
     upTo === undefined ? jobs : jobs.lte("at", upTo);
@@ -116,12 +112,7 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 }
 
 /** Counts the waiting jobs, at most `most`; `isCut` if they are more than one transaction should read. */
-export async function countJobs(
-  ctx: QueueReader,
-  bucket: BucketId,
-  most: number,
-  upTo?: bigint,
-): Promise<{ count: number; isCut: boolean }> {
+export async function countJobs(ctx: QueueReader, bucket: BucketId, most: number, upTo?: bigint) {
   let count = 0;
   let bytes = 0;
   for await (const { args } of queryJobs(ctx, bucket, { upTo })) {

@@ -6,7 +6,7 @@ import type { Shard } from "../engine/sharding/shard.js";
 import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { unitsOf } from "../engine/units.js";
-import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
+import { changeOf, loadAll, loadAt } from "../storage/shards.js";
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
@@ -116,11 +116,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
  * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
  * call, and the scheduler waits longer each time. So it mostly reads a random span of rows that can hold the jobs.
  */
-async function loadUndamaged(
-  ctx: WorkerCtx,
-  queue: Queue,
-  jobs: readonly WaitingJob[],
-): Promise<StoredShard[] | undefined> {
+async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly WaitingJob[]) {
   // Some rows do not say when a job can be paid, so some runs read all.
   const ALL_ROWS_CHANCE = 1 / 8;
   // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.

@@ -13,10 +13,7 @@ import { type Queue, storedPart, toStoredQueue } from "./terms.js";
 import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
 
 /** Whether `fullUntil` of a row is about the bound of these terms. */
-export function hasBound(
-  { queue: { maxQueued = Infinity, exact = false } }: WorkerRow,
-  terms: Queue["terms"],
-): boolean {
+export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: WorkerRow, terms: Queue["terms"]) {
   return maxQueued === terms.maxQueued && exact === terms.exact;
 }
 
@@ -32,12 +29,7 @@ export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow
 }
 
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
-export async function ensureRunning(
-  ctx: QueueCtx,
-  queue: Queue,
-  row: WorkerRow | null,
-  queued?: number,
-): Promise<void> {
+export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, queued?: number) {
   const stored = toStoredQueue(queue);
   const isRunning = row?.state === "running" && !isLost(row, ctx.now);
   const isSame = row !== null && compareValues(storedPart(row), stored) === 0;
