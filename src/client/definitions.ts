@@ -6,14 +6,7 @@ import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type {
-  Definition,
-  Mode,
-  RateLimitDefinition,
-  RateLimitDefinitions,
-  Terms,
-  ThrowChoice,
-} from "./definitionTypes.js";
+import type { Definition, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
@@ -156,7 +149,7 @@ export interface JudgedRequest extends CalledRequest {
 
 /** The request of a call, completed by the definitions. @throws when a field of the arguments is unknown, or has a value out of range. */
 export function judge(
-  { definitions, options }: { definitions: Definitions; options: Pick<Terms, "throws"> },
+  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
   call: string,
   args: AnyArgs,
   more: Fields,

@@ -3,13 +3,6 @@ export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
 export type { RateLimitConfig } from "./config.js";
 export { isRateLimitError, type RateLimitError } from "./errors.js";
 export type { HookApi, HookArgs, HookOptions, HookValue } from "./hookApi.js";
-export {
-  type ActionCtx,
-  type MutationCtx,
-  type QueryCtx,
-  type RateLimitArgs,
-  RateLimiter,
-  RateLimiter as default,
-  type RateLimitReturns,
-} from "./rateLimiter.js";
+export { RateLimiter, RateLimiter as default } from "./rateLimiter.js";
+export type { ActionCtx, MutationCtx, QueryCtx, RateLimitArgs, RateLimitReturns } from "./rateLimiter.js";
 export { type CalculatedRateLimit, calculateRateLimit, type GetValueReturns } from "./value.js";

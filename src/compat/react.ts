@@ -3,12 +3,8 @@ import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
 import { useCallback, useMemo } from "react";
 import { END_OF_TIME } from "../browser/bucket.js";
-import {
-  type ProjectedStatus,
-  type ServerTimeMutation,
-  useRateLimit as useStatus,
-  useServerNow,
-} from "../browser/react.js";
+import type { ProjectedStatus, ServerTimeMutation } from "../browser/react.js";
+import { useRateLimit as useStatus, useServerNow } from "../browser/react.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
 import { calculateRateLimit } from "./value.js";
 
