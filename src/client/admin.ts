@@ -13,10 +13,10 @@ import type { RateLimitOverride } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { KeyArg, PlanArg } from "./args.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
-import type { Ctx, InComponent, InTables, LimitSet, SweepContinuation } from "./place.js";
+import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
+import { setOf } from "./place.js";
 import { planAndConfigError } from "./errors.js";
 import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
-import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./schedule.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";

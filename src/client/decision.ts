@@ -6,8 +6,7 @@ import { present } from "../wire/present.js";
 import type { JudgedRequest } from "./definitions.js";
 import type { RateLimitDecision, RateLimitsOptions } from "./definitionTypes.js";
 import { denialError } from "./errors.js";
-import type { Ctx, LimitSet } from "./place.js";
-import { wakeQueue } from "./set.js";
+import { type Ctx, type LimitSet, wakeQueue } from "./place.js";
 
 interface Decision {
   readonly request: JudgedRequest;

@@ -9,11 +9,10 @@ import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type Jud
 import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
-import type { Ctx, InComponent, InTables, LimitSet } from "./place.js";
+import { type Ctx, type InComponent, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
-import { LIMIT_SET, wakeQueue } from "./set.js";
 
 const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
 const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });

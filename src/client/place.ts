@@ -2,13 +2,14 @@
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
+import { show } from "../engine/misuse.js";
 import type { BucketArgs, Called, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Definitions } from "./definitions.js";
-import type { RateLimitsOptions } from "./definitionTypes.js";
+import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
 /** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
 export interface SweepContinuation {
@@ -84,9 +85,49 @@ export interface ComponentCalls {
   readonly query: (ctx: InComponent["query"]) => RunOne<"query">;
 }
 
-/** A set of limits: what the functions of every entry work on. */
+/** A set of limits: what the functions of every entry work on, and find in the object that `defineRateLimits` returned. */
 export interface LimitSet {
   readonly definitions: Definitions;
   readonly place: Place;
   readonly options: RateLimitsOptions;
+}
+
+/** Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this module. */
+export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
+
+/** The object that `defineRateLimits` returned, as `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take it. */
+export interface DefinedRateLimits {
+  readonly [LIMIT_SET]: object;
+}
+
+/** The same, with the types of its limits. */
+export interface TypedRateLimits<
+  Limits,
+  Contexts extends InTables | InComponent,
+  Default extends ThrowChoice | undefined,
+> extends DefinedRateLimits {
+  readonly [LIMIT_SET]: LimitSet & { readonly types?: { limits: Limits; contexts: Contexts; throws: Default } };
+}
+
+/** The types that a set of limits was defined with. Read from the set as a whole, so that a call may stand inside another. */
+export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] extends {
+  readonly types?: infer Types extends {
+    limits: unknown;
+    contexts: InTables | InComponent;
+    throws: ThrowChoice | undefined;
+  };
+}
+  ? Types
+  : never;
+
+/** @throws when it is something else: single functions, say. */
+export function setOf(limits: unknown, call: string): LimitSet {
+  const set = (limits as { [LIMIT_SET]?: LimitSet } | null | undefined)?.[LIMIT_SET];
+  if (set) return set;
+  throw new Error(`${call} needs the object that defineRateLimits returned, got ${show(limits)}.`);
+}
+
+/** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
+export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
+  if (definitions.get(bucket.name)?.queue) await place.wake(ctx, bucket, options);
 }

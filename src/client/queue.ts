@@ -14,11 +14,11 @@ import * as wire from "../wire/queue.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
-import type { AnyDataModel, Ctx, InTables, LimitSet } from "./place.js";
+import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf } from "./place.js";
+import { setOf } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction, type JobCall } from "./schedule.js";
-import { type DefinedRateLimits, setOf, type TypesOf } from "./set.js";
 
 export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 export type { RegisteredQueue } from "../queue/registered.js";

@@ -5,9 +5,8 @@ import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
-import type { InComponent, InTables } from "./place.js";
+import type { InComponent, InTables, TypedRateLimits } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
-import type { TypedRateLimits } from "./set.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a count that

@@ -13,9 +13,8 @@ import { concludeOne, orGiveBack, report } from "./decision.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
-import type { Ctx, LimitSet } from "./place.js";
+import { type Ctx, type LimitSet, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
-import { wakeQueue } from "./set.js";
 
 /** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
 export interface SchedulingCtx {

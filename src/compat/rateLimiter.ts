@@ -7,7 +7,7 @@ import { isAllOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
 import { readSnapshot } from "../client/expose.js";
-import { LIMIT_SET } from "../client/set.js";
+import { LIMIT_SET } from "../client/place.js";
 import { ownConfig, type RateLimitConfig } from "./config.js";
 import type { RateLimitError } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";

@@ -3,8 +3,7 @@ import { type FunctionReference, internalMutationGeneric, type RegisteredMutatio
 import { v } from "convex/values";
 import { conclude, decisionsOf, report } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
-import type { LimitSet } from "../client/place.js";
-import { type DefinedRateLimits, setOf, wakeQueue } from "../client/set.js";
+import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
 import { bucketArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { configValidator } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";

@@ -1,5 +1,5 @@
 /** The wrapper: it finds the caller, takes the tokens, runs or denies the request, and adds the fields to every answer. */
-import { type DefinedRateLimits, setOf, type TypesOf } from "../client/set.js";
+import { type DefinedRateLimits, setOf, type TypesOf } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
 import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";

@@ -3,7 +3,7 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
-import { setOf } from "../../src/client/set.js";
+import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { isFirst } from "../../src/queue/batch.js";
