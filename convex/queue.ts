@@ -20,9 +20,9 @@ export const enqueue = mutation({
   get returns() {
     return wire.enqueueResultValidator();
   },
-  handler: (ctx, { fn, args, ...asked }) => {
+  handler: (ctx, { fn, ...asked }) => {
     const queue = parseQueue(asked);
-    return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked, args), fn });
+    return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked), fn });
   },
 });
 

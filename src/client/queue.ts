@@ -109,7 +109,7 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   const queue = queueOf(set, bucket, "enqueueRateLimited");
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
   checkFunction(queue.name, fn, fnArgs);
-  const parsed = jobs.parseJob(queue, asked, args);
+  const parsed = jobs.parseJob(queue, { ...asked, args });
   const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
   const result: wire.EnqueueResult = component
     ? await component.mutation(ctx)(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })

@@ -115,7 +115,7 @@ export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { sinc
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
-  for (const [priority, jobs] of arrivals.entries()) await sortIn(ctx, queue, priority, await readPresent(ctx, jobs));
+  for (const jobs of arrivals) await sortIn(ctx, queue, await readPresent(ctx, jobs));
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const { first, hasMore } = merged(sorted, aging, own);
@@ -124,13 +124,10 @@ export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { sinc
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
-async function sortIn(
-  ctx: storage.QueueWriter,
-  bucket: BucketId,
-  priority: number,
-  arrivals: readonly storage.JobRow[],
-): Promise<void> {
-  if (arrivals.length === 0) return;
+async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: readonly storage.JobRow[]) {
+  const [head] = arrivals;
+  if (!head) return;
+  const { priority } = head;
   const users = [...new Set(arrivals.map(({ fairBy }) => fairBy))];
   const [[lowest], ...lasts] = await Promise.all([
     storage.jobsOf(ctx, bucket, { priority, isSorted: true, most: 1 }),

@@ -31,13 +31,9 @@ export const FULL_MS = 1000;
 const MOST_AHEAD = 200;
 
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
-export function parseJob(
-  queue: Queue,
-  asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles">,
-  args: JoinArgs["args"],
-) {
+export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args">) {
   const { name, terms } = queue;
-  const { count = 1, priority = 0, fairBy, settles } = asked;
+  const { count = 1, priority = 0, fairBy, settles, args } = asked;
   requestTo(queue, { count, reserve: true });
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
     throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);

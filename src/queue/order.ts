@@ -4,6 +4,7 @@
  * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: each user's first
  * waiting job, then each one's second. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
  */
+import type { JobRow } from "./rows.js";
 
 /** The fields that decide a job's turn. */
 interface Waiting {
@@ -27,11 +28,11 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
  * @param serving - the lowest round that waits; undefined when none does.
  * @param lasts - each user's own last round that waits.
  */
-export function roundsOf<Job extends { readonly fairBy?: string | undefined }>(
-  jobs: readonly Job[],
+export function roundsOf(
+  jobs: readonly JobRow[],
   serving: number | undefined,
   lasts: ReadonlyMap<string | undefined, number | undefined>,
-): { job: Job; round: number }[] {
+) {
   const own = new Map(lasts);
   return jobs.map((job) => {
     const round = (own.get(job.fairBy) ?? serving ?? 0) + 1;
@@ -41,10 +42,7 @@ export function roundsOf<Job extends { readonly fairBy?: string | undefined }>(
 }
 
 /** The jobs of a class with those that have no round yet, as these will be sorted in. */
-export function inTurns<Job extends { readonly fairBy?: string | undefined; readonly round?: number | undefined }>(
-  sorted: readonly Job[],
-  arrivals: readonly Job[],
-): Job[] {
+export function inTurns(sorted: readonly JobRow[], arrivals: readonly JobRow[]): JobRow[] {
   const known = sorted.map((job) => ({ job, round: job.round ?? 0 }));
   const lasts = new Map(known.map(({ job, round }) => [job.fairBy, round]));
   const joining = roundsOf(arrivals, known[0]?.round, lasts);
