@@ -7,7 +7,7 @@ import { misuseError } from "../engine/misuse.js";
 import { configValidator } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
-import type { GetValueReturns } from "./value.js";
+import type { GetValueReturns } from "./official.js";
 
 export interface HookOptions<DataModel extends convex.GenericDataModel> {
   /** The key, or the server's function from the caller (and the key that the client asks for) to the key. */

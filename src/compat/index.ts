@@ -1,8 +1,7 @@
 /** convex-rate-limits/compat: the calls and answers of `@convex-dev/rate-limiter`, on this package's component. */
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
-export type { RateLimitConfig } from "./config.js";
-export { isRateLimitError, type RateLimitError } from "./errors.js";
 export type { HookApi, HookArgs, HookOptions, HookValue } from "./hookApi.js";
 export { RateLimiter, RateLimiter as default } from "./rateLimiter.js";
 export type { ActionCtx, MutationCtx, QueryCtx, RateLimitArgs, RateLimitReturns } from "./rateLimiter.js";
-export { type CalculatedRateLimit, calculateRateLimit, type GetValueReturns } from "./value.js";
+export { calculateRateLimit, isRateLimitError } from "./official.js";
+export type { CalculatedRateLimit, GetValueReturns, RateLimitConfig, RateLimitError } from "./official.js";

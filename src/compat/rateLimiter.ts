@@ -8,10 +8,8 @@ import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
 import { readSnapshot } from "../client/expose.js";
 import { LIMIT_SET } from "../client/place.js";
-import { ownConfig, type RateLimitConfig } from "./config.js";
-import type { RateLimitError } from "./errors.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
-import { type GetValueReturns, valueOf } from "./value.js";
+import { type GetValueReturns, ownConfig, type RateLimitConfig, type RateLimitError, valueOf } from "./official.js";
 
 /** The arguments of `limit` and `check` besides the name. */
 export interface RateLimitArgs {

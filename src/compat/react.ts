@@ -6,7 +6,7 @@ import { END_OF_TIME } from "../browser/bucket.js";
 import type { ProjectedStatus, ServerTimeMutation } from "../browser/react.js";
 import { useRateLimit as useStatus, useServerNow } from "../browser/react.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
-import { calculateRateLimit } from "./value.js";
+import { calculateRateLimit } from "./official.js";
 
 /** `getRateLimit` of `hookAPI`. */
 export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, HookValue>;

@@ -1,7 +1,57 @@
-/** A bucket's state in the official component's form, as it is stored and at a time. */
+/** The forms of the official component: its configs, the data of its errors, and a bucket's state, as it is stored and at a time. */
+import type { RateLimitConfig as OwnConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { Quantities, RateLimitConfig } from "./config.js";
+
+interface Quantities {
+  rate: number;
+  period: number;
+  capacity?: number;
+  maxReserved?: number;
+}
+type TokenBucket = Quantities & { kind: "token bucket"; start?: null };
+type FixedWindow = Quantities & { kind: "fixed window"; start?: number };
+type Transactional = { shards?: number; applyUpdates?: "transactionally" };
+type Asynchronous = { shards?: never; applyUpdates?: "asynchronously" };
+
+/**
+ * How a limit behaves, as in `@convex-dev/rate-limiter`; durations in milliseconds. `applyUpdates: "asynchronously"` is accepted:
+ * its updates are transactional and exact, like all others here.
+ */
+export type RateLimitConfig = (TokenBucket | FixedWindow) & (Transactional | Asynchronous);
+
+/** The config without fields that mean nothing here. The parser refuses unknown fields. */
+export function ownConfig(config: RateLimitConfig): OwnConfig {
+  // JavaScript may pass anything: the parser names the limit and the field.
+  const { applyUpdates, start, ...rest } = { ...config } as Record<string, unknown>;
+  const isMode = applyUpdates === "transactionally" || applyUpdates === "asynchronously";
+  const isNone = start === null && rest["kind"] === "token bucket";
+  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: isNone ? undefined : start };
+  return present({ ...rest, ...unknown }) as unknown as OwnConfig;
+}
+
+/** The data of the `ConvexError` that `throws: true` throws. `retryAfter` is in milliseconds. */
+export type RateLimitError = { kind: "RateLimited"; name: string; retryAfter: number };
+
+/**
+ * Whether `error` is a denial that was thrown; then `error.data` says which limit and how long to wait. Takes any value, works on
+ * the server and in the client.
+ *
+ * @example
+ * ```ts
+ * import { isRateLimitError } from "convex-rate-limits/compat";
+ *
+ * function waitMs(error: unknown): number {
+ *   return isRateLimitError(error) ? error.data.retryAfter : 0;
+ * }
+ * ```
+ */
+export function isRateLimitError(error: unknown): error is { data: RateLimitError } {
+  // Not instanceof: a bundle may hold a second copy of convex.
+  if (typeof error !== "object" || error === null || !("data" in error)) return false;
+  const data = error.data as Partial<Record<keyof RateLimitError, unknown>> | null;
+  return typeof data === "object" && data?.kind === "RateLimited" && typeof data.retryAfter === "number";
+}
 
 interface Reported extends Quantities {
   capacity: number;
