@@ -16,7 +16,7 @@ import { commonFields } from "./options.js";
 import type { ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { checkFields, type Fields, isObjectOrFunction } from "../engine/fields.js";
-import { type Called, type CalledRequest, checkDemand } from "../engine/request.js";
+import { type CalledArgs, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -91,7 +91,7 @@ function inComponent(api: ComponentApi): Place {
 }
 
 /** The bucket of a call, and what is asked of it. */
-function argsOf<Asked extends object>({ bucket: { definition, ...bucket }, asked }: Called<Asked>) {
+function argsOf<Asked extends object>({ bucket: { definition, ...bucket }, asked }: CalledArgs<Asked>) {
   // The component's validators only know types; this error names the limit. A definition has been checked.
   if (!definition) checkConfig(bucket.name, bucket.config);
   return present({ ...bucket, ...asked });

@@ -3,7 +3,7 @@ import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisib
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
 import { show } from "../engine/misuse.js";
-import type { BucketArgs, Called, CalledRequest } from "../engine/request.js";
+import type { BucketArgs, CalledArgs, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
@@ -66,11 +66,11 @@ export interface Place {
   peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
   peekAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(ctx: Ctx, adjustment: Called<AdjustmentArgs>): Promise<RateLimitStatus>;
+  adjust(ctx: Ctx, adjustment: CalledArgs<AdjustmentArgs>): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
-  adjustAll(ctx: Ctx, adjustments: readonly Called<AdjustmentArgs>[]): Promise<RateLimitStatus[]>;
+  adjustAll(ctx: Ctx, adjustments: readonly CalledArgs<AdjustmentArgs>[]): Promise<RateLimitStatus[]>;
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
-  pause(ctx: Ctx, pausing: Called<{ until: number }>): Promise<null>;
+  pause(ctx: Ctx, pausing: CalledArgs<{ until: number }>): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
   wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;

@@ -3,7 +3,7 @@ import { bundle } from "../engine/bundle.js";
 import { checkFields } from "../engine/fields.js";
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { type Called, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
+import { type CalledArgs, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
@@ -69,7 +69,7 @@ export function defineRateLimits(
 }
 
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
-const adjustmentTo = ({ bucket, asked }: Called<AdjustmentArgs>) => adjustmentOf(parseBucket(bucket), asked);
+const adjustmentTo = ({ bucket, asked }: CalledArgs<AdjustmentArgs>) => adjustmentOf(parseBucket(bucket), asked);
 
 const inTables: Place = {
   check: parseBucket,
@@ -78,9 +78,9 @@ const inTables: Place = {
   consumeAll: takingTurns(bundleOf, consumeAll),
   peekAll: takingTurns(bundleOf, checkAll, false),
   adjust: takingTurns(adjustmentTo, adjust),
-  adjustAll: takingTurns((adjustments: readonly Called<AdjustmentArgs>[]) => adjustments.map(adjustmentTo), adjustAll),
+  adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
-  pause: takingTurns(({ bucket, asked }: Called<{ until: number }>) => ({ ...parseBucket(bucket), ...asked }), pause),
+  pause: takingTurns(({ bucket, asked }) => ({ ...parseBucket(bucket), ...asked }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
 };

@@ -153,11 +153,11 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
 }
 
 /** What a call of the app asks of a bucket. */
-export interface Called<Asked> {
+export interface CalledArgs<Asked> {
   readonly bucket: Readonly<BucketArgs>;
   readonly asked: Asked;
 }
-export type CalledRequest = Called<DemandArgs>;
+export type CalledRequest = CalledArgs<DemandArgs>;
 
 export function requestOf({ bucket: called, asked }: CalledRequest): Request {
   const bucket = parseBucket(called);
