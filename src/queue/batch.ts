@@ -115,7 +115,7 @@ export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { sinc
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
   if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
-  for (const jobs of arrivals) await sortIn(ctx, queue, await readPresent(ctx, jobs));
+  for (const jobs of arrivals) await sortIn(ctx, queue, await storage.readPresent(ctx, jobs));
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const { first, hasMore } = merged(sorted, aging, own);
@@ -135,12 +135,6 @@ async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: read
   ]);
   const own = new Map(users.map((user, i) => [user, lasts[i]?.[0]?.round]));
   for (const { job, round } of roundsOf(arrivals, lowest?.round, own)) await storage.patchJob(ctx, job, { round });
-}
-
-/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
-export async function readPresent(ctx: storage.QueueReader, jobs: readonly (WaitingJob | storage.JobRow)[]) {
-  const rows = await Promise.all(jobs.map(async (job) => ("fn" in job ? job : await storage.readJob(ctx, job._id))));
-  return rows.filter((row) => row !== null);
 }
 
 /** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */

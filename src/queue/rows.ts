@@ -124,9 +124,12 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, most: number
   return { count, isCut: false };
 }
 
-export async function readJob({ db }: QueueReader, id: JobRow["_id"]): Promise<JobRow | null> {
-  const job = await db.get("rateLimitQueue", id);
-  return job && toJob(job);
+/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
+export async function readPresent({ db }: QueueReader, jobs: readonly (Pick<JobRow, "_id"> | JobRow)[]) {
+  const rows = await Promise.all(
+    jobs.map(async (job) => ("fn" in job ? job : await db.get("rateLimitQueue", job._id))),
+  );
+  return rows.flatMap((row) => (row ? [toJob(row)] : []));
 }
 
 /** The job that was enqueued under an id: one that waits to run again has another. */

@@ -135,15 +135,11 @@ async function waitAgain(
     return;
   }
   const { at, priority, fairBy, runs, first } = turn;
-  const round = turn.round === undefined ? undefined : await roundOf(ctx, queue, priority, turn.round);
+  // Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait.
+  const [serving] = turn.round ? await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }) : [];
+  const round = turn.round && Math.max(turn.round, serving?.round ?? 0);
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
   await ensureRunning(ctx, queue, row, queued);
-}
-
-/** Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait. */
-async function roundOf(ctx: QueueCtx, queue: Queue, priority: number, round: number): Promise<number> {
-  const [first] = await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 });
-  return Math.max(round, first?.round ?? round);
 }
