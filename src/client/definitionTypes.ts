@@ -19,7 +19,7 @@ export type RateLimitDefinitions = Record<string, RateLimitDefinition | (DraftDe
 export type DraftDefinitions = Record<string, DraftDefinition>;
 
 /** The fields of a definition besides its config. */
-export interface Terms {
+interface Terms {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
   /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
