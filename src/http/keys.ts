@@ -114,7 +114,7 @@ export function identity(): KeySource {
  * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request. An IPv6 address
  * counts by the default `ipv6Prefix`, or as the network that `callerAddress` gave.
  *
- * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, or the prefix of a `custom` source.
+ * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, `"caller"` (what `identify` gave), or the prefix of a `custom` source.
  * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress` gave; the value.
  * @example
  * ```ts
@@ -142,6 +142,7 @@ const WRITERS: Readonly<Record<string, (id: string) => string | undefined | Prom
   identity: boundedKey,
   // A network is what callerAddress gave.
   address: (id) => (id.includes("/") ? id : callerAddress(id)),
+  caller: boundedKey,
 };
 
 function secret(name: string, options: SecretOptions, fields: Fields, read: Read): KeySource {

@@ -7,7 +7,7 @@ import { unitsOf } from "../engine/units.js";
 import { present } from "../wire/present.js";
 import { badRequest, RefusedError, violated } from "./answers.js";
 import { asList } from "./headers.js";
-import { boundedKey } from "./keys.js";
+import { boundedKey, httpKey } from "./keys.js";
 import type { AnyHttpLimit, Caller, CheckedLimit } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { type Plan, reportError, type Visit } from "./visit.js";
@@ -82,7 +82,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLim
     checkField(name, "identify's without", keylessField, without);
     return { ...terms, without };
   }
-  if (typeof key === "string" && key !== "") return { ...terms, key: `caller:${await boundedKey(key)}` };
+  if (typeof key === "string" && key !== "") return { ...terms, key: await httpKey("caller", key) };
   throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
 }
 

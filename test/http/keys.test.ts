@@ -100,7 +100,7 @@ it.each<Refused>([
   ...["a:b", "", "p".repeat(65), undefined, null, 7, true].map((wrong): Refused => {
     return [`the prefix ${wrong}`, () => custom(wrong as never, () => "c"), "made of 1 to 64 letters, digits, - and _"];
   }),
-  ...["apiKey", "apikey", "bearer", "identity", "address"].map((name): Refused => {
+  ...["apiKey", "apikey", "bearer", "identity", "address", "caller"].map((name): Refused => {
     return [`the built-in prefix ${name}`, () => custom(name, () => "a"), "apiKey, bearer, identity, address"];
   }),
 ])("%s is refused", (_, make, message) => {
@@ -126,6 +126,7 @@ it("httpKey returns the key under which a source counts a caller", async () => {
   for (const [name, id, source] of sources) {
     expect(await httpKey(name, id), name).toBe(await read(source, headers, signedIn));
   }
+  expect(await httpKey("caller", long)).toBe(`caller:#${await hashKey(long)}`);
   expect(await httpKey("address", "2001:db8:1::/64")).toBe("address:2001:db8:1::/64");
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
   for (const wrong of [undefined, null, 7, true, "a:b", "apikey"]) {
