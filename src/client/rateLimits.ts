@@ -18,7 +18,7 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends TypedRateLimits<Limits, Contexts, Default> {
+> extends TypedRateLimits<Limits, Contexts & { decides: Ctx }, Default> {
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends args.NameIn<Limits>,

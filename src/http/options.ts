@@ -100,6 +100,11 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   via?: HttpMutation;
 }
 
+/** The compiler shows this name: `onDecision` of limits in the component gets the ctx of the HTTP action, so each request would be a 503. */
+interface OnDecisionNeedsADatabaseThatHttpActionsHaveNot {
+  readonly db: never;
+}
+
 /** The options of `limitHttp`: those of one limit, or a list of limits that let a request pass together or are not charged. */
 export type LimitHttpOptions<
   Limits = Record<string, unknown>,
@@ -109,7 +114,11 @@ export type LimitHttpOptions<
     | HttpLimit<Limits>
     | { /** Their names are checked when the module is loaded. */ limits: readonly HttpLimit[]; limit?: undefined }
   ) &
-  (Contexts extends InComponent ? unknown : { via: HttpMutation }) &
+  (Contexts extends InComponent
+    ? Contexts extends { decides: { db: unknown } }
+      ? { via: OnDecisionNeedsADatabaseThatHttpActionsHaveNot }
+      : unknown
+    : { via: HttpMutation }) &
   ({ onError?: "closed" } | ({ onError: "open" } & Required<Pick<CommonOptions, "report">>));
 
 /** A limit of the options, with its mode or that of its definition. */

@@ -3,7 +3,7 @@
 import { defineRateLimits as inTables } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { address, apiKey, bearer, custom, fromHeader, fromQuery, limitHttp } from "convex-rate-limits/http";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { component, defineIn } from "../support/places.js";
 import { byUser, served, tokens, via } from "./backend.js";
 
@@ -29,6 +29,12 @@ it("an undefined limit and a missing decision do not compile", () => {
   // @ts-expect-error: nobody would learn of the failure.
   expect(() => limitHttp(limits, unreported, served)).toThrow('report must be a function if onError is "open"');
   const tables = inTables({ hello: plain });
+  const deciding = defineRateLimits(
+    { hello: plain },
+    { component, onDecision: vi.fn<(ctx: { db: object }) => void>() },
+  );
+  // @ts-expect-error: onDecision would have no database.
+  limitHttp(deciding, { limit: "hello", by: "everyone" }, served);
   // @ts-expect-error: an HTTP action has no database.
   expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow("via must be a reference to");
 });

@@ -46,7 +46,7 @@ export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
 /** Limits in either place, for a ctx that fits both. */
-export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent> &
+export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown> &
   RateLimitAdmin<RateLimitDefinitions, InTables & InComponent> &
   RateLimitQueues<RateLimitDefinitions, InTables & InComponent>;
 
@@ -169,6 +169,6 @@ export function defineIn(
 
 /** The functions of all entries, for one set of limits. */
 export function withAll(limits: object): AnyRateLimits {
-  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
+  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown>;
   return { ...defined, ...rateLimitAdmin(defined), ...rateLimitQueue(defined) };
 }
