@@ -102,7 +102,7 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
 
 /** The compiler shows this name: `onDecision` of limits in the component gets the ctx of the HTTP action, so each request would be a 503. */
 interface OnDecisionNeedsADatabaseThatHttpActionsHaveNot {
-  readonly db: never;
+  readonly onDecision: never;
 }
 
 /** The options of `limitHttp`: those of one limit, or a list of limits that let a request pass together or are not charged. */
@@ -115,7 +115,7 @@ export type LimitHttpOptions<
     | { /** Their names are checked when the module is loaded. */ limits: readonly HttpLimit[]; limit?: undefined }
   ) &
   (Contexts extends InComponent
-    ? Contexts extends { decides: { db: unknown } }
+    ? "db" extends keyof (Contexts & { decides: unknown })["decides"]
       ? { via: OnDecisionNeedsADatabaseThatHttpActionsHaveNot }
       : unknown
     : { via: HttpMutation }) &
