@@ -51,7 +51,11 @@ export interface AnyHttpLimit {
   refund?:
     | "successful"
     | "failed"
-    | ((response: Response | undefined, request: Request, limit: LimitedBy) => TokensBack | Promise<TokensBack>);
+    | ((
+        response: Response | undefined,
+        request: Request,
+        limit: LimitedBy & { count: number },
+      ) => TokensBack | Promise<TokensBack>);
 }
 /** True for all, or a number of tokens: at most those that the request took; a negative one charges more. */
 type TokensBack = boolean | number;

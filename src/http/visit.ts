@@ -24,7 +24,7 @@ export interface Visit extends CommonOptions {
 export interface Plan {
   readonly given: CheckedLimit;
   readonly request: LimitRequest;
-  readonly limited: Omit<LimitedBy, "status">;
+  readonly limited: Omit<LimitedBy, "status"> & { count: number };
 }
 export type AskedLimit = Plan & { readonly limited: LimitedBy };
 

@@ -113,7 +113,7 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   },
   "A request costs several tokens, also known afterwards": {
     limits: limitOf(5, { cost: 4 }),
-    refund: () => 3,
+    refund: (_response, _request, { count }) => count - 1,
     steps: [...times(2, "200"), "429"],
   },
   "An unknown draft is ignored": () => {
