@@ -135,9 +135,9 @@ async function waitAgain(
     return;
   }
   const { at, priority, fairBy, runs, first } = turn;
-  // Rounds that are over do not come back: jobs that came in the meantime would get into them, before others that wait.
+  // Rounds that are over do not come back, and they begin anew when none waits: then the job's own may be far ahead.
   const [serving] = turn.round ? await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }) : [];
-  const round = turn.round && Math.max(turn.round, serving?.round ?? 0);
+  const round = serving?.round ?? turn.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
