@@ -114,13 +114,12 @@ export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { sinc
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
-  if (!fair) return { arrived, seenTo, ...merged([...arrivals, ...rounds], aging, share) };
+  if (!fair) return { arrived, seenTo, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
   for (const jobs of arrivals) await sortIn(ctx, queue, await storage.readPresent(ctx, jobs));
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
-  const { first, hasMore } = merged(sorted, aging, own);
-  const isCut = arrivals.some(({ length }) => length === share);
-  return { arrived: arrivals.flat().length, seenTo, first, hasMore: hasMore || isCut };
+  const isUnsorted = arrivals.some(({ length }) => length === share);
+  return { arrived: arrivals.flat().length, seenTo, isUnsorted, ...merged(sorted, aging, own) };
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */

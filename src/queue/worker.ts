@@ -42,11 +42,12 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (!row) return;
   const queue = ctx.lookUp?.(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
-  const { seenTo, arrived, first, hasMore: mayHaveMore } = await look(ctx, queue, { since: run.seenTo, most });
+  const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { since: run.seenTo, most });
   const { taken, retried, awaited, isCut } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
-  const hasMore = !awaited && (mayHaveMore || isCut);
+  // A user whose job has no round yet has no turn.
+  const hasMore = isUnsorted || (!awaited && (goesOn || isCut));
   const found = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, retried, isDrained });

@@ -201,6 +201,22 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(await jobOf("last", user("a")))).toMatchObject({ ahead: most, isExact: false });
   });
 
+  it("a user's job gets its turn soon after hundreds of another's, though a run sorts in only a few", async () => {
+    const queue = { fair: true, priorities: 10 } as const;
+    const { enqueue, enqueueAll, t, functions, pass, order } = open({ llm: { ...config, queue } });
+    await enqueueAll(["first"], { fairBy: "c" });
+    await pass(300);
+    const own = { name: "llm", fairBy: "a", count: 2 } as never;
+    await t.mutation(async (ctx) => {
+      for (let i = 0; i < 600; i++) await functions().enqueueRateLimited(ctx, own, run, { label: "a" });
+    });
+    await enqueue("b", { fairBy: "b", count: 2 });
+    await pass(4000);
+    expect(order()).toContain("b");
+    await changeIn(place, t, "rateLimitQueue", null);
+    await pass(3000);
+  });
+
   it("an exact bound holds even if the waiting jobs are too large to count in one transaction", async () => {
     const { enqueue, t, deploy } = open();
     const label = "x".repeat(8000);
