@@ -72,12 +72,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 
   /**
    * If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise count
-   * against the raised capacity.
+   * against the raised capacity. Not in a window that begins half a ms before a write of another kind, of which more may have been used: a
+   * plan of few tokens made a full bucket of what that kind had left.
    */
   protected override held({ capacity }: FixedWindowLimit, { value, window }: State): number {
-    if (!isKnown(window)) return Math.min(capacity, value);
+    if (!window) return Math.min(capacity, value);
     const unused = capacity - window.used;
-    return Math.max(Math.min(value, Math.max(0, unused)), unused - (window.excess ?? 0));
+    const left = Math.min(value, Math.max(0, unused));
+    return Number.isInteger(window.since) ? Math.max(left, unused - (window.excess ?? 0)) : left;
   }
 
   /**
@@ -90,13 +92,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const current = windows.windowAt(to);
     const isCurrent = current <= windows.windowAt(ts);
     const missing = capacity - value;
-    if (isKnown(window) && isCurrent) {
+    if (window && isCurrent) {
       const { since, used, excess = 0, loweredAt = ts } = window;
       // If more was used than is missing, the capacity was lowered: at the last write it was not yet.
       return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
     }
-    const excess = isKnown(window) ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
-    return windowOf(isCurrent ? (window?.since ?? ts + 0.5) : windows.startOf(current), missing, excess);
+    const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
+    // A bucket that was never written was of no other kind.
+    return windowOf(isCurrent ? ts && ts - 0.5 : windows.startOf(current), missing, excess);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {
@@ -170,14 +173,6 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 }
 
 /**
- * Whether all that was used in a window is known. Of one in which the kind changed it is not, so a larger capacity adds nothing: else a plan
- * of few tokens made a full bucket of what is left of another kind. Such a window begins half a ms after the last write of that kind.
- */
-function isKnown(window: State["window"]): window is NonNullable<State["window"]> {
-  return window !== undefined && Number.isInteger(window.since);
-}
-
-/**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
  * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
  * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
@@ -186,7 +181,7 @@ function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit,
   if (!window && ts === 0) return refill;
   const current = windows.windowAt(ts);
   const start = windows.startOf(current);
-  const since = Math.floor(window?.since ?? ts);
+  const since = Math.ceil(window?.since ?? ts);
   if (since <= start) return refill;
   const next = windows.startOf(current + 1);
   const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);

@@ -70,9 +70,22 @@ describe("a fixed window", () => {
     const state = { value: 0, ts: 300, window: { since: 250, used: tokens(5), excess: tokens(12) } };
     const excess = [300, 1250, 2250, 3250].map((now) => small.kind.advance(small, state, now).window?.excess);
     expect(excess).toEqual([tokens(12), tokens(12), tokens(7), tokens(2)]);
+    // Also of a window that began after another kind.
+    const adopted = { ...state, window: { since: 249.5, used: tokens(17) } };
+    expect(small.kind.advance(small, adopted, 1250).window?.excess).toBe(tokens(12));
     // A debt is no sign that the capacity was lowered.
     const owing = { value: tokens(-2), ts: 300, window: { since: 250, used: tokens(7) } };
     expect(small.kind.advance(small, owing, 400)).toEqual({ ...owing, ts: 400 });
+  });
+
+  it("raises a bucket that was never written, in a window that began by 1970, and none that another kind wrote in it", () => {
+    const few = parseLimit("few", { ...config, period: 1e15, start: 0, capacity: 5 });
+    const many = { ...few, capacity: 1000 * few.unitsPerToken };
+    const raised = [0, 260].map((ts) => {
+      const state = few.kind.advance(few, { ...fullState(few), ts }, 300);
+      return many.kind.advance(many, few.kind.take(few, state, 2 * few.unitsPerToken), 300).value / few.unitsPerToken;
+    });
+    expect(raised).toEqual([998, 3]);
   });
 
   it("starts at the hash of its key, unless the config has a start", () => {

@@ -29,12 +29,13 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, sinceOf(state))));
 }
 
-/** The tokens at the last write. Under another capacity a window of which all use is known holds the tokens that were not used of it. */
+/** The tokens at the last write. Under another capacity a window holds the tokens that were not used of it; no more than before if not all use is known. */
 function heldBy(limit: RefillingLimit, { value, window }: Written): Rational {
   const capacity = rational(limit.capacity);
-  if (limit.kind !== "fixed window" || !window || window.isAdopted) return least(capacity, value);
+  if (limit.kind !== "fixed window" || !window) return least(capacity, value);
   const unused = minus(capacity, window.used);
-  return greatest(least(value, greatest(ZERO, unused)), minus(unused, window.excess ?? ZERO));
+  const left = least(value, greatest(ZERO, unused));
+  return window.isAdopted ? left : greatest(left, minus(unused, window.excess ?? ZERO));
 }
 
 /** A new window forgets as many used tokens as it brings. */
@@ -42,7 +43,7 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   if (limit.kind !== "fixed window") return undefined;
   const current = fixedWindow.windowAt(limit, ts);
   const isCurrent = state && fixedWindow.windowAt(limit, state.ts) >= current;
-  const old = state?.window?.isAdopted ? undefined : state?.window;
+  const old = state?.window;
   if (old && isCurrent) return old;
   const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
   const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
