@@ -10,7 +10,7 @@ const outlook = () => ({
   resetAt: v.optional(v.number()),
 });
 /** The override in force at a key. */
-interface OverrideInForce {
+export interface OverrideInForce {
   config?: RateLimitConfig;
   unlimited?: true;
 }
