@@ -99,7 +99,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     }
     const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
     // A bucket that was never written was of no other kind.
-    return windowOf(isCurrent ? ts && ts - 0.5 : windows.startOf(current), missing, excess);
+    return windowOf(isCurrent && ts > 0 ? ts - 0.5 : windows.startOf(current), missing, excess);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {

@@ -78,14 +78,18 @@ describe("a fixed window", () => {
     expect(small.kind.advance(small, owing, 400)).toEqual({ ...owing, ts: 400 });
   });
 
-  it("raises a bucket that was never written, in a window that began by 1970, and none that another kind wrote in it", () => {
-    const few = parseLimit("few", { ...config, period: 1e15, start: 0, capacity: 5 });
-    const many = { ...few, capacity: 1000 * few.unitsPerToken };
-    const raised = [0, 260].map((ts) => {
-      const state = few.kind.advance(few, { ...fullState(few), ts }, 300);
-      return many.kind.advance(many, few.kind.take(few, state, 2 * few.unitsPerToken), 300).value / few.unitsPerToken;
+  it("knows all of a window that began by 1970 if the bucket was never written, and not what another kind used of it", () => {
+    const few = parseLimit("few", { ...config, period: 1e15, start: -9, capacity: 5 });
+    const { kind, unitsPerToken } = few;
+    const many = { ...few, capacity: 1000 * unitsPerToken };
+    const found = [0, 260].map((ts) => {
+      const taken = kind.take(few, kind.advance(few, { ...fullState(few), ts }, 300), 2 * unitsPerToken);
+      return [kind.advance(many, taken, 300).value / unitsPerToken, kind.arrivals(few).shortStep?.(taken)?.units];
     });
-    expect(raised).toEqual([998, 3]);
+    expect(found).toEqual([
+      [998, undefined],
+      [3, unitsPerToken],
+    ]);
   });
 
   it("starts at the hash of its key, unless the config has a start", () => {
