@@ -27,10 +27,11 @@ export class SourceReader {
   readsOf(value: Node, inner = value): Node[] {
     const { parent } = inner as Node & { parent: Rule.Node };
     if (parent.type === "AwaitExpression" || assertedIn(parent)) return this.readsOf(value, parent);
-    const isNamed = parent.type === "VariableDeclarator" && parent.id.type === "Identifier";
-    if (!isNamed || (parent.parent as VariableDeclaration).kind !== "const") return [value];
-    const references = this.code.getDeclaredVariables(parent).flatMap((variable) => variable.references);
-    return references.flatMap((read) => (read.isRead() ? this.readsOf(read.identifier as Node) : []));
+    if (parent.type !== "VariableDeclarator" || parent.id.type !== "Identifier") return [value];
+    const [variable] = this.code.getDeclaredVariables(parent);
+    const isConstant = (parent.parent as VariableDeclaration).kind === "const" && variable?.defs.length === 1;
+    if (!isConstant) return [value];
+    return variable.references.flatMap((read) => (read.isRead() ? this.readsOf(read.identifier as Node) : []));
   }
 
   /**
@@ -39,8 +40,8 @@ export class SourceReader {
    */
   deniableCall(node: CallExpression, elsewhere: boolean): string | undefined {
     const { root, module = "", path } = this.sourceOf(node.callee);
-    const name = path.at(-1) ?? nameIn(node.callee);
-    if (!NAMES.test(name)) return undefined;
+    const name = [path.at(-1) ?? "", nameIn(node.callee)].find((one) => NAMES.test(one));
+    if (name === undefined) return undefined;
     const isDefined = root.type === "CallExpression" && path.length === 1;
     const definitions = isDefined && this.sourceOf(root.callee).path.at(-1) === "defineRateLimits" ? root : undefined;
     const isOurs = definitions !== undefined || SOURCE.test(module);

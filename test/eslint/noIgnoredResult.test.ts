@@ -109,6 +109,7 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       'import { rateLimit } from "@/convex/limits"; await rateLimit(ctx, { name: "send" });',
       'import { limits } from "./limits"; await limits["rateLimit"](ctx, { name: "send" });',
       'import limits from "./limits"; const take = limits.rateLimit; await take(ctx, { name: "send" });',
+      'import rateLimit from "./rateLimit"; await rateLimit(ctx, { name: "send" });',
       'import { limits } from "./limits"; const { rateLimit: take } = limits; await take(ctx, { name: "send" });',
       `${defined}export const { rateLimit } = defineRateLimits({ send: {} }); await rateLimit(ctx, { name: "send" });`,
       `${defined}const limits = defineRateLimits({ send: {} }); await limits?.rateLimit(ctx, { name: "send" });`,
@@ -145,6 +146,8 @@ new RuleTester({ languageOptions: { parser } }).run("no-ignored-result in TypeSc
   valid: [
     `${imported}const args = { name: "send", throws: true } as const; await rateLimit(ctx, args);`,
     `${defined}const { rateLimit } = defineRateLimits({ send: { throws: true } } as const); await rateLimit(ctx, { name: "send" });`,
+    // This parser reads code that cannot run, which must not stop the linter.
+    `${imported}const status = rateLimit(ctx, { name: "send" }); const status = status; if (status) go();`,
     // These imports do not name a module as other imports do, and must not stop the linter.
     'import limits = require("another-package"); await limits.rateLimit(ctx, { name: "send" });',
     'import limits = other.limits; await limits.rateLimit(ctx, { name: "send" });',
