@@ -42,8 +42,8 @@ export function openServer(app: App): EmbeddedServer {
       try {
         session.receive(data.toString("utf8"));
       } catch (error) {
-        // 1008 is the code for a client that breaks the protocol.
-        socket.close(1008, String(error).slice(0, 100));
+        // 1008 is the code for a client that breaks the protocol. A reason may have 123 bytes, and a character is up to three.
+        socket.close(1008, String(error).slice(0, 41));
       }
     });
     // A bad frame: ws closes the connection itself, but without a listener its error would end the process.

@@ -254,7 +254,7 @@ describe("over a WebSocket", () => {
       return await new Promise((resolve) => socket.on("close", resolve));
     };
     const withoutArgs = '{"type":"Mutation","requestId":1,"udfPath":"notes:add"}';
-    for (const text of ["{", '{"type":"Nonsense"}', "null", withoutArgs]) {
+    for (const text of ["{", '{"type":"Nonsense"}', "null", withoutArgs, `{"type":"${"語".repeat(60)}"}`]) {
       expect(
         await closing((socket) => {
           socket.send(text);
