@@ -108,8 +108,8 @@ async function answerHttpAction(
   const method = request.method ?? "GET";
   const hasBody = method !== "GET" && method !== "HEAD" && body.length > 0;
   const answered = await backend.fetchHttp(path, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
-  response.writeHead(answered.status, [...answered.headers].flat());
-  response.end(Buffer.from(await answered.arrayBuffer()));
+  const content = Buffer.from(await answered.arrayBuffer());
+  response.writeHead(answered.status, [...answered.headers].flat()).end(content);
 }
 
 function sendJson(response: ServerResponse, status: number, value: object): void {

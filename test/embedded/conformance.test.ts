@@ -163,6 +163,10 @@ describe("over HTTP", () => {
     expect(await overHttp().query(refs.list, {})).toEqual(["hello"]);
   });
 
+  it("an HTTP action whose answer breaks off is answered with 500", async () => {
+    expect((await fetch(`${server.url}/http/notes`, { method: "POST", body: "broken" })).status).toBe(500);
+  });
+
   it("another site's page is refused", async () => {
     const body = JSON.stringify({ path: "notes:add", args: [{ text: "forged" }] });
     const sendFrom = (Origin: string) =>
