@@ -121,14 +121,8 @@ http.route({
   handler: httpActionGeneric(async (ctx, request) => {
     const text = await request.text();
     if (text === "") return new Response("empty", { status: 422 });
-    if (text === "broken")
-      return new Response(
-        new ReadableStream({
-          start: (body) => {
-            body.error(new Error("broken"));
-          },
-        }),
-      );
+    const start = () => Promise.reject(new Error("broken"));
+    if (text === "broken") return new Response(new ReadableStream({ start }));
     await ctx.runMutation(refs.add, { text });
     const [by, from] = ["x-user", "x-forwarded-for"].map((name) => request.headers.get(name));
     const seen = { text, by, from, query: new URL(request.url).search };
