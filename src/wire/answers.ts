@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v, type Validator } from "convex/values";
-import { configValidator, overrideFields, plansField, type RateLimitConfig } from "./configs.js";
+import { type ConfigValidator, configValidator, overrideFields, plansField } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -9,11 +9,8 @@ const outlook = () => ({
   /** When the bucket is full again, or the fixed window ends. Absent if only some rows of a split bucket were read. */
   resetAt: v.optional(v.number()),
 });
-/** The override in force at a key. */
-export interface OverrideInForce {
-  config?: RateLimitConfig;
-  unlimited?: true;
-}
+/** The override in force at a key. Not an interface: a table could not hold that. */
+export type OverrideInForce = { config?: Infer<ConfigValidator>; unlimited?: true };
 /** Its type is named: the compiler would write it out in full in every status. */
 const overrideInForce = (): Validator<OverrideInForce | undefined, "optional", string> =>
   v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) }));

@@ -37,6 +37,8 @@ export const manifest = JSON.parse(read("package.json")) as Manifest;
 export const entryPoints: ReadonlyMap<string, string> = new Map(
   Object.entries(manifest.exports).flatMap(([name, target]) => {
     const file = typeof target === "string" ? target : target.types;
-    return name.endsWith("*") ? [] : [[name, file.replace(/^\.\//, "").replace(/^dist\/(.*)\.d\.ts$/, "$1.ts")]];
+    return name.startsWith("./types/")
+      ? []
+      : [[name, file.replace(/^\.\//, "").replace(/^dist\/(.*)\.d\.ts$/, "$1.ts")]];
   }),
 );
