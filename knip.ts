@@ -26,7 +26,7 @@ export default {
   },
   project: ["**/*.{ts,tsx}", "docs/*.md", "!**/_generated/**", "!dist/**"],
   // The compiler names them in an app's declarations.
-  ignoreExportsUsedInFile: { interface: true },
+  ignoreExportsUsedInFile: { interface: true, type: true },
   // The built package, if there is one, and an app that imports files that are generated elsewhere.
   ignoreIssues: { "dist/**": ["unlisted"], "test/package/app/**": ["unresolved"] },
   // Programs that scripts run by name, imports of a style sheet, and what a dependency of ours installs (Workpool's, ESLint's types).
