@@ -71,20 +71,20 @@ export function shortened(entries: readonly Entry[], length: number, joining: Jo
  * do at least, and all passes together take as long as two sorts.
  */
 function joinCheapest(entries: readonly Entry[], most: number, { cost, join }: Joining): Entry[] {
-  const weighed = entries.map((entry, i) => {
+  const prices = Float64Array.from(entries, (entry, i) => {
     const next = entries[i + 1];
-    return { entry, price: next ? cost(entry, next, i) : Infinity };
+    return next ? cost(entry, next, i) : Infinity;
   });
-  const prices = Float64Array.from(weighed, ({ price }) => price).sort();
-  const dearest = Math.max(...prices.subarray(most - 1, most));
+  const dearest = Number(prices.slice().sort()[most - 1]);
   let alike = most - prices.filter((price) => price < dearest).length;
   const joined: Entry[] = [];
   let isJoined = false;
-  for (const { entry, price } of weighed) {
+  entries.forEach((entry, i) => {
+    const price = Number(prices[i]);
     const before: Entry | undefined = isJoined ? joined.pop() : undefined;
     joined.push(before ? join(before, entry) : entry);
     isJoined = !before && (price < dearest || (price === dearest && alike-- > 0));
-  }
+  });
   return joined;
 }
 
