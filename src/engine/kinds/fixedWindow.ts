@@ -4,7 +4,8 @@ import { hashedStart } from "../phase.js";
 import { type Calendar, calendarOf, type CalendarPeriod, listedFrom, periodic } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import { type Kind, type Limit, type Outlook, type Share, type State, usedIn, windowOf } from "./kind.js";
+import type { Kind, Limit, Outlook, Share, State } from "./kind.js";
+import { isMark, markOf, usedIn, windowOf } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
@@ -72,14 +73,13 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 
   /**
    * If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise count
-   * against the raised capacity. Not in a window that begins half a ms before a write of another kind, of which more may have been used: a
-   * plan of few tokens made a full bucket of what that kind had left.
+   * against the raised capacity. In a marked window a raise adds nothing.
    */
   protected override held({ capacity }: FixedWindowLimit, { value, window }: State): number {
     if (!window) return Math.min(capacity, value);
     const unused = capacity - window.used;
     const left = Math.min(value, Math.max(0, unused));
-    return Number.isInteger(window.since) ? Math.max(left, unused - (window.excess ?? 0)) : left;
+    return isMark(window.since) ? left : Math.max(left, unused - (window.excess ?? 0));
   }
 
   /**
@@ -99,7 +99,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     }
     const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
     // A bucket that was never written was of no other kind.
-    return windowOf(isCurrent && ts > 0 ? ts - 0.5 : windows.startOf(current), missing, excess);
+    return windowOf(isCurrent && ts > 0 ? markOf(ts) : windows.startOf(current), missing, excess);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {

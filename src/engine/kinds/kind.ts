@@ -162,6 +162,17 @@ export function fullState(limit: Limit): State {
   return { value: limit.capacity, ts: 0 };
 }
 
+/**
+ * Where a window or log begins that follows a write of another kind. More may have been used than it says. So until it is over a larger capacity
+ * adds nothing: else a plan of few tokens made a full bucket of what the other kind had left.
+ */
+export function markOf(ts: number): number {
+  return ts - 0.5;
+}
+export function isMark(at: number): boolean {
+  return at % 1 !== 0;
+}
+
 /** A window without an excess of 0; a field is absent, not undefined. */
 export function windowOf(since: number, used: number, excess: number, loweredAt?: number): Window {
   return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };

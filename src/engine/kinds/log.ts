@@ -1,5 +1,5 @@
 /** A log of units taken: entries in the order of their times. */
-import type { Entry } from "./kind.js";
+import { type Entry, isMark } from "./kind.js";
 
 /** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;
@@ -101,8 +101,8 @@ export function removeBackwards(entries: readonly Entry[], units: number, at: nu
     const last = kept.pop();
     if (!last) break;
     left -= last.units;
-    if (left >= 0 && last.at % 1 === 0) continue;
-    // Also without units: another kind may have used more.
+    if (left >= 0 && !isMark(last.at)) continue;
+    // The mark stays, also without units.
     kept.push({ at: last.at, units: Math.max(0, -left) });
     break;
   }

@@ -5,6 +5,7 @@
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
+import { isMark, markOf } from "./kind.js";
 import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, merge, mostAtOnce, removeBackwards, sum } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
@@ -97,7 +98,7 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     const earlier = entries.slice(0, entries.length - later.length);
     const units = Math.max(mostAtOnce(earlier, limit.period), limit.capacity);
     // What may have been used before is still not known.
-    const at = ts - ((entries[0]?.at ?? 0) % 1);
+    const at = isMark(entries[0]?.at ?? 0) ? markOf(ts) : ts;
     if (ts === state.ts && entries[0]?.at === at && entries[0].units === units) return state;
     return withEntries(limit, insert(later, { at, units }), ts);
   }
@@ -159,17 +160,16 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
 
 /**
  * The log of a state. A state of another kind only has a value and a time. Its missing units count as taken at that time, and a
- * debt as promised for the windows after it. An entry half a ms before it says that more may have been used: until that has left, a
- * larger capacity adds nothing. Else a plan of few tokens made a full bucket of what another kind had left.
+ * debt as promised for the windows after it. The mark is an entry of its own.
  */
 function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
   // A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through.
   const MAX_WINDOWS_OF_DEBT = 31;
   if (recent) {
     const more = capacity - value - sum(recent);
-    return more > 0 ? recent.map(({ at, units }) => ({ at, units: at % 1 ? units + more : units })) : recent;
+    return more > 0 ? recent.map(({ at, units }) => ({ at, units: isMark(at) ? units + more : units })) : recent;
   }
-  const entries: Entry[] = ts > 0 ? [{ at: ts - 0.5, units: 0 }] : [];
+  const entries: Entry[] = ts > 0 ? [{ at: markOf(ts), units: 0 }] : [];
   let missing = capacity - value;
   for (let at = ts; missing > 0; at += period) {
     const isLast = entries.length > MAX_WINDOWS_OF_DEBT;
