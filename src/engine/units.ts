@@ -65,8 +65,9 @@ function windowFrom(
 ): NonNullable<State["window"]> {
   // More was never used: the units of a larger number overflow.
   const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
-  // A window in which the kind changed begins between two ms (fixedWindow.ts).
-  const areTimes = [since, loweredAt ?? 0].every((time) => Number.isInteger(2 * time) && time <= END_OF_TIME);
+  // A window in which the kind changed begins between two ms (`markOf`).
+  const areWhole = Number.isInteger(2 * since) && Number.isInteger(loweredAt ?? 0);
+  const areTimes = areWhole && Math.max(since, loweredAt ?? 0) <= END_OF_TIME;
   if (!(areTimes && isPlausible)) {
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
     throw damageError(name, key, `the stored window is unusable (${stored})`);
@@ -83,7 +84,7 @@ function entriesFrom(
   const round = field === "recent" ? ceilUnits : floorUnits;
   let last = 0;
   return stored.map(({ at, count }) => {
-    // A pause lies between two ms (headroom.ts), and so does what another kind has taken (slidingWindow.ts).
+    // A pause lies between two ms (headroom.ts), and so does the mark of another kind (`markOf`).
     const isTime = Number.isInteger(2 * at) && at >= last && at <= END_OF_TIME;
     if (!(isTime && Number.isFinite(count) && count >= 0)) {
       throw damageError(

@@ -73,6 +73,7 @@ const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 
 
 it.each([
   { since: 0.25, used: 1 },
+  { since: NOW, used: 1, loweredAt: 0.5 },
   { since: NOW, used: -1 },
   { since: NOW, used: NaN },
   { since: NOW, used: 1, excess: -1 },
