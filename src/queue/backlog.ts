@@ -1,6 +1,6 @@
 /** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
 import type { RunArgs } from "../wire/queue.js";
-import { findOnSnapshot, MOST_COUNTED, type WorkerCtx } from "./batch.js";
+import { findOnSnapshot, MOST_READ, type WorkerCtx } from "./batch.js";
 import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
@@ -35,7 +35,7 @@ export async function backlogOf(
   { queue, row, run, pace, arrived, taken, retried, isDrained }: Look,
 ): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; row: Partial<WorkerRow> }> {
   const { now } = ctx;
-  const { maxQueued, exact, fair } = queue.terms;
+  const { maxQueued, exact } = queue.terms;
   const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
   if (exact) {
     const counted = taken > 0 && row.queued !== undefined ? { queued: Math.max(0, row.queued - taken) } : {};
@@ -46,10 +46,10 @@ export async function backlogOf(
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
   let { countedAt = 0 } = run;
-  // Only the first run of a start sees all as new; with turns not even that one sees those that are in a round.
-  const isUnknown = run.queued === undefined && !isDrained && (fair || run.seenTo !== undefined);
+  // Only the first run of a start sees all as new.
+  const isUnknown = run.queued === undefined && !isDrained && run.seenTo !== undefined;
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
-  if (isUnknown || arrived >= MOST_COUNTED || isOld) {
+  if (isUnknown || arrived >= MOST_READ || isOld) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count, isCut } = waiting ?? { count: 0, isCut: true };

@@ -12,10 +12,8 @@ import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
 
-/** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
-const MOST_READ = 256;
-/** Jobs that are only counted, at most: with 8 KiB each, a quarter of what a run may read. */
-export const MOST_COUNTED = 500;
+/** Jobs that are read of all classes together, and arrivals that are counted: with 8 KiB each, an eighth of what a run may read. */
+export const MOST_READ = 256;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;
 
@@ -110,7 +108,7 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
  */
 export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { since: bigint | undefined; most: number }) {
   const { fair, maxQueued, exact, aging } = queue.terms;
-  const mostCounted = fair || exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
+  const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_READ;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
@@ -119,7 +117,7 @@ export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { sinc
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const isUnsorted = arrivals.some(({ length }) => length === share);
-  return { arrived: arrivals.flat().length, seenTo, isUnsorted, ...merged(sorted, aging, own) };
+  return { arrived, seenTo, isUnsorted, ...merged(sorted, aging, own) };
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
