@@ -65,7 +65,7 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   const { ctx, request, jitter = 0, onError, skip } = visit;
   let plans: readonly Plan[];
   try {
-    if (request.method === "OPTIONS" || (await skip?.(request, ctx))) return [];
+    if (request.method === "OPTIONS" || (await skip?.(request, ctx)) === true) return [];
     plans = await planAll(visit);
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.

@@ -18,7 +18,9 @@ export async function planAll(visit: Visit): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const given of limits) {
     try {
-      if (given.when && !(await given.when({ ctx, request }))) continue;
+      // The types forbid undefined, JavaScript does not: a function that forgets its return switches no limit off.
+      const applies: unknown = await given.when?.({ ctx, request });
+      if (applies === false) continue;
       plans.push(await planFor(visit, given));
     } catch (error) {
       if (given.mode === "enforce") throw error;
