@@ -11,7 +11,7 @@ type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue
 export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
 export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
-/** The required part of a `ctx.db`. */
+/** The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type parameters. */
 export interface QueueReader {
   db: Reader["db"] & {
     /** Never called, as in `Reader`. */
@@ -23,6 +23,7 @@ export interface QueueReader {
         range: (q: convex.IndexRangeBuilder<StoredJob, convex.NamedIndex<JobTable, Index>>) => convex.IndexRange,
       ): convex.Query<JobTable>;
     };
+  } & {
     query(table: "rateLimitWorkers"): {
       withIndex(
         index: "by_name_key",

@@ -31,7 +31,8 @@ import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
-const appSchema = convex.defineSchema({ ...validators.rateLimitTables, ...rateLimitQueueTables, messages });
+const tables = { ...validators.rateLimitTables, ...rateLimitQueueTables, messages };
+const appSchema = convex.defineSchema(tables, { strictTableNameTypes: false });
 const bareSchema = convex.defineSchema({ messages });
 /** A schema whose table of that name is not ours. */
 const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineTable({ used: v.number() }) });
