@@ -99,7 +99,7 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const arriving = Math.ceil(lowered(perSecond * (seconds + 1)));
   // r / t never exceeds the rate by far: r is cut, and a single request is spread over a longer t.
   const most = windowMs < LONG_WINDOW_MS ? Infinity : Math.floor(raised(MOST_PACE * perSecond * seconds));
-  const paced = Math.min(usable <= arriving ? available : Math.max(least, arriving), most);
+  const paced = Math.min(available, Math.max(least, arriving), most);
   if (usable < each || most >= least) return { available, paced, requests, until };
   const apart = now + Math.ceil(lowered(least / (MOST_PACE * perSecond))) * 1000;
   return { available, paced: least, requests, until: Math.max(until, apart) };
@@ -113,8 +113,7 @@ const MOST_PACE = 1.5;
 export function byTightness(a: Quota, b: Quota): number {
   if (a.denied !== b.denied) return a.denied ? -1 : 1;
   if (!a.left || !b.left) return a.left ? -1 : b.left ? 1 : 0;
-  if (!a.denied && a.left.requests !== b.left.requests) return a.left.requests < b.left.requests ? -1 : 1;
-  return b.left.until - a.left.until;
+  return (a.denied ? 0 : a.left.requests - b.left.requests) || b.left.until - a.left.until;
 }
 
 /** Whole seconds from `now` on, rounded up, so that a client that waits is never early. */

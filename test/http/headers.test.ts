@@ -18,13 +18,14 @@ const windows = (rate: number, period: number, capacity = rate, start?: number):
 const perMinute = tokens(100, MINUTE);
 const perDay = windows(1000, DAY);
 
+type Known = RateLimitStatus & { remaining: number; resetAt: number };
 /** A status. `resetInMs` is the time until the bucket is full again, or until the next window begins. */
-function allowed(remaining: number, resetInMs: number): RateLimitStatus & { remaining: number; resetAt: number } {
+function allowed(remaining: number, resetInMs: number): Known {
   return { ok: true, remaining, resetAt: NOW + resetInMs };
 }
 
-function denied(waitMs: number, resetInMs = waitMs): RateLimitStatus & { remaining: number; resetAt: number } {
-  return { ok: false, retryAt: NOW + waitMs, remaining: 0, resetAt: NOW + resetInMs };
+function denied(waitMs: number, resetInMs = waitMs, remaining = 0): Known {
+  return { ok: false, retryAt: NOW + waitMs, remaining, resetAt: NOW + resetInMs };
 }
 
 /** The items of a structured field as the library reads them: `{ name: { q: 100, w: 60 } }`. */
@@ -43,18 +44,18 @@ const roomy: LimitedBy = { name: "roomy", status: allowed(90, 6 * SECOND), confi
 const tight: LimitedBy = { name: "tight", status: allowed(6, 2 * SECOND), config: tokens(2, SECOND, 10) };
 const both = [roomy, tight];
 const large: LimitedBy = { ...roomy, count: 50 };
+const free: LimitedBy = { ...hot, status: allowed(0, MINUTE), count: 0 };
+const halves = [{ remaining: 5 }, { resetAt: NOW }].map((half) => ({ ...hot, status: { ok: true as const, ...half } }));
 const hourly: LimitedBy = { name: "hourly", status: allowed(3600, 10 * SECOND), config: windows(3600, HOUR) };
-const twoPolicies = "100;w=60, 10;w=5";
-const x = (limit: number, remaining: number, resetIn: number) => ({
-  "X-RateLimit-Limit": String(limit),
-  "X-RateLimit-Remaining": String(remaining),
-  "X-RateLimit-Reset": String(NOW / 1000 + resetIn),
+const [twoPolicies, twice] = ["100;w=60, 10;w=5", "100;w=60, 100;w=60"];
+const three = (prefix: string, limit: number, remaining: number, reset: number) => ({
+  [`${prefix}-Limit`]: String(limit),
+  [`${prefix}-Remaining`]: String(remaining),
+  [`${prefix}-Reset`]: String(reset),
 });
-const six = (policies: string, limit: number, remaining: number, reset: number) => ({
-  "RateLimit-Policy": policies,
-  "RateLimit-Limit": String(limit),
-  "RateLimit-Remaining": String(remaining),
-  "RateLimit-Reset": String(reset),
+const x = (limit: number, left: number, resetIn: number) => three("X-RateLimit", limit, left, NOW / 1000 + resetIn);
+const six = (policies: string, ...state: [number, number, number]) => ({
+  ...{ "RateLimit-Policy": policies, ...three("RateLimit", ...state) },
 });
 const eleven = (policies: string, states?: string, wait?: number) => ({
   "RateLimit-Policy": policies,
@@ -65,7 +66,7 @@ const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), 
 const perMinuteOnly = { "RateLimit-Policy": "100;w=60" };
 const pk = "pk=:QXBwLTk5OQ==:";
 const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
-const deniedFor = (name: string, ms: number): LimitedBy => ({ name, status: denied(ms), config: perMinute });
+const deniedFor = (name: string, ms: number, left = 0) => ({ ...hot, name, status: denied(ms, ms, left) });
 const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute };
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
 
@@ -82,23 +83,23 @@ it.each<Row>([
   ],
   [
     "a denial: only the states of the limits that denied, so that no window outlasts Retry-After",
-    [daily, deniedFor("short", 1500), deniedFor("long", 7001)],
-    eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=0;t=8, "short";r=0;t=2', 8),
+    [daily, deniedFor("short", 1500), deniedFor("long", 7001, 2)],
+    eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=2;t=8, "short";r=0;t=2', 8),
   ],
   [
     "a status that does not say what is left: the policy alone",
     [hot, { ...daily, status: allowed(900, DAY) }],
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
-  ["one limit whose status does not say what is left", hot, eleven('"hot";q=100;w=60')],
+  ["limits that do not say both what is left and for how long", halves, eleven('"hot";q=100;w=60, "hot";q=100;w=60')],
   ["the same in draft 6: the limit alone", hot, { ...perMinuteOnly, "RateLimit-Limit": "100" }, ["draft-6"]],
   ["the same in x: the limit alone", hot, { "X-RateLimit-Limit": "100" }, ["x"]],
-  ["a denial that does not say what is left", untold, eleven("100;w=60", undefined, 2), ["draft-7"]],
+  ["a denial that does not say what is left", [roomy, untold], eleven(twice, undefined, 2), ["draft-7"]],
   ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 3), ["draft-6"]],
   ["the tightest limit in draft 7", both, eleven(twoPolicies, "limit=10, remaining=6, reset=3"), ["draft-7"]],
-  ["the tightest limit in x, with a reset since the epoch", both, x(10, 6, 3), ["x"]],
+  ["the tightest limit in x, with a reset since the epoch", [hot, ...both], x(10, 6, 3), ["x"]],
   ["a reset since the epoch, rounded up", both, x(10, 6, 4), ["x"], 1],
-  ["the limit that is tightest for its count", [large, tight], six(twoPolicies, 100, 90, 30), ["draft-6"]],
+  ["the tightest for its count", [free, large, tight], six(`100;w=60, ${twoPolicies}`, 100, 90, 30), ["draft-6"]],
   ["a fixed window: what is left at the policy's rate", hourly, eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10')],
   ["a fixed window in x: all that is left", hourly, x(3600, 3600, 10), ["x"]],
   ["drafts 6 and x side by side", tight, { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }, ["draft-6", "x"]],
@@ -192,8 +193,8 @@ describe("waits", () => {
     ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
     ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
     ["the time in which the tokens of a request of this size arrive", tenASecond, 0, 10, 50, "r=0;t=5"],
-    // One request of 60 tokens can be made, and the next when these 60 are back: 20 are left over.
-    ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=80;t=6"],
+    // One request of 60 tokens can be made, and the next when these 60 are back: r / t is not far above the rate.
+    ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=70;t=6"],
     ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
     ["more than 1.5 times the rate, from shorter windows", windows(4, 4 * SECOND), 4, 1, 1, "r=2;t=1"],
     ["never seconds for thousands of tokens (the draft's warning)", thousands, 9999, 10, 1, "r=110;t=10"],
@@ -316,8 +317,8 @@ const anyStatus = fc
     retryIn: fc.integer({ min: 1, max: 8e15 }),
     resetIn: fc.integer({ min: 0, max: 8e15 }),
   })
-  .map(({ ok, remaining, retryIn, resetIn }): RateLimitStatus & { remaining: number; resetAt: number } =>
-    ok ? allowed(remaining, resetIn) : { ...denied(retryIn, resetIn), remaining },
+  .map(({ ok, remaining, retryIn, resetIn }) =>
+    ok ? allowed(remaining, resetIn) : denied(retryIn, resetIn, remaining),
   );
 
 const anyConfig = fc

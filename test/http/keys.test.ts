@@ -129,6 +129,7 @@ it("httpKey returns the key under which a source counts a caller", async () => {
   expect(await httpKey("caller", long)).toBe(`caller:#${await hashKey(long)}`);
   expect(await httpKey("address", "2001:db8:1::/64")).toBe("address:2001:db8:1::/64");
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
+  await expect(httpKey("address", { hash: "1.2.3.4" })).rejects.toThrow("id must be text");
   for (const wrong of [undefined, null, 7, true, "a:b", "apikey"]) {
     await expect(httpKey(wrong as never, "a")).rejects.toThrow("a key's prefix must be made of");
   }
@@ -144,7 +145,10 @@ it.each([undefined, null, 7n, { hash: 7 }, ["a"]])("httpKey refuses an id that i
 it("a request that has only Forwarded is logged, once", async () => {
   const warn = vi.spyOn(console, "warn").mockReturnValue();
   const source = address({ trustedProxies: 1 });
-  for (let i = 0; i < 3; i++) expect(await read(source, { Forwarded: "for=192.0.2.1" })).toBeUndefined();
-  expect(warn).toHaveBeenCalledOnce();
+  const only = { Forwarded: "for=192.0.2.1" };
+  const seen: unknown[] = [];
+  for (const headers of [{}, { ...only, ...hops("::2") }, only, only])
+    seen.push(await read(source, headers), warn.mock.calls.length);
+  expect(seen).toEqual([undefined, 0, "address:::/56", 0, undefined, 1, undefined, 1]);
   warn.mockRestore();
 });

@@ -90,7 +90,7 @@ tell({
   "config and cost come from the request": {
     limits: reports,
     steps: [
-      ["free /?size=4", { left: '"reports";r=6;t=4' }],
+      ["free /?size=4", { left: '"reports";r=5;t=4' }],
       ["pro /?size=4", { left: '"reports";r=96;t=9' }],
       ["free /slow?size=0", { policy: '"reports";q=10;w=100' }],
       ["free /?size=junk", { left: '"reports";r=3;t=2' }],

@@ -30,6 +30,7 @@ describe("retryAfterOf", () => {
   it.each<[string, Headed, number | undefined]>([
     ["seconds (RFC 9110)", { "Retry-After": "20" }, 20_000],
     ["no wait", { "Retry-After": "0" }, 0],
+    ["no wait in milliseconds", { "retry-after-ms": "0", "Retry-After": "1" }, 0],
     ["a fraction of a second, rounded up to a ms", { "retry-after": "1.0005" }, 1001],
     ["a date (RFC 9110)", { "Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT" }, 90_000],
     ["a date of RFC 850", { "Retry-After": "Friday, 20-Nov-26 12:01:30 GMT" }, 90_000],
@@ -46,13 +47,14 @@ describe("retryAfterOf", () => {
     ["drafts 3 to 6: seconds", { "RateLimit-Remaining": "0", "RateLimit-Reset": "30" }, 30_000],
     ["drafts from 8 on", { RateLimit: '"burst";r=3;t=60, "day";r=0;t=40' }, 40_000],
     ["a draft's item with spaces", { RateLimit: '"day" ; r=0 ; t=40' }, 40_000],
-    ["no header", {}, undefined],
+    ["no header of limits", { age: "60" }, undefined],
     ["empty headers", { "retry-after": "", "retry-after-ms": "" }, undefined],
     ["no number and no date", { "retry-after": "soon", "x-ratelimit-reset": "later" }, undefined],
+    ["a date before 1970", { "retry-after": "Fri, 20 Nov 1959 12:01:30 GMT", "ratelimit-reset": "5" }, 5000],
     ["a negative number", { "retry-after": "-5" }, undefined],
     ["a negative number of milliseconds", { "retry-after-ms": "-5", "retry-after": "7" }, 7000],
     ["a policy without t", { RateLimit: '"day";r=0' }, undefined],
-    ["a century, which is a mistake", { "retry-after": "99999999999d", "x-ratelimit-reset": "5" }, 5000],
+    ["a century", { "retry-after": "36525d", "ratelimit-reset": "36525d", "x-ratelimit-reset": "5" }, 5000],
   ])("%s", (_what, headers, expected) => {
     expect(at(headers)).toBe(expected);
   });
