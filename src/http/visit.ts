@@ -62,9 +62,9 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
     if (!count) continue;
     const { bucket, count: renews } = one.request;
     const { status } = one.limited;
-    // Tokens come back by the time at which they were taken; a further charge has none.
+    // Tokens come back by the time at which they were taken; a further charge ignores it.
     const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
-    giveBack.push({ bucket, count, renews, ...(count > 0 && { takenAt }) });
+    giveBack.push({ bucket, count, renews, takenAt });
     due.push(one);
   }
   const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { giveBack })) : undefined;

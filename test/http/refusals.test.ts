@@ -41,16 +41,17 @@ const each = (what: string, values: readonly unknown[], tellOf: (value: unknown)
   Object.fromEntries(values.map((value) => [`${what} ${show(value)}`, tellOf(value)]));
 const noCosts = [NaN, -1, -Infinity, Infinity, "3", null, undefined, {}, 3n];
 const noLists = [undefined, null, {}, []];
-const noStatuses = [[undefined], [{ remaining: 5 }], [{ ok: "yes" }], [{ ok: false, retryAt: NaN }]];
-const twoStatuses = [{ ok: true }, { ok: true }];
+const noStatuses = [undefined, { retryAt: 5 }, { ok: "yes" }, { ok: false }, { ok: false, retryAt: NaN }];
+const noTwoStatuses = [...noLists, ...noStatuses.map((one) => [{ ok: true }, one]), [{ ok: true }]];
 /** A story whose answer is sent without the fields of a `cors` that fails. */
 const badCors = (cors: () => unknown, report: string) => {
   return refused({ cost: () => NaN }, noCost, { cors: cors as never, reports: [report] });
 };
 /** A story in which `via` gives an answer that is not that of the limits. */
 const answeredBy = (answer: unknown) => {
-  const reports = ["The limits must answer with a list of 1 statuses, got"];
-  return refused({}, 503, { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports });
+  const reports = ["The limits must answer with a list of 2 statuses, got"];
+  const way = { onError: "closed", calls: 1, runMutation: () => Promise.resolve(answer), reports } as const;
+  return refused({}, 503, { ...way, limits: [five, { ...five, limit: "six" }] });
 };
 /** A story whose handler returns no response. The error says so. */
 const returning = (answer: unknown): Story => ({
@@ -64,7 +65,7 @@ tell({
   "a cors that throws is reported": badCors(broken, "bug"),
   "a cors that returns undefined is reported": badCors(() => undefined, "what cors returned must be"),
   "a cors that returns an invalid header is reported": badCors(() => ({ "a b": "1" }), "what cors returned must be"),
-  ...each("via answers no list of one status but", [...noLists, ...noStatuses, twoStatuses], answeredBy),
+  ...each("via answers no list of two statuses but", noTwoStatuses, answeredBy),
   "a key is not well-formed text": refused(own("a\ud800"), 400),
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
