@@ -82,5 +82,5 @@ const inTables: Place = {
   get: takingTurns(parseBucket, get, false),
   pause: takingTurns(({ bucket, asked }) => ({ ...parseBucket(bucket), ...asked }), pause),
   reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
-  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket), true),
+  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket)),
 };

@@ -62,7 +62,7 @@ export function rateLimitHeaders(
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
   // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
-  return Math.floor(Math.max(1, Math.ceil(waitMs / 1000)) + extraSeconds + Math.random() * (jitter > 0 ? 1 : 0));
+  return Math.max(1, Math.ceil(waitMs / 1000)) + Math.floor(extraSeconds + Math.random());
 }
 
 export const jitterField: Field = { atLeast: 0, atMost: 1 };

@@ -157,12 +157,13 @@ const neverServed = [
 ];
 
 const SPREAD = "a number of milliseconds at least 0 and at most 86400000";
+const TIME = "a whole number of milliseconds since the epoch at least 0 and at most 8640000000000000";
 const ADJUSTMENT = "a number at least -1e12 and at most 1e12";
 /** Jobs with a bad field. A client that could invent a job could invent tokens, so none of them is accepted. */
 const badHandles = [
   // Infinity is a number of at least 0, so it is not refused here but as the count that comes back.
   ...[...noNumbers.filter((count) => count !== Infinity), undefined, -1].map((count) => ({ count })),
-  ...[NaN, Infinity, "soon", null].flatMap((time) => [{ runAt: time }, { dueAt: time }]),
+  ...[NaN, Infinity, "soon", null].flatMap((time) => [{ runAt: time }, { dueAt: time }, { takenAt: time }]),
   { runAt: undefined },
   { id: 5 },
   // These are not read as a job without a config: the tokens would come back under another config.
@@ -171,6 +172,7 @@ const badHandles = [
 const noCursors = [null, 5, "", "open", '["mine","a"]', '["open","a","b"]', { name: "open" }];
 const badOthers = [
   ...badField(["adjustRateLimit"], "count", ADJUSTMENT, [...noNumbers, undefined, 1.001e12, -1.001e12]),
+  ...badField(["adjustRateLimit"], "takenAt", TIME, [...noNumbers, -1, 1.5], { count: -1 }),
   bad(["pauseRateLimit"], {}, "until must be a number of milliseconds since the epoch at least 0"),
   bad(cancelling, { name: "inline", config: { ...bucket, rate: -1 } }, "rate must be a number above 0"),
   bad(cancelling, { count: Infinity }, `count must be ${ADJUSTMENT}, got -Infinity.`),

@@ -174,9 +174,9 @@ describe.each(placeNames)("for the limits in the %s,", (place) => {
     await openBackend().query(async (queryCtx) => {
       const ctx = queryCtx as unknown as MutationCtx;
       for (const call of callsOf(place, ctx)) {
-        if (!/^(get|check|list)/.test(call.name)) await refuses(call, call.args, "the ctx of a query");
+        if (/^(getR|check|list)/.test(call.name)) await call.fn(...call.args);
+        else if (call.name !== "getQueued") await refuses(call, call.args, "the ctx of a query");
       }
-      expect(await defineIn(place, { open: config }).checkRateLimit(ctx, { name: "open" })).toMatchObject({ ok: true });
     });
   });
 
