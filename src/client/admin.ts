@@ -170,7 +170,7 @@ async function sweep(
   const names = definitions.names.filter((name) => definitions.get(name)?.queue);
   const findWorkers = (from: string) => findIdle(ctx, { names, cursor: from });
   const batch = () => sweepInTurn(ctx, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
-  const swept = await inTurn(ctx, batch, true);
+  const swept = await inTurn(ctx, batch);
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

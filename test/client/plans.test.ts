@@ -49,8 +49,8 @@ describe.each(placeNames)("in the %s", (place) => {
     const { job } = await limits.scheduleRateLimited({ ...of("pro"), count: 4 }, send);
     await limits.cancelRateLimited(job);
     expect(await limits.adjustRateLimit({ ...of("pro"), count: 9 })).toMatchObject({ remaining: 1 });
-    const { page } = await limits.listRateLimits({ name: "generate", plan: "pro" });
-    expect(page).toMatchObject([{ key: "a", remaining: 0 }]);
+    const { page } = await limits.listRateLimits({ name: "generate", plan: "metered" });
+    expect(page).toMatchObject([{ key: "a", remaining: 90 }]);
     await limits.overrideRateLimit({ ...of("pro", "b"), until: NOW + DAY });
     expect(await checkRateLimit({ ...of("free", "b"), count: 10 })).toMatchObject({ ok: true, remaining: 0 });
   });
@@ -82,6 +82,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(rateLimit(args)).rejects.toThrow(message);
     await expect(limits.pauseRateLimit({ ...args, until: NOW + 1000 })).rejects.toThrow(message);
     if ("plan" in args) await expect(limits.getRateLimit(args)).rejects.toThrow(message);
+    if ("config" in args) await expect(limits.overrideRateLimit(args)).rejects.toThrow(message);
     expect(await rows()).toHaveLength(0);
   });
 
