@@ -42,10 +42,10 @@ type Shown = StoredBucket | RateLimitSnapshot;
 const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: string[]][] = [
   [
     "when the wait ends, not a millisecond earlier, and when the bucket is full",
-    [empty],
-    "0: denied until 100, 0 left of 0, reset at 1000",
-    "100: allowed, 0 left of 1, reset at 1100",
-    "1000: allowed, 9 left of 10, reset at 1100",
+    [bucket(0, { period: MINUTE })],
+    "0: denied until 6000, 0 left of 0, reset at 60000",
+    "6000: allowed, 0 left of 1, reset at 66000",
+    "60000: allowed, 9 left of 10, reset at 66000",
   ],
   ["once that a bucket is full", [{ ...bucket(10), ts: 0 }], "0: allowed, 9 left of 10, reset at 100"],
   [

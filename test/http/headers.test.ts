@@ -63,7 +63,6 @@ const eleven = (policies: string, states?: string, wait?: number) => ({
   ...(wait !== undefined && { "Retry-After": String(wait) }),
 });
 const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), config: perMinute };
-const perMinuteOnly = { "RateLimit-Policy": "100;w=60" };
 const pk = "pk=:QXBwLTk5OQ==:";
 const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
 const deniedFor = (name: string, ms: number, left = 0) => ({ ...hot, name, status: denied(ms, ms, left) });
@@ -92,7 +91,7 @@ it.each<Row>([
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
   ["limits that do not say both what is left and for how long", halves, eleven('"hot";q=100;w=60, "hot";q=100;w=60')],
-  ["the same in draft 6: the limit alone", hot, { ...perMinuteOnly, "RateLimit-Limit": "100" }, ["draft-6"]],
+  ["the same in draft 6: the limit alone", hot, { ...eleven("100;w=60"), "RateLimit-Limit": "100" }, ["draft-6"]],
   ["the same in x: the limit alone", hot, { "X-RateLimit-Limit": "100" }, ["x"]],
   ["a denial that does not say what is left", [roomy, untold], eleven(twice, undefined, 2), ["draft-7"]],
   ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 3), ["draft-6"]],

@@ -108,6 +108,7 @@ const ownHeader = { headers: { "X-Own": "1" } };
 const words = { title: "Too many requests", "violated-policies": ["once"] };
 const badBody = (body: () => Promise<string>, report: string) =>
   denied({ denial: { body, ...ownHeader } }, { "X-Own": "1", ...problem, body: words }, [report]);
+const fails = (what: string) => () => Promise.reject(new Error(what));
 const redirect = ({ retryAfter }: HttpDenial) =>
   Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
 
@@ -124,13 +125,10 @@ tell({
     { onDenied: redirect, cors: new Headers({ "X-Cors": "1" }) as never },
     { status: 302, Location: "/wait/7", "X-Cors": "1" },
   ),
-  "a body that throws is reported, and the request is still denied": badBody(
-    () => Promise.reject(new Error("no words")),
-    "no words",
-  ),
+  "a body that throws is reported, and the request is still denied": badBody(fails("no words"), "no words"),
   "a body that cannot be sent is reported, and the request is still denied": badBody(() => undefined as never, "Error"),
   "an onDenied that fails is reported, and the client gets the same answer": denied(
-    { onDenied: () => Promise.reject(new Error("no log")) },
+    { onDenied: fails("no log") },
     { ...problem, body: words },
     ["no log"],
   ),

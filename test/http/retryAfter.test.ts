@@ -70,7 +70,6 @@ describe("retryAfterOf", () => {
       expect(at(rateLimitHeaders({ name: "api", status, config }, { formats, now: NOW }))).toBe(13_000);
     }
     const headers = rateLimitHeaders({ name: "api", status, config }, { now: NOW });
-    delete headers["Retry-After"];
-    expect(at(headers)).toBe(13_000);
+    expect(at({ ...headers, "Retry-After": "" })).toBe(13_000);
   });
 });
