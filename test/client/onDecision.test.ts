@@ -37,7 +37,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const status = await limits.rateLimit(asked);
     const decision = { ...asked, status, mode: "enforce", config: bucket };
     expect(decisions).toEqual([decision]);
-    const denied = await limits.rateLimit({ name: "mine", key: "a", throws: false });
+    const denied = await limits.rateLimit({ name: "mine", key: "a", config: bucket, throws: false });
     expect(denied).toMatchObject({ ok: false });
     expect(decisions[1]).toEqual({ ...decision, count: 1, reserve: false, status: denied });
     // A third is rounded up to whole units. The caller is told a third.
