@@ -38,8 +38,9 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
         const rest = seconds();
         return time && rest ? time - (rest - 1) * 1000 : END_OF_TIME;
       }, getServerTime),
+    // `seconds` is a new function for another client, time or clock.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [schedule, time, seconds, clockName],
+    [seconds],
   );
   return useSyncExternalStore(subscribe, seconds, () => undefined);
 }

@@ -60,7 +60,7 @@ export function watchSource(
   { getServerTime, ...demand }: WatchOptions,
 ) {
   const { now, schedule, isKnown } = serverClockOf(client);
-  /** The snapshot behind `result`; undefined after an error. */
+  /** The snapshot behind `result`. */
   let snapshot: RateLimitSnapshot | undefined;
   /** The fields whose change makes another status; the others change all the time. */
   let digest: string | undefined;
@@ -78,7 +78,6 @@ export function watchSource(
 
   /** Updates `result` if its status has changed, and returns when time alone changes it next. */
   const refresh = () => {
-    snapshot = undefined;
     const latest = current();
     const next = latest && projectUntilChange(latest, { ...demand, now: now() });
     snapshot = latest;

@@ -100,17 +100,13 @@ function wakeAt(clock: ServerClock, time: number, wake: () => void = () => undef
 }
 
 /** Sets this machine's clock. No time passes. */
-const setClock = (ms: number) => {
-  vi.setSystemTime(Date.now() + ms);
-};
+const setClock = (ms: number) => vi.setSystemTime(Date.now() + ms);
 /** Lets the machine sleep: timers and `performance.now` stop, and the server's clock goes on. */
 const sleep = (ms: number) => {
   sleptMs += ms;
   setClock(ms);
 };
-const pass = async (ms: number) => {
-  await vi.advanceTimersByTimeAsync(ms);
-};
+const pass = async (ms: number) => await vi.advanceTimersByTimeAsync(ms);
 
 describe("a measurement", () => {
   const delays = fc.record({ there: fc.nat(1000), back: fc.nat(1000) });
@@ -135,6 +131,8 @@ describe("a measurement", () => {
     await pass(94);
     expect(network.asked).toBe(2);
     expect(serverTime() - clock.now()).toBe(4);
+    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 0.5);
+    expect(serverTime() - clock.now()).toBe(4.5);
   });
 
   it("is repeated after a reconnect, and replaced only when all samples have arrived", async () => {
@@ -220,8 +218,11 @@ describe("the clock", () => {
     expect(clock.now()).toBe(serverTime());
   });
 
-  it("is measured again after a short sleep at the beginning of a wait", async () => {
+  it("is measured again after a short sleep at the beginning of a wait, also if its clock was set back before", async () => {
     const { clock } = await openMeasured();
+    setClock(-HOUR);
+    wakeAt(clock, clock.now() + SECOND);
+    await pass(60);
     sleep(2 * SECOND);
     wakeAt(clock, clock.now() + SECOND);
     await pass(60);

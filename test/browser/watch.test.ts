@@ -264,10 +264,11 @@ describe("a watch", () => {
   });
 
   it("gives a gauge the tokens that are held now, with fractions, and debts", () => {
-    const { client, check } = watch(empty);
-    vi.advanceTimersByTime(123);
-    expect(check()).toMatchObject({ ok: true, value: 1.23, remaining: 0 });
-    client.show({ ...empty, value: -0.5, ts: NOW + 123 });
+    const { client, check, status, reported } = watch(empty);
+    vi.advanceTimersByTime(323);
+    expect(check()).toMatchObject({ ok: true, value: 3.23, remaining: 2 });
+    expect(status()).toBe(reported.at(-1));
+    client.show({ ...empty, value: -0.5, ts: NOW + 323 });
     expect(check({ count: 0 })).toMatchObject({ ok: false, value: -0.5, remaining: 0 });
   });
 

@@ -104,11 +104,12 @@ it("useQueuePlace follows the server's clock, even if the browser's is wrong, an
 it("useQueuePlace makes no query without a job, and follows a change of the job", () => {
   const client = new FakeClient();
   answer(client, { ...third, ahead: 7 });
-  const { result, rerender } = renderPlace(client);
+  const { result, rerender, seen } = renderPlace(client);
   expect(result.current).toBeUndefined();
   expect(client.watchers).toBe(0);
-  rerender("a");
+  for (const job of ["a", "a"]) rerender(job);
   expect(result.current).toMatchObject({ ahead: 7 });
+  expect(seen.at(-1)).toBe(seen.at(-2));
 });
 
 it("useQueuePlace takes the query that exposeQueue exports", () => {
