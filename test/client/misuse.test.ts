@@ -82,6 +82,7 @@ describe("a bad definition fails at module load", () => {
 
   it("the error names a limit without a name, and one bad limit among good ones", () => {
     expect(() => defineLoosely("tables", { "": bucket })).toThrow(`${NAME} "".`);
+    expect(() => defineLoosely("tables", { good: bucket, "half \ud800": bucket })).toThrow(NAME);
     const definitions = { good: bucket, better: fixed, bad: { ...bucket, rate: 0 } };
     expect(() => defineLoosely("component", definitions)).toThrow('Rate limit "bad": rate');
   });

@@ -21,10 +21,7 @@ describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation, query, backend } = useJobs(place);
   let decisions: RateLimitDecision[] = [];
   let contexts: unknown[] = [];
-  beforeEach(() => {
-    decisions = [];
-    contexts = [];
-  });
+  beforeEach(() => void ([decisions, contexts] = [[], []]));
   const limits = define(definitions, {
     onDecision: (ctx, decision) => {
       contexts.push(ctx);
