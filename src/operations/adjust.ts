@@ -27,7 +27,7 @@ export async function adjust(ctx: Writer, asked: Adjustment): Promise<RateLimitS
   const shards = shardsOf(adjustment, rows ?? (await readRows(ctx, adjustment)));
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
-  const { state } = fold(limit, WHOLE, left, now);
+  const { state } = fold(limit, left, now);
   // `retryAt` of a bucket in debt is when the debt is paid.
   const retryAt = state.value < 0 ? limit.kind.whenHolding(limit, state, 0) : undefined;
   const next = renews === undefined ? undefined : renewsAt(limit, state, renews, now);

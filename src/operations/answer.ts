@@ -5,7 +5,6 @@ import type { Limit, State } from "../engine/kinds/kind.js";
 import type { Override } from "../engine/override.js";
 import { isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
-import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, decideOnAll, describeWhole, servedFrom } from "../engine/sharding/pool.js";
 import { fold } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
@@ -42,7 +41,7 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], no
   const { limit, demand } = request;
   const { status, left } = decideOnAll(limit, shards, now, demand);
   return {
-    status: renewing(request, status, now, () => fold(limit, WHOLE, left, now).state),
+    status: renewing(request, status, now, () => fold(limit, left, now).state),
     change: changeOf(request, shards, left),
     before: { limit, shards },
   };

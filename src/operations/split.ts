@@ -37,7 +37,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: Call): Pr
     // The rows around a row are merged with it, so that the next such count finds a row that can hold it. Reservations thus make one row
     // of a bucket that runs out, step by step: only the whole may owe.
     if (heldByAll(rows, now) >= units) {
-      const merged = { ...fold(limit, span, rows, now), rows: rows.flatMap((row) => row.rows) };
+      const merged = { ...fold(limit, rows, now, span), rows: rows.flatMap((row) => row.rows) };
       return await answerOn(ctx, request, call, [merged]);
     }
   } else {
@@ -124,6 +124,6 @@ export async function reshaped(
   const interval = before.interval.slice(0, level);
   const around = interval === before.interval ? [] : await loadAll(ctx, bucket, interval);
   const others = around.filter((shard) => !shard.interval.startsWith(before.interval));
-  const whole = fold(bucket.limit, interval, [...others, after], call.now);
+  const whole = fold(bucket.limit, [...others, after], call.now, interval);
   return changeOf(bucket, [before, ...others], splitTo(bucket.limit, whole, level, call.now));
 }

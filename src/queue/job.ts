@@ -4,7 +4,6 @@ import { checkField } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { checkKey } from "../engine/names.js";
 import { requestTo } from "../engine/request.js";
-import { WHOLE } from "../engine/sharding/interval.js";
 import { fold, type Shard } from "../engine/sharding/shard.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
@@ -143,7 +142,7 @@ export async function getPosition(
   let { now } = ctx;
   // For more jobs than that as one row, which may be early: a decision on thousands of rows for each takes seconds.
   const isMany = before.length >= mostPaidFrom(shards);
-  let held: readonly Shard[] = isMany ? [fold(queue.limit, WHOLE, shards, now)] : shards;
+  let held: readonly Shard[] = isMany ? [fold(queue.limit, shards, now)] : shards;
   let runAt = now;
   for (const { count } of [...before, job]) {
     const pay = () => payFor(queue.limit, held, now, { count });

@@ -1,8 +1,8 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
-import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
-import { fold, fullShard, heldBy, type Shard, shareOf } from "../engine/sharding/shard.js";
+import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
+import { fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import { type Bucket, storedConfig, type StoredPlan, storedLimit } from "../engine/bucket.js";
 import type { RateLimitConfig } from "../wire/configs.js";
@@ -41,11 +41,11 @@ export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): S
   if (!first) return [{ ...fullShard(limit), rows }];
   const parts = rows.filter(({ shard }) => shard !== undefined);
   if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, rows, parts)];
-  if (wasSplitUnder(first, bucket)) return tiling(bucket, within, rows);
+  if (wasSplitUnder(first, bucket)) return tiling(bucket, rows, within);
   if (!first.config) throw gapError(bucket);
   const former = { ...bucket, limit: storedLimit(bucket, first.config), plan: first.plan };
   const lastWrite = Math.max(...rows.map(({ ts }) => ts));
-  const { state } = fold(former.limit, WHOLE, tiling(former, WHOLE, rows), lastWrite);
+  const { state } = fold(former.limit, tiling(former, rows), lastWrite);
   return [{ interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows }];
 }
 
@@ -58,8 +58,8 @@ function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): St
   const wholes = rows.filter(({ shard }) => shard === undefined).map((row) => fromRow(bucket, row));
   const shards: Shard[] = [...wholes, ...shardsOf(bucket, parts)];
   const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
-  const { state } = fold(limit, WHOLE, shards, latest);
-  const taken = shards.reduce((sum, shard) => sum + shard.limit.capacity - heldBy(shard, latest), 0);
+  const { state } = fold(limit, shards, latest);
+  const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, latest));
   // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
   const surplus = state.value - (limit.capacity - taken);
   // The sum of the windows also counts the capacity once for each row, so it is dropped: all missing units count as used.
@@ -67,7 +67,7 @@ function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): St
   return { interval: WHOLE, limit, state: mended, rows };
 }
 
-function tiling(bucket: Bucket, whole: Interval, rows: readonly Row[]): StoredShard[] {
+function tiling(bucket: Bucket, rows: readonly Row[], whole = WHOLE): StoredShard[] {
   const shards = rows.map((row) => fromRow(bucket, row));
   const intervals = shards.map(({ interval }) => interval);
   const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket));

@@ -177,7 +177,7 @@ describe("a bucket that was split under another config", () => {
 it("the row of a merged bucket has neither shard nor config", async () => {
   await splitBucket(3);
   const shards = await load();
-  await save(bucket, shards, [fold(bucket.limit, WHOLE, shards, NOW)]);
+  await save(bucket, shards, [fold(bucket.limit, shards, NOW)]);
   const fields = (await stored()).map((row) => Object.keys(row).sort());
   expect(fields).toEqual([["_creationTime", "_id", "key", "name", "ts", "value"]]);
 });

@@ -5,7 +5,7 @@
 import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
-import { areAll, heldBy, heldByAll, type Shard } from "./shard.js";
+import { areAll, heldBy, heldByAll, type Shard, sumOf } from "./shard.js";
 
 /** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
 const TOKENS = 40;
@@ -54,10 +54,6 @@ export function areFull(rows: readonly Shard[], now: number): boolean {
 
 function sharesOf(rows: readonly Shard[]): number {
   return sumOf(rows, ({ limit }) => limit.capacity);
-}
-
-function sumOf(rows: readonly Shard[], figure: (row: Shard) => number): number {
-  return rows.reduce((sum, row) => sum + figure(row), 0);
 }
 
 /** A call draws points until it has enough rows; some draws find a row again. */

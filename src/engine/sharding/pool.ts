@@ -5,7 +5,6 @@ import { remembering } from "../headroom.js";
 import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstTime } from "../time.js";
-import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
 import {
   adjusted,
@@ -31,7 +30,7 @@ interface Outcome {
 export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number, demand: Demand): Outcome {
   const [only] = shards;
   // Several rows decide as the whole bucket would as one row.
-  const whole = only && shards.length === 1 ? only : fold(limit, WHOLE, shards, now);
+  const whole = only && shards.length === 1 ? only : fold(limit, shards, now);
   const { status, taken } = decide(limit, whole.state, now, demand);
   if (taken) {
     // Rows may have different times. Tokens taken from several are dated by the clock, which is not later than any of them.
@@ -48,14 +47,14 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], now: number,
 export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const { units, isRefundable } = change;
   if (units <= 0) return distribute(shards, now, change);
-  const whole = fold(limit, WHOLE, shards, now);
+  const whole = fold(limit, shards, now);
   const taken = limit.kind.take(limit, whole.state, units);
   return takeFromAll(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
 }
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
 export function pauseAll(limit: Limit, shards: readonly Shard[], now: number, until: number): readonly Shard[] {
-  const whole = fold(limit, WHOLE, shards, now);
+  const whole = fold(limit, shards, now);
   const state = limit.kind.pause(limit, whole.state, until);
   return state === whole.state ? shards : [{ ...whole, state }];
 }
@@ -101,7 +100,7 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
 
 /** The status of a bucket when every shard has been read: that of the whole as one row. */
 export function describeWhole(limit: Limit, shards: readonly Shard[], now: number) {
-  return { ok: true as const, ...outlook(limit, fold(limit, WHOLE, shards, now).state, now) };
+  return { ok: true as const, ...outlook(limit, fold(limit, shards, now).state, now) };
 }
 
 /** The first time from `from` on at which the same demand succeeds. */
@@ -127,7 +126,7 @@ function whenServed(
   // As one at that time: to join them sooner would move the time of a clock behind, and let a row that is full save up more.
   // Units that may come back decide nothing here.
   const plain = shards.map((shard) => ({ ...shard, state: { ...shard.state, headroom: undefined } }));
-  const joinedAt = (at: number) => fold(limit, WHOLE, plain, at).state;
+  const joinedAt = (at: number) => fold(limit, plain, at).state;
   const last = Math.max(now, ...shards.map(({ state }) => state.ts));
   const state = last > now ? joinedAt(last) : whole.state;
   const first = last > now ? decide(limit, state, last, demand).status : { ok: false as const, retryAt };

@@ -1,6 +1,7 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { remembering } from "../headroom.js";
 import { fullState, type Limit, type State, type Taking, usedIn } from "../kinds/kind.js";
+import { sum } from "../kinds/log.js";
 import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
 export interface Shard {
@@ -45,7 +46,11 @@ export function heldBy({ limit, state }: Shard, now: number): number {
 }
 
 export function heldByAll(shards: readonly Shard[], now: number): number {
-  return shards.reduce((total, shard) => total + heldBy(shard, now), 0);
+  return sumOf(shards, (shard) => heldBy(shard, now));
+}
+
+export function sumOf(shards: readonly Shard[], figure: (shard: Shard) => number): number {
+  return shards.reduce((sum, shard) => sum + figure(shard), 0);
 }
 
 /** Whether there are no other shards: those of a bucket tile [0, 1). */
@@ -78,7 +83,7 @@ export function offerOf(shard: Shard, change: Change, startsAt: number | undefin
   if (change.units > 0) return state.value;
   const entries = startsAt === undefined ? undefined : limit.kind.entries?.(limit, state);
   if (!entries) return returnedTo(state, adjusted(shard, change).state);
-  return entries.reduce((sum, { at, units }) => sum + (at === startsAt ? units : 0), 0);
+  return sum(entries.filter(({ at }) => at === startsAt));
 }
 
 /**
@@ -107,7 +112,7 @@ export function splitTo(whole: Limit, shard: Shard, level: number, now: number):
 }
 
 /** The shards that tile an interval, as one: where there is one, that is it. */
-export function fold(whole: Limit, interval: Interval, shards: readonly Shard[], now: number): Shard {
+export function fold(whole: Limit, shards: readonly Shard[], now: number, interval = WHOLE): Shard {
   const advanced = shards.map((shard) => advance(shard, now));
   const [only] = advanced;
   if (only && advanced.length === 1) return only;

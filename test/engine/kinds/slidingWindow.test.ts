@@ -184,7 +184,7 @@ describe("a split sliding window", () => {
       const later = { at: NOW - 500 + (i % 64), units: tokens(1) };
       return { ...row, state: { value: row.limit.capacity - tokens(1), ts: NOW, recent: [past, later] } };
     });
-    const { recent = [] } = toStored(own, fold(own, WHOLE, rows, NOW).state);
+    const { recent = [] } = toStored(own, fold(own, rows, NOW).state);
     expect(recent.slice(0, 2)).toEqual([
       { at: NOW - 2000 + 255, count: 0 },
       { at: NOW - 500, count: 4 },

@@ -288,7 +288,7 @@ describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows"
     ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
     ["a status", () => describeWhole(limit, shards, NOW), { ok: true }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
-    ["the stored state", () => toStored(limit, fold(limit, WHOLE, shards, NOW).state), { value: rows }],
+    ["the stored state", () => toStored(limit, fold(limit, shards, NOW).state), { value: rows }],
   ])("needs the work of at most three sorts for %s", (_title, run, expected) => {
     work.steps = 0;
     expect(run()).toMatchObject(expected);
@@ -326,7 +326,7 @@ it("several rows of every kind answer like one row, and the written rows tile th
         const intervals = kept.map(({ interval }) => interval);
         expect(tile(WHOLE, intervals)).toBe(true);
         const { value } = one.taken ?? whole.state;
-        expect(fold(limit, WHOLE, kept, now).state).toMatchObject({ value, ts: now });
+        expect(fold(limit, kept, now).state).toMatchObject({ value, ts: now });
       },
     ),
     { numRuns: 300 },
