@@ -33,6 +33,12 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
   return Object.fromEntries(fields) as unknown as RateLimitConfig;
 }
 
+/** Whether two configs are equal as rows hold them: the order of their fields does not count. */
+export function areEqual(one: RateLimitConfig, other: Partial<RateLimitConfig> = {}): boolean {
+  const fields = Object.keys({ ...one, ...other }) as (keyof RateLimitConfig)[];
+  return fields.every((field) => one[field] === other[field]);
+}
+
 /**
  * The bucket as its rows say, unless the call has said what holds.
  * @throws when they name a plan that is not defined, or their config cannot be used.

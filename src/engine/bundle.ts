@@ -1,8 +1,7 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
 import { type DemandArgs, type Request, requestTo } from "./request.js";
-import { type Bucket, storedConfig } from "./bucket.js";
+import { areEqual, type Bucket, storedConfig } from "./bucket.js";
 import { misuseError } from "./misuse.js";
-import type { Limit } from "./kinds/kind.js";
 
 /** The requests of a call. */
 export interface Bundle {
@@ -47,7 +46,8 @@ function sum([first, ...others]: readonly [Request, ...Request[]]): Request {
 }
 
 function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Request): void {
-  if (meaning(other.limit) !== meaning(limit)) {
+  // Explicit defaults and the number of rows do not count.
+  if (!areEqual(storedConfig(limit.config), storedConfig(other.limit.config))) {
     throw misuseError(limit.name, "one bucket must have the same config in all the requests of a call.");
   }
   if (JSON.stringify(asked.reserve ?? false) !== JSON.stringify(other.asked.reserve ?? false)) {
@@ -56,9 +56,4 @@ function checkAlike({ limit, asked }: Bucket & { asked: DemandArgs }, other: Req
   if ((asked.shadow ?? false) !== (other.asked.shadow ?? false)) {
     throw misuseError(limit.name, "one bucket cannot be both enforced and in shadow in the same call.");
   }
-}
-
-/** Equal for equal limits: the order of a config's fields, explicit defaults and the number of rows do not count. */
-function meaning({ config }: Limit): string {
-  return JSON.stringify(Object.entries(storedConfig(config)).sort());
 }

@@ -4,7 +4,7 @@ import { damageError, show } from "../engine/misuse.js";
 import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type Bucket, storedConfig, type StoredPlan, storedLimit } from "../engine/bucket.js";
+import { areEqual, type Bucket, storedConfig, type StoredPlan, storedLimit } from "../engine/bucket.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
 
@@ -99,10 +99,7 @@ function splitConfig({ config }: Limit): RateLimitConfig {
  */
 function wasSplitUnder({ shard, config, plan }: Row, bucket: Bucket): boolean {
   if (shard === undefined) return true;
-  const stored: Partial<RateLimitConfig> = config ?? {};
-  const own = splitConfig(bucket.limit);
-  const fields = Object.keys({ ...stored, ...own }) as (keyof RateLimitConfig)[];
-  return nameOf(plan) === nameOf(bucket.plan) && fields.every((field) => own[field] === stored[field]);
+  return nameOf(plan) === nameOf(bucket.plan) && areEqual(splitConfig(bucket.limit), config);
 }
 
 function nameOf(plan: StoredPlan | undefined): string | undefined {
