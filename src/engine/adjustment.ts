@@ -27,7 +27,8 @@ export interface AdjustmentArgs {
 }
 
 /** A charge to one bucket, in units; negative for a refund. */
-export interface Adjustment extends Bucket, AdjustmentArgs {
+export interface Adjustment extends Bucket {
+  readonly asked: AdjustmentArgs;
   readonly units: number;
   /** When tokens that come back were taken, if that is known. */
   readonly taking: Taking | undefined;
@@ -54,12 +55,13 @@ export function parsePause(name: string, until: number, now: number): number {
  * comes back. With `takenAt` tokens come back that were taken then.
  * @throws when a time is none that a Date can name.
  */
-export function adjustmentOf(bucket: Bucket, { count, at, takenAt, renews }: AdjustmentArgs): Adjustment {
+export function adjustmentOf(bucket: Bucket, asked: AdjustmentArgs): Adjustment {
+  const { count, at, takenAt, renews } = asked;
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
   checkField(bucket.name, "renews", countField, renews);
   checkField(bucket.name, "at", takenAtField, at);
   checkField(bucket.name, "takenAt", takenAtField, takenAt);
   const taken = takenAt ?? at;
   const taking = taken === undefined ? undefined : { takenAt: taken, startsAt: Math.max(taken, at ?? taken) };
-  return { ...bucket, count, units, at, takenAt, renews, taking };
+  return { ...bucket, asked, units, taking };
 }

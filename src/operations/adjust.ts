@@ -15,22 +15,22 @@ import { findTerms } from "./override.js";
 import { reshaped } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
-export async function adjust(ctx: Writer, asked: Adjustment): Promise<RateLimitStatus> {
+export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
   const { now } = call;
-  const { counted, rows, row } = await findTerms(ctx, asked, call);
+  const { counted, rows, row } = await findTerms(ctx, given, call);
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
-  const adjustment = counted === asked ? asked : adjustmentOf(counted, asked);
+  const adjustment = counted === given ? given : adjustmentOf(counted, given.asked);
   const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
-  const { limit, renews } = adjustment;
+  const { limit, asked } = adjustment;
   const shards = shardsOf(adjustment, rows ?? (await readRows(ctx, adjustment)));
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, left, now);
   // `retryAt` of a bucket in debt is when the debt is paid.
   const retryAt = state.value < 0 ? limit.kind.whenHolding(limit, state, 0) : undefined;
-  const next = renews === undefined ? undefined : renewsAt(limit, state, renews, now);
+  const next = asked.renews === undefined ? undefined : renewsAt(limit, state, asked.renews, now);
   return present({ ok: true, retryAt, ...outlook(limit, state, now), renewsAt: next });
 }
 

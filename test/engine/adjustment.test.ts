@@ -25,14 +25,14 @@ describe("the units of an adjustment", () => {
     [-1e12, -2 * MAX_UNITS],
   ])("of %d tokens are %d", (count, units) => {
     expect(parseAdjustment(limit, count) + 0).toBe(units);
-    expect(adjustmentOf(bucket, { count })).toMatchObject({ count, at: undefined });
+    expect(adjustmentOf(bucket, { count })).toMatchObject({ asked: { count }, taking: undefined });
   });
 
   it("of a cancelled reservation equal all that was charged for it", () => {
     const count = 1.5 / unitsPerToken;
     expect(requestTo(bucket, { count }).demand.units).toBe(2);
     const adjusted = adjustmentOf(bucket, { count: -count, at: 7, takenAt: 5 });
-    expect(adjusted).toMatchObject({ units: -2, at: 7, taking: { takenAt: 5, startsAt: 7 } });
+    expect(adjusted).toMatchObject({ units: -2, asked: { at: 7 }, taking: { takenAt: 5, startsAt: 7 } });
   });
 
   it.each([NaN, Infinity, 1e12 + 1, -1e12 - 1, "1", undefined])("cannot be %s", (count) => {
