@@ -93,7 +93,7 @@ export function isPaused({ headroom }: State): boolean {
 
 /** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */
 export function halved(headroom: readonly Entry[], share: number): readonly [Entry[], Entry[]] {
-  const ofLeft = (units: number) => Math.min(units, Math.floor(units * share));
+  const ofLeft = (units: number) => Math.floor(units * share);
   return [
     headroom.map(({ at, units }) => ({ at, units: ofLeft(units) })),
     headroom.map(({ at, units }) => ({ at, units: units - ofLeft(units) })),

@@ -4,7 +4,7 @@ import { checkFields, type Field, type Fields, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
-import { type Bucket, storedConfig } from "./bucket.js";
+import { type Bucket, storedConfig, storedLimit } from "./bucket.js";
 import { END_OF_TIME } from "./time.js";
 
 /** A stored override, checked. `until` is the end of time if the override has no end. */
@@ -55,8 +55,7 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
   try {
     const { config, block, until = END_OF_TIME } = parseOverride(name, stored);
     if (!config) return { until, does: block ? "block" : "unlimit" };
-    const whole = parseLimit(name, { ...config, shards });
-    return { until, does: "configure", limit: whole.kind.forKey?.(whole, key) ?? whole };
+    return { until, does: "configure", limit: storedLimit({ name, key }, { ...config, shards }) };
   } catch (error) {
     throw overrideError({ name, key }, (error as Error).message);
   }

@@ -17,7 +17,7 @@ export interface Demand {
   /** Only for a demand that fewer units also satisfy. */
   readonly atLeast?: LeastDemand;
   /** Whether the units may come back, by the time at which they were taken. */
-  readonly isRefundable?: boolean;
+  readonly isRefundable?: boolean | undefined;
 }
 
 /** The fewest units that are taken; more come in whole tokens. */
@@ -78,12 +78,11 @@ export function parseDemand(limit: Limit, asked: DemandArgs, isOverridable = fal
   const { count = 1, reserve = false, atLeast, refundable } = asked;
   if (asked.count !== undefined || reserve !== false || atLeast !== undefined) checkDemand(limit.name, asked);
   if (refundable !== undefined) checkField(limit.name, "refundable", booleanField, refundable);
-  const isRefundable = refundable && { isRefundable: true };
-  if (atLeast !== undefined) return { ...parsePart(limit, { count, atLeast }, isOverridable), ...isRefundable };
+  if (atLeast !== undefined) return { ...parsePart(limit, count, atLeast, isOverridable), isRefundable: refundable };
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
-  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, ...isRefundable };
+  const demand = { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, isRefundable: refundable };
   // Beyond the range of numbers the units of a count are NaN: not within the bound either.
-  if (demand.units <= limit.capacity || demand.units <= limit.kind.most(limit, demand.reserve)) return demand;
+  if (demand.units <= limit.capacity || isServable({ limit, demand })) return demand;
   if (isOverridable && count <= MAX_TOKENS) return demand;
   throw neverServedError(limit, asked);
 }
@@ -99,11 +98,7 @@ export function neverServedError(limit: Limit, { count = 1, atLeast, reserve = f
 }
 
 /** As much as there is: what suffices must fit into the bucket, what would be best need not. */
-function parsePart(
-  limit: Limit,
-  { count, atLeast }: { count: number; atLeast: number },
-  isOverridable: boolean,
-): Demand {
+function parsePart(limit: Limit, count: number, atLeast: number, isOverridable: boolean): Demand {
   const { unitsPerToken, capacity } = limit;
   const least = unitsOf(limit, atLeast);
   if (!(least <= capacity || (isOverridable && atLeast <= MAX_TOKENS))) throw neverServedError(limit, { atLeast });
@@ -115,7 +110,7 @@ function parsePart(
 }
 
 /** Whether some wait is long enough: of an overridable bucket this is known late. */
-export function isServable({ limit, demand }: Request): boolean {
+export function isServable({ limit, demand }: Pick<Request, "limit" | "demand">): boolean {
   return demand.units <= limit.kind.most(limit, demand.reserve);
 }
 

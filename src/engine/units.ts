@@ -54,8 +54,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   }
   const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
   const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
-  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, ["recent", recent], key) };
-  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, ["headroom", headroom], key) };
+  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, "recent", recent, key) };
+  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, "headroom", headroom, key) };
 }
 
 function windowFrom(
@@ -77,7 +77,8 @@ function windowFrom(
 
 function entriesFrom(
   limit: Limit,
-  [field, stored]: readonly [field: "recent" | "headroom", stored: NonNullable<StoredState["recent"]>],
+  field: "recent" | "headroom",
+  stored: NonNullable<StoredState["recent"]>,
   key: string | undefined,
 ): Entry[] {
   // Tokens taken are rounded up, tokens that may come back are rounded down.

@@ -3,7 +3,7 @@
  * that other calls conflict on. A second if it is short (the power of two choices, asked lazily); of a window up to twenty. Then all.
  */
 import { decide } from "../engine/decide.js";
-import type { Demand, Request } from "../engine/request.js";
+import type { Request } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
@@ -12,7 +12,6 @@ import { distribute, mayDenyOnTwo, whenAnyServes } from "../engine/sharding/pool
 import { advance, balance, fold, heldBy, heldByAll, splitTo } from "../engine/sharding/shard.js";
 import type { Reader, RowChange } from "../storage/rows.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
-import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { type Answer, answerOnAll, type Call } from "./answer.js";
 
@@ -87,7 +86,7 @@ function denialOn({ limit, demand }: Request, rows: readonly StoredShard[], now:
 /** A shard that decides, and another that was read before and does not hold the demand. */
 type Drawn = readonly [shard: StoredShard, short?: StoredShard | undefined];
 
-/** The answer of the whole as one shard, or of a part that holds the demand: `remaining` is then unknown. */
+/** The answer of the whole as one shard, or of a part that holds the demand. */
 async function answerOn(ctx: Reader, request: Request, call: Call, [shard, short]: Drawn): Promise<Answer> {
   const { limit, demand } = request;
   const { now } = call;
@@ -100,16 +99,11 @@ async function answerOn(ctx: Reader, request: Request, call: Call, [shard, short
   const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
   const change = { before: shard, after, demand: { ...demand, wasShort: short !== undefined } };
   return {
-    status: isWhole ? status : partStatus(status, demand),
+    // What remains in the other parts is unknown.
+    status: isWhole ? status : present({ ...status, remaining: undefined, resetAt: undefined }),
     ...known,
     change: balanced ? changeOf(request, [short, shard], balanced) : await reshaped(ctx, request, change, call),
   };
-}
-
-/** The status of a part that has given tokens: `remaining` is unknown. */
-function partStatus(status: RateLimitStatus, { units, atLeast }: Demand): RateLimitStatus {
-  const { takenAt } = status as Extract<RateLimitStatus, { ok: true }>;
-  return present({ ok: true, taken: atLeast?.tokens(units), takenAt });
 }
 
 /** The write of a row's new state: the row stays, is split, or is merged with its neighbours. */

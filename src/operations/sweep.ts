@@ -88,7 +88,8 @@ function parseTargets(targets: Targets): Limits {
  * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
  * be used, or one of several, continues to deny after its end.
  */
-function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows, now: number): storage.Row[] {
+function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
+  const { name, rows } = bucket;
   const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
   if (others.length > 0) return [];
   const override = row?.override;
@@ -98,9 +99,8 @@ function rowsToDelete(limits: readonly Limit[], { name, key, rows }: BucketRows,
     return [];
   }
   const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
-  const bucket = rows.filter(storage.holdsTokens);
-  const isGoing = isFull(limits, { name, key, rows: bucket }, hasEnded ? undefined : override, now);
-  return [...(isGoing ? bucket : []), ...(row && hasEnded ? [row] : [])];
+  const isGoing = isFull(limits, bucket, hasEnded ? undefined : override, now);
+  return [...(isGoing ? rows.filter(storage.holdsTokens) : []), ...(row && hasEnded ? [row] : [])];
 }
 
 /**
