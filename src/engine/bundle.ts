@@ -1,6 +1,7 @@
 /** Several requests in one call: those to the same bucket add up to one request to it, so that their order cannot matter. */
 import { type DemandArgs, type Request, requestTo } from "./request.js";
 import { areEqual, type Bucket, storedConfig } from "./bucket.js";
+import { unitsPerMs } from "./kinds/kind.js";
 import { misuseError } from "./misuse.js";
 
 /** The requests of a call. */
@@ -34,7 +35,7 @@ function nameAndKey({ name, key }: Bucket): string {
 
 /** Tokens that arrive per ms. */
 function pace({ limit }: Bucket): number {
-  return limit.kind.unitsPerMs(limit) / limit.unitsPerToken;
+  return unitsPerMs(limit) / limit.unitsPerToken;
 }
 
 function sum([first, ...others]: readonly [Request, ...Request[]]): Request {

@@ -14,16 +14,16 @@ type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
   // Windows shorter than this start too often to be shown one by one.
   const SHORT_MS = 1000;
-  const { name, kind, tokens, unitsPerToken, capacity, maxReserved } = limit;
+  const { name, kind, tokens, unitsPerToken, refill, periodMs, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   const config = kind.shownConfig?.(limit) ?? limit.config;
-  const { refill, runsFrom, lastsMs } = kind.arrivals(limit);
-  const runs = runsFrom?.(Math.min(...times)) ?? [];
+  const lastsMs = kind.entries && periodMs;
+  const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
   const parts = shards.map((shard) => partOf(shard, runs));
   // The last of each part: all entries together are too many for the arguments of a call.
-  const lastStart = Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0));
+  const lastStart = () => Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0));
   return {
     name,
     config,
@@ -34,7 +34,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    ...(lastsMs !== undefined && { lastsMs, lastStart }),
+    ...(lastsMs !== undefined && { lastsMs, lastStart: lastStart() }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(kind.whenReset && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
@@ -50,28 +50,26 @@ function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
 
 function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {
   const { interval, limit, state } = shard;
-  const { kind, capacity } = limit;
+  const { kind, refill, periodMs, capacity } = limit;
   const { ts } = state;
   const advanced = kind.advance(limit, state, ts);
   const { value } = advanced;
-  const { refill, lastsMs } = kind.arrivals(limit);
   const short = correction(shard);
-  const entries = kind.entries?.(limit, advanced) ?? [];
+  const entries = kind.entries?.(limit, advanced);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,
     ts,
     capacity,
-    runs:
-      lastsMs === undefined
-        ? [...bringing(refill, untilFull(runs, ts, (capacity - value) / refill + short.length)), ...short]
-        : entries.map(({ at, units }) => ({ start: at, period: lastsMs, count: 1, units })),
+    runs: entries
+      ? entries.map(({ at, units }) => ({ start: at, period: periodMs, count: 1, units }))
+      : [...bringing(refill, untilFull(runs, ts, (capacity - value) / refill + short.length)), ...short],
   };
 }
 
 /** The units by which the step after the last write falls short of the others: a run of its own, since runs add up. */
 function correction({ limit, state }: Shard): SnapshotRun[] {
-  const run = limit.kind.arrivals(limit).shortStep?.(state);
+  const run = limit.kind.shortStep?.(limit, state);
   return run ? [{ ...run, units: -run.units }] : [];
 }
 

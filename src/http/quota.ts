@@ -1,7 +1,7 @@
 /** A status and its config, in the terms of HTTP: quota, window, what is available, and how long that has to last. */
 import type { RateLimitDefinition } from "../client/definitionTypes.js";
 import { checkDefinition } from "../client/definitions.js";
-import type { Limit } from "../engine/kinds/kind.js";
+import { type Limit, unitsPerMs } from "../engine/kinds/kind.js";
 import { parseBucket } from "../engine/request.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { lowered, raised } from "../engine/units.js";
@@ -90,7 +90,7 @@ function leftOf({ status, count = 1 }: LimitedBy, limit: Limit, windowMs: number
   const usable = Math.floor(raised(available / each)) * each;
   // `r` is a whole number, and what is available is: of a request that takes a fraction, the tokens that hold it.
   const least = Math.ceil(lowered(each));
-  const perSecond = (kind.unitsPerMs(limit) / limit.unitsPerToken) * 1000;
+  const perSecond = (unitsPerMs(limit) / limit.unitsPerToken) * 1000;
   // Tokens that come back by themselves, and not with a window, last as long as they take for that.
   const lastsSeconds = kind.whenReset ? 0 : Math.floor(raised(usable / perSecond));
   const until = Math.max(kind.renewedAt(limit, known, { spent: usable, count: each }, now), now + lastsSeconds * 1000);

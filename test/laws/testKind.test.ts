@@ -25,11 +25,6 @@ const WAVE_MS = TIDE_MS / 2;
 /** Thousandths, in 1,024 parts for the rows. */
 const UNITS = 1000 * 1024;
 
-interface TidalLimit extends Limit {
-  /** Units of a wave. */
-  readonly refill: number;
-}
-
 /** The number of the last wave that came until a time. */
 function waveAt(time: number): number {
   const tides = Math.floor(time / TIDE_MS);
@@ -40,8 +35,8 @@ function startOf(wave: number): number {
   return Math.min(END_OF_TIME, Math.floor(wave / 2) * TIDE_MS + (wave % 2) * EBB_MS);
 }
 
-class Tidal extends RefillingKind<TidalLimit> implements Kind<TidalLimit> {
-  parse(name: string, config: RateLimitConfig & { depth?: number }): TidalLimit {
+class Tidal extends RefillingKind<Limit> implements Kind {
+  parse(name: string, config: RateLimitConfig & { depth?: number }): Limit {
     const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;
     const most = { shards, most: tokens, perSecond: (rate / period) * 1000, capacity: tokens };
@@ -53,29 +48,27 @@ class Tidal extends RefillingKind<TidalLimit> implements Kind<TidalLimit> {
       unitsPerToken: UNITS,
       capacity: Math.floor(tokens * UNITS),
       maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
+      // Of a wave.
       refill: (rate * UNITS * WAVE_MS) / period,
+      periodMs: WAVE_MS,
       levels: levelsOf(most),
     };
   }
 
-  protected accrued = ({ refill }: TidalLimit, { ts }: State, to: number) =>
+  protected accrued = ({ refill }: Limit, { ts }: State, to: number) =>
     to <= ts ? 0 : (waveAt(to) - waveAt(ts)) * refill;
-  whenHolding = ({ refill, capacity }: TidalLimit, { value, ts }: State, units: number) =>
+  whenHolding = ({ refill, capacity }: Limit, { value, ts }: State, units: number) =>
     units <= Math.min(capacity, value) ? ts : startOf(waveAt(ts) + Math.ceil((units - value) / refill));
   // Flood and ebb each come once a tide.
-  arrivals = ({ refill }: TidalLimit) => ({
-    refill,
-    runsFrom: () => [0, EBB_MS].map((start) => ({ start, period: TIDE_MS })),
-  });
-  shareOf = (limit: TidalLimit, share: Share) => ({
+  runsFrom = () => [0, EBB_MS].map((start) => ({ start, period: TIDE_MS }));
+  shareOf = (limit: Limit, share: Share) => ({
     ...limit,
     capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share),
     refill: limit.refill / share.count,
   });
-  unitsPerMs = ({ refill }: TidalLimit) => refill / WAVE_MS;
-  whenReset = (_limit: TidalLimit, { ts }: State, now: number) => startOf(waveAt(Math.max(ts, now)) + 1);
+  whenReset = (_limit: Limit, { ts }: State, now: number) => startOf(waveAt(Math.max(ts, now)) + 1);
   windowMs = () => 1000;
-  renewedAt = (_limit: TidalLimit, { resetAt }: Outlook) => resetAt;
+  renewedAt = (_limit: Limit, { resetAt }: Outlook) => resetAt;
 }
 
 // The registry is a constant for everybody else, and other files share it.

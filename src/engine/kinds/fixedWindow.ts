@@ -4,7 +4,7 @@ import { hashedStart } from "../phase.js";
 import { type Calendar, calendarOf, type CalendarPeriod, listedFrom, periodic } from "./calendar.js";
 import { DAY_MS } from "./civil.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit, Outlook, Share, State } from "./kind.js";
+import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
 import { isMark, markOf, usedIn, windowOf } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
@@ -12,11 +12,7 @@ import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
-  /** Units that arrive with each window. */
-  readonly refill: number;
   readonly windows: Calendar;
-  /** The length of a window, on average. */
-  readonly averageMs: number;
   /** For a shard, the units of the whole bucket's windows, and its part of them. */
   readonly part?: { readonly refill: number; readonly share: Share };
 }
@@ -30,18 +26,17 @@ const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
 
 export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements Kind<FixedWindowLimit> {
   parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
-    const { rate, period, capacity = rate, maxReserved, shards, timeZone = "UTC" } = config;
+    const { rate, period, capacity = rate, timeZone = "UTC" } = config;
     const isCalendar = typeof period === "string";
-    const averageMs = isCalendar ? CALENDAR_MS[period] : period;
+    const periodMs = isCalendar ? CALENDAR_MS[period] : period;
     // By default the first of the month, Monday, midnight.
     const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : 0);
-    const counted = countIn(name, { rate, per: "window", stepMs: averageMs, capacity, maxReserved, shards });
+    const counted = countIn(name, { ...config, capacity, per: "window", periodMs });
     return {
       name,
       kind: this,
       config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
       ...counted,
-      averageMs,
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, period)),
@@ -122,12 +117,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   /** One window more. Those of a calendar may be longer than the average, a day by another that a zone skips. */
-  countsMs({ averageMs, config }: FixedWindowLimit): number {
-    return Math.ceil(typeof config.period === "string" ? 2 * averageMs : averageMs);
-  }
-
-  unitsPerMs({ refill, averageMs }: FixedWindowLimit): number {
-    return refill / averageMs;
+  countsMs({ periodMs, config }: FixedWindowLimit): number {
+    return typeof config.period === "string" ? 2 * periodMs : periodMs;
   }
 
   shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
@@ -135,25 +126,21 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
   }
 
-  arrivals(limit: FixedWindowLimit): ReturnType<Kind["arrivals"]> {
-    const { refill, windows, averageMs, config } = limit;
+  runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.
     const isPeriodic = typeof period === "number" || (timeZone === "UTC" && period !== "month");
-    return {
-      refill,
-      runsFrom: (ts) => {
-        if (!isPeriodic) return listedFrom(windows, ts, averageMs);
-        return [{ start: windows.startOf(windows.windowAt(0)), period: averageMs }];
-      },
-      shortStep: (state) => {
-        const units = refill - firstRefill(limit, state);
-        if (units === 0) return undefined;
-        const window = windows.windowAt(state.ts);
-        const start = windows.startOf(window);
-        return { start, period: windows.startOf(window + 1) - start, count: 1, units };
-      },
-    };
+    if (!isPeriodic) return listedFrom(windows, ts, periodMs);
+    return [{ start: windows.startOf(windows.windowAt(0)), period: periodMs }];
+  }
+
+  shortStep(limit: FixedWindowLimit, state: State) {
+    const { windows, refill } = limit;
+    const units = refill - firstRefill(limit, state);
+    if (units === 0) return undefined;
+    const window = windows.windowAt(state.ts);
+    const start = windows.startOf(window);
+    return { start, period: windows.startOf(window + 1) - start, count: 1, units };
   }
 
   windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): number {

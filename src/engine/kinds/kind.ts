@@ -53,6 +53,10 @@ export interface Limit {
   /** The tokens that a full bucket of the whole limit holds, also if this is a shard's part. */
   readonly tokens: number;
   readonly unitsPerToken: number;
+  /** Units that arrive in each `periodMs`. */
+  readonly refill: number;
+  /** The length of a window in ms, on average; 1 if units arrive continuously. */
+  readonly periodMs: number;
   /** The most units that a bucket holds. */
   readonly capacity: number;
   /** The most units that may be owed to reservations. */
@@ -81,18 +85,6 @@ export interface Run {
   readonly count?: number;
 }
 
-/** How units arrive, for a client's calculations. */
-interface Arrivals {
-  /** Units at each step. */
-  readonly refill: number;
-  /** The steps, from a time on, for a kind whose units arrive in steps. */
-  readonly runsFrom?: (ts: number) => readonly Run[];
-  /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
-  readonly shortStep?: (state: State) => (Run & { readonly units: number }) | undefined;
-  /** How long a taken unit stays away, in ms. */
-  readonly lastsMs?: number;
-}
-
 /** The fields of a status that depend on the bucket. */
 export type Outlook = Pick<ExactRateLimitStatus, "remaining" | "resetAt" | "retryAt" | "renewsAt">;
 
@@ -104,9 +96,11 @@ export interface Kind<L extends Limit = Limit> {
   forKey?(limit: L, key: string | undefined): L;
   /** The config of a snapshot: with what forKey has chosen. */
   shownConfig?(limit: L): RateLimitConfig;
-  /** How units arrive, for clients: by ms, by windows, or as they come back. */
-  arrivals(limit: L): Arrivals;
-  /** The log of a state, for a kind that has one. */
+  /** For clients, the steps from a time on, if units arrive in steps. */
+  runsFrom?(limit: L, ts: number): readonly Run[];
+  /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
+  shortStep?(limit: L, state: State): (Run & { readonly units: number }) | undefined;
+  /** The log of a state, for a kind that has one: each unit comes back a period later. */
   entries?(limit: L, state: State): readonly Entry[];
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
@@ -116,8 +110,6 @@ export interface Kind<L extends Limit = Limit> {
   waitedMs?(limit: L, state: State): number;
   /** How long a full bucket's row still says something in ms: of windows when the last one began, for windows with other starts. */
   countsMs?(limit: L): number;
-  /** Units that arrive per ms, on average. */
-  unitsPerMs(limit: L): number;
   /** The most units that one request can ever get: the capacity, or more. */
   most(limit: L, reserve: boolean): number;
 
@@ -155,6 +147,11 @@ export interface Kind<L extends Limit = Limit> {
   split(left: L, right: L, advanced: State): readonly [State, State];
   /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
+}
+
+/** Units that arrive per ms, on average. */
+export function unitsPerMs({ refill, periodMs }: Limit): number {
+  return refill / periodMs;
 }
 
 /** A bucket without a row: it was never used, or it was full again and swept. */

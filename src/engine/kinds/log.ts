@@ -19,13 +19,21 @@ export function mostAtOnce(entries: readonly Entry[], period: number): number {
   return most;
 }
 
+/** The time of the entry with which `units` have gone, the oldest first, or all of them; -Infinity if none has to go. */
+export function whenGone(entries: readonly Entry[], units: number): number {
+  let left = units;
+  let last = -Infinity;
+  for (const entry of entries) {
+    if (left <= 0) break;
+    left -= entry.units;
+    last = entry.at;
+  }
+  return last;
+}
+
 /** Adds an entry, to the one at the same time if there is one. */
 export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
-  if (units === 0) return [...entries];
-  const before = entries.filter((entry) => entry.at < at);
-  const same = entries.filter((entry) => entry.at === at);
-  const after = entries.filter((entry) => entry.at > at);
-  return [...before, { at, units: units + sum(same) }, ...after];
+  return units === 0 ? [...entries] : merge([entries, [{ at, units }]]);
 }
 
 /** Several logs as one: by one sort, since a bucket of two thousand rows remembers 131,072 times. */

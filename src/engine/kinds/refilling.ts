@@ -61,7 +61,7 @@ export abstract class RefillingKind<L extends Limit> {
   giveBack({ capacity }: Limit, state: State, units: number, taking?: Taking): State {
     const { value, ts, headroom, window } = state;
     const missing = capacity - value;
-    const { takenAt } = taking ?? { takenAt: refunds.dateIn(state) };
+    const takenAt = taking?.takenAt ?? refunds.dateIn(state);
     // The bucket may have been full since: then the take is forgotten, also where its window was lowered after that. Of a debt that is
     // not known nothing comes back.
     const most = Math.min(units, refunds.headroomSince(state, takenAt));
@@ -89,7 +89,7 @@ export abstract class RefillingKind<L extends Limit> {
   }
 
   split(left: Limit, right: Limit, { value, ts, headroom, window }: State): readonly [State, State] {
-    const half = leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+    const half = leftHalf(value, left, right);
     const share = left.capacity / (left.capacity + right.capacity);
     const [ofLeft, ofRight] = headroom ? refunds.halved(headroom, share) : [];
     const [leftUsed, rightUsed] = [left.capacity - half, right.capacity - (value - half)];

@@ -1,5 +1,5 @@
 /** Cutting quantities into the shares of shards. */
-import type { Share } from "./kind.js";
+import type { Limit, Share } from "./kind.js";
 
 /**
  * A share of a quantity: whole tokens, as even as possible, so that no shard holds a fraction that it could never spend. The last
@@ -13,7 +13,8 @@ export function shareOfUnits(units: number, unitsPerToken: number, { index, coun
 }
 
 /** The left half of units that are not negative: half of the whole tokens, as far as both sides can hold theirs. */
-export function leftHalf(units: number, unitsPerToken: number, left: number, right: number): number {
+export function leftHalf(units: number, left: Limit, right: Limit): number {
+  const { unitsPerToken, capacity } = left;
   const half = Math.floor(units / unitsPerToken / 2) * unitsPerToken;
-  return Math.min(left, Math.max(half, units - right));
+  return Math.min(capacity, Math.max(half, units - right.capacity));
 }

@@ -7,46 +7,39 @@ import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import { isMark, markOf } from "./kind.js";
 import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
-import { cut, insert, merge, mostAtOnce, removeBackwards, sum } from "./log.js";
+import { cut, insert, merge, mostAtOnce, removeBackwards, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
-interface SlidingWindowLimit extends Limit {
-  readonly period: number;
-}
-
-export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
-  parse(name: string, config: SlidingWindowConfig): SlidingWindowLimit {
-    const { rate, period, maxReserved, shards } = config;
-    const counted = countIn(name, { rate, per: "window", stepMs: period, capacity: rate, maxReserved, shards });
-    return { name, kind: this, config, ...counted, period };
+export class SlidingWindowKind implements Kind {
+  parse(name: string, config: SlidingWindowConfig): Limit {
+    const { rate, period } = config;
+    const counted = countIn(name, { ...config, capacity: rate, per: "window", periodMs: period });
+    return { name, kind: this, config, ...counted, refill: counted.capacity };
   }
 
   /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
-  advance(limit: SlidingWindowLimit, state: State, now: number): State {
-    const { capacity, period, levels } = limit;
+  advance(limit: Limit, state: State, now: number): State {
     const ts = Math.max(state.ts, now);
     const entries = entriesOf(limit, state);
-    const first = entries.findIndex(({ at }) => at > ts - period);
+    const first = entries.findIndex(({ at }) => at > ts - limit.periodMs);
     const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
-    const last = levels.most > 0 ? past.at(-1) : undefined;
-    return { value: capacity - sum(recent), ts, recent: last ? [{ at: last.at, units: 0 }, ...recent] : recent };
+    const last = limit.levels.most > 0 ? past.at(-1) : undefined;
+    return withEntries(limit, last ? [{ at: last.at, units: 0 }, ...recent] : recent, ts);
   }
 
-  whenHolding(limit: SlidingWindowLimit, state: State, units: number): number {
+  whenHolding(limit: Limit, state: State, units: number): number {
     const entries = entriesOf(limit, state);
-    let over = sum(entries) + units - limit.capacity;
-    const latest = entries.at(-1);
-    // With the units of this entry enough have left: of the last one at least, where a debt is too large to be counted exactly.
-    const last = entries.find((entry) => over > 0 && ((over -= entry.units) <= 0 || entry === latest));
-    return last ? Math.max(state.ts, Math.min(END_OF_TIME, Math.ceil(last.at) + limit.period)) : state.ts;
+    // All of them have to leave where a debt is too large to be counted exactly.
+    const last = whenGone(entries, sum(entries) + units - limit.capacity);
+    return Math.max(state.ts, Math.min(END_OF_TIME, Math.ceil(last) + limit.periodMs));
   }
 
-  most({ capacity }: SlidingWindowLimit): number {
+  most({ capacity }: Limit): number {
     return capacity;
   }
 
-  take(limit: SlidingWindowLimit, state: State, units: number): State {
+  take(limit: Limit, state: State, units: number): State {
     const { ts } = state;
     const entries = entriesOf(limit, state);
     const isCounted = units <= limit.capacity + MAX_UNITS - sum(entries);
@@ -55,33 +48,26 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     return withEntries(limit, insert(entries, { at: ts, units: taken }), ts);
   }
 
-  reserve(limit: SlidingWindowLimit, advanced: State, units: number): Reservation {
+  reserve(limit: Limit, advanced: State, units: number): Reservation {
     const entries = entriesOf(limit, advanced);
     // In order: never before what is promised already.
-    const last = entries.at(-1)?.at ?? advanced.ts;
-    const at = Math.max(advanced.ts, last, this.whenHolding(limit, advanced, units));
+    const at = Math.max(entries.at(-1)?.at ?? 0, this.whenHolding(limit, advanced, units));
     const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
-    return { at, state, owed: this.owed(advanced) + (at > advanced.ts ? units : 0) };
+    return { at, state, owed: this.owed(state) };
   }
 
-  whenReservable(limit: SlidingWindowLimit, state: State, units: number): number {
+  whenReservable(limit: Limit, state: State, units: number): number {
     const atOnce = this.whenHolding(limit, state, units);
     const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
-    let reservable = state.ts;
-    let promised = sum(promises);
-    for (const { at, units: started } of promises) {
-      if (promised + units <= limit.maxReserved) break;
-      promised -= started;
-      reservable = at;
-    }
-    return promised + units <= limit.maxReserved ? Math.min(atOnce, reservable) : atOnce;
+    const started = whenGone(promises, sum(promises) + units - limit.maxReserved);
+    return units <= limit.maxReserved ? Math.min(atOnce, Math.max(state.ts, started)) : atOnce;
   }
 
   owed({ recent = [], ts }: State): number {
     return sum(recent.filter(({ at }) => at > ts));
   }
 
-  giveBack(limit: SlidingWindowLimit, advanced: State, units: number, taking?: Taking): State {
+  giveBack(limit: Limit, advanced: State, units: number, taking?: Taking): State {
     const { ts } = advanced;
     const entries = entriesOf(limit, advanced);
     if (entries.some(isUnknown)) return advanced;
@@ -90,21 +76,22 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
   }
 
   /** As if a full window, or the fullest one until then, were taken at that time, besides what is promised for then or later. */
-  pause(limit: SlidingWindowLimit, state: State, until: number): State {
+  pause(limit: Limit, state: State, until: number): State {
     const ts = Math.max(state.ts, until);
     // Also one that will have left by then: the limit may be raised during the pause.
-    const entries = entriesOf(limit, state).filter(({ at }) => at > state.ts - limit.period);
+    const entries = entriesOf(limit, state).filter(({ at }) => at > state.ts - limit.periodMs);
     const later = entries.filter(({ at }) => at >= ts && at > state.ts);
     const earlier = entries.slice(0, entries.length - later.length);
-    const units = Math.max(mostAtOnce(earlier, limit.period), limit.capacity);
+    const units = Math.max(mostAtOnce(earlier, limit.periodMs), limit.capacity);
     // What may have been used before is still not known.
     const at = isMark(entries[0]?.at ?? 0) ? markOf(ts) : ts;
     if (ts === state.ts && entries[0]?.at === at && entries[0].units === units) return state;
     return withEntries(limit, insert(later, { at, units }), ts);
   }
 
-  shareOf(limit: SlidingWindowLimit, share: Share): SlidingWindowLimit {
-    return { ...limit, capacity: shareOfUnits(limit.capacity, limit.unitsPerToken, share) };
+  shareOf(limit: Limit, share: Share): Limit {
+    const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
+    return { ...limit, capacity, refill: capacity };
   }
 
   split(left: Limit, right: Limit, { value, ts, recent = [] }: State): readonly [State, State] {
@@ -112,12 +99,12 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     const taken = whole - value;
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
     // proportion.
-    const takenLeft = left.capacity - leftHalf(value, left.unitsPerToken, left.capacity, right.capacity);
+    const takenLeft = left.capacity - leftHalf(value, left, right);
     const [ofLeft, ofRight] = cut(recent, taken, takenLeft, left.unitsPerToken);
     return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
   }
 
-  join(limit: SlidingWindowLimit, states: readonly State[]): State {
+  join(limit: Limit, states: readonly State[]): State {
     const ts = Math.max(...states.map((state) => state.ts));
     // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
     const logs = states.map(({ recent = [], ts: own }) =>
@@ -130,31 +117,23 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
     return "singly";
   }
 
-  waitedMs(limit: SlidingWindowLimit, state: State): number {
-    const left = state.ts - limit.period;
+  waitedMs(limit: Limit, state: State): number {
+    const left = state.ts - limit.periodMs;
     const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
     return last ? left - last.at : Infinity;
   }
 
-  unitsPerMs({ capacity, period }: SlidingWindowLimit): number {
-    return capacity / period;
-  }
-
-  arrivals({ period }: SlidingWindowLimit): ReturnType<Kind["arrivals"]> {
-    return { refill: 1, lastsMs: period };
-  }
-
-  entries(limit: SlidingWindowLimit, state: State): readonly Entry[] {
+  entries(limit: Limit, state: State): readonly Entry[] {
     return entriesOf(limit, state).filter(({ units }) => units > 0);
   }
 
-  windowMs({ period }: SlidingWindowLimit): number {
-    return period;
+  windowMs({ periodMs }: Limit): number {
+    return periodMs;
   }
 
   /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period, promised ones later. */
-  renewedAt({ period }: SlidingWindowLimit, { renewsAt, resetAt }: Outlook, _next: unknown, now: number): number {
-    return renewsAt ?? Math.max(resetAt, now + period);
+  renewedAt({ periodMs }: Limit, { renewsAt, resetAt }: Outlook, _next: unknown, now: number): number {
+    return renewsAt ?? Math.max(resetAt, now + periodMs);
   }
 }
 
@@ -162,7 +141,7 @@ export class SlidingWindowKind implements Kind<SlidingWindowLimit> {
  * The log of a state. A state of another kind only has a value and a time. Its missing units count as taken at that time, and a
  * debt as promised for the windows after it. The mark is an entry of its own.
  */
-function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent }: State): readonly Entry[] {
+function entriesOf({ capacity, periodMs }: Limit, { value, ts, recent }: State): readonly Entry[] {
   // A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through.
   const MAX_WINDOWS_OF_DEBT = 31;
   if (recent) {
@@ -171,7 +150,7 @@ function entriesOf({ capacity, period }: SlidingWindowLimit, { value, ts, recent
   }
   const entries: Entry[] = ts > 0 ? [{ at: markOf(ts), units: 0 }] : [];
   let missing = capacity - value;
-  for (let at = ts; missing > 0; at += period) {
+  for (let at = ts; missing > 0; at += periodMs) {
     const isLast = entries.length > MAX_WINDOWS_OF_DEBT;
     const units = isLast ? missing : Math.min(missing, capacity);
     entries.push({ at: Math.min(END_OF_TIME, at), units });

@@ -2,40 +2,35 @@
 import type { RateLimitConfig } from "../../wire/configs.js";
 import { misuseError } from "../misuse.js";
 import { chooseGrain, finestGrain, type Grain } from "../grain.js";
-import { type Levels, levelsOf } from "../sharding/levels.js";
+import { levelsOf } from "../sharding/levels.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
 import { DAY_MS } from "./civil.js";
+import type { Limit } from "./kind.js";
 
 /** A rate, per ms or per window, and what is saved and owed. */
-interface Quantities {
-  readonly rate: number;
+interface Quantities extends Pick<RateLimitConfig, "rate" | "maxReserved" | "shards"> {
   /** The rate is per this many ms, or per window, which brings whole units. */
   readonly per: number | "window";
-  readonly stepMs: number;
+  readonly periodMs: number;
   readonly capacity: number;
-  readonly maxReserved: number | undefined;
-  readonly shards: RateLimitConfig["shards"];
 }
 
 /**
  * The quantities of a limit, as each kind's `parse` puts them into it. @param quantities - `capacity`: what a full bucket holds, in tokens.
  * @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token.
  */
-export function countIn(
-  name: string,
-  quantities: Quantities,
-): Grain & { tokens: number; capacity: number; maxReserved: number; levels: Levels } {
-  const { rate, per, stepMs, capacity, maxReserved, shards } = quantities;
+export function countIn(name: string, quantities: Quantities): Omit<Limit, "name" | "kind" | "config"> {
+  const { rate, per, periodMs, capacity, maxReserved, shards } = quantities;
   const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
-  const { unitsPerToken, refill } = grain;
+  const { unitsPerToken } = grain;
   // A window brings whole tokens to each shard, so each must get some.
   const [steps, most] = per === "window" ? [1, Math.min(capacity, rate)] : [per, capacity];
-  const perSecond = (rate / steps / stepMs) * 1000;
+  const perSecond = (rate / steps / periodMs) * 1000;
   return {
+    ...grain,
+    periodMs,
     tokens: capacity,
-    unitsPerToken,
-    refill,
     capacity: floorUnits(capacity, unitsPerToken),
     maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
     levels: shards ? levelsOf({ shards, most, perSecond, capacity }) : { most: 0, least: 0, isAuto: false },
@@ -43,7 +38,7 @@ export function countIn(
 }
 
 /** Undefined if a window would lose more of the rate than `RATE_ERROR`. */
-function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
+function grainFor({ rate, per, periodMs, capacity, maxReserved = 0 }: Quantities): Grain | undefined {
   // The debts of this many full buckets fit, or of a day of the rate if that is more.
   const DEBT_BUCKETS = 1000;
   // The share of a rate that rounding may lose: nobody can notice one part in 10^9.
@@ -51,7 +46,7 @@ function grainFor({ rate, per, stepMs, capacity, maxReserved = 0 }: Quantities):
   const steps = per === "window" ? 1 : per;
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
-  const ofADay = (rate / steps) * (DAY_MS / stepMs);
+  const ofADay = (rate / steps) * (DAY_MS / periodMs);
   const most = Math.max(1, buckets, ofADay);
   const counting = (debt: number): Grain | undefined => {
     const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });

@@ -3,32 +3,27 @@ import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
 import { END_OF_TIME } from "../time.js";
 import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Limit, Outlook, Share, State } from "./kind.js";
+import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
-interface TokenBucketLimit extends Limit {
-  /** Units per ms. */
-  readonly refill: number;
-}
-
-export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements Kind<TokenBucketLimit> {
-  parse(name: string, config: TokenBucketConfig): TokenBucketLimit {
-    const { rate, period, capacity = rate, maxReserved, shards } = config;
+export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
+  parse(name: string, config: TokenBucketConfig): Limit {
+    const { rate, period, capacity = rate } = config;
     if (rate / period > MAX_TOKENS) {
       // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
       throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
     }
-    const counted = countIn(name, { rate, per: period, stepMs: 1, capacity, maxReserved, shards });
+    const counted = countIn(name, { ...config, capacity, per: period, periodMs: 1 });
     return { name, kind: this, config: { ...config, capacity }, ...counted };
   }
 
-  protected accrued({ refill }: TokenBucketLimit, { ts }: State, to: number): number {
+  protected accrued({ refill }: Limit, { ts }: State, to: number): number {
     return Math.floor(Math.max(0, to - ts) * refill);
   }
 
-  whenHolding(limit: TokenBucketLimit, state: State, units: number): number {
+  whenHolding(limit: Limit, state: State, units: number): number {
     // Four units in the last place: more than the rounding of a quotient and a product.
     const QUOTIENT_ERROR = 2 ** -50;
     const { value, ts } = state;
@@ -40,27 +35,23 @@ export class TokenBucketKind extends RefillingKind<TokenBucketLimit> implements 
     return Math.min(END_OF_TIME, time);
   }
 
-  shareOf(limit: TokenBucketLimit, share: Share): TokenBucketLimit {
+  shareOf(limit: Limit, share: Share): Limit {
     const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
     return { ...limit, capacity, refill: limit.refill / share.count };
   }
 
-  unitsPerMs({ refill }: TokenBucketLimit): number {
-    return refill;
-  }
-
-  arrivals({ refill }: TokenBucketLimit): ReturnType<Kind["arrivals"]> {
+  runsFrom(): readonly Run[] {
     // At the end of each ms.
-    return { refill, runsFrom: () => [{ start: 0, period: 1 }] };
+    return [{ start: 0, period: 1 }];
   }
 
-  windowMs({ config, tokens }: TokenBucketLimit): number {
+  windowMs({ config, tokens }: Limit): number {
     const { rate, period } = config as TokenBucketConfig;
     // Not a quotient and a product where the period itself is meant.
     return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
   }
 
-  renewedAt(limit: TokenBucketLimit, left: Outlook, next: { spent: number; count: number }, now: number): number {
+  renewedAt(limit: Limit, left: Outlook, next: { spent: number; count: number }, now: number): number {
     const { spent, count } = next;
     const { rate, period } = limit.config as TokenBucketConfig;
     const { remaining, resetAt, retryAt = 0 } = left;

@@ -2,7 +2,7 @@
  * How many rows of a window a call looks at before it is denied. Tokens in a window's rows are lost unless they are taken in time,
  * so a denial in vain wastes them. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
  */
-import type { Limit } from "../kinds/kind.js";
+import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
 import { areAll, heldBy, heldByAll, type Shard, sumOf } from "./shard.js";
@@ -43,7 +43,7 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
   const most = (rows.length - 1) * CONTENDED_MS;
   // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every row.
-  const comesBackMs = (row: Shard) => heldBy(row, now) / row.limit.kind.unitsPerMs(row.limit);
+  const comesBackMs = (row: Shard) => heldBy(row, now) / unitsPerMs(row.limit);
   return waits < most && waits + 2 * sumOf(rows, comesBackMs) < most;
 }
 

@@ -3,7 +3,7 @@
  * other rows, and on what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in
  * docs/benchmarks.md.
  */
-import type { Limit } from "../kinds/kind.js";
+import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import type { Bucket } from "../bucket.js";
 import type { Interval } from "./interval.js";
@@ -121,5 +121,5 @@ export function isFast(limit: Limit, units: number): boolean {
 
 /** The most units that are fast; 0 for a bucket of one row, which is exact. */
 export function fastUnits(limit: Limit): number {
-  return limit.levels.most === 0 ? 0 : limit.kind.unitsPerMs(limit) * FAST_MS;
+  return limit.levels.most === 0 ? 0 : unitsPerMs(limit) * FAST_MS;
 }

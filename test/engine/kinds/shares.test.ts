@@ -1,6 +1,7 @@
 /** Shares of quantities: whole tokens, as even as possible, and nothing is lost. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { leftHalf, shareOfUnits } from "../../../src/engine/kinds/shares.js";
 
 const grains = fc.constantFrom(1, 10, 1_024_000);
@@ -33,15 +34,14 @@ describe("the shares of a quantity", () => {
 });
 
 describe("the left half of what a shard holds", () => {
+  const limit = (capacity: number) => ({ unitsPerToken: 10, capacity }) as Limit;
   it("is half of the whole tokens; the right half gets the fraction", () => {
-    expect(leftHalf(75, 10, 50, 50)).toBe(30);
-    expect(leftHalf(5, 10, 50, 50)).toBe(0);
-    expect(leftHalf(0, 10, 50, 50)).toBe(0);
+    expect([75, 5, 0].map((units) => leftHalf(units, limit(50), limit(50)))).toEqual([30, 0, 0]);
   });
 
   it("is more or less than half if a side cannot hold its half", () => {
-    expect(leftHalf(99, 10, 40, 60)).toBe(40);
-    expect(leftHalf(95, 10, 55, 45)).toBe(50);
-    expect(leftHalf(100, 10, 50, 50)).toBe(50);
+    expect(leftHalf(99, limit(40), limit(60))).toBe(40);
+    expect(leftHalf(95, limit(55), limit(45))).toBe(50);
+    expect(leftHalf(100, limit(50), limit(50))).toBe(50);
   });
 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { parseDemand } from "../../../src/engine/request.js";
-import { fullState, type Limit, type State } from "../../../src/engine/kinds/kind.js";
+import { fullState, type Limit, type State, unitsPerMs } from "../../../src/engine/kinds/kind.js";
 import { MAX_ENTRIES } from "../../../src/engine/kinds/log.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { fold, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
@@ -91,7 +91,7 @@ describe("a sliding window", () => {
 
   it("holds at most its rate, also with a reservation", () => {
     expect([kind.most(limit, false), kind.most(limit, true)]).toEqual([tokens(10), tokens(10)]);
-    expect(kind.unitsPerMs(limit)).toBe(tokens(10) / 1000);
+    expect(unitsPerMs(limit)).toBe(tokens(10) / 1000);
     expect(limit.config).toBe(config);
   });
 

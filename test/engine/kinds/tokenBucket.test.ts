@@ -49,6 +49,6 @@ describe("a token bucket", () => {
     const limit = parseLimit("send", config);
     expect(limit.config).toEqual({ ...config, capacity: 7 });
     expect(limit.maxReserved).toBe(MAX_UNITS);
-    expect(limit.kind.unitsPerMs(limit) * 1000).toBe(7 * limit.unitsPerToken);
+    expect(limit.refill * 1000).toBe(7 * limit.unitsPerToken);
   });
 });
