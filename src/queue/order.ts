@@ -15,11 +15,10 @@ interface Waiting {
 
 export const NS_PER_MS = 1_000_000;
 
-/** Whether the head of one class goes before that of another. */
+/** Whether the head of one class goes before that of a lower one. */
 function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
   const level = BigInt(aging * NS_PER_MS);
-  const lead = one.at - other.at - BigInt(one.priority - other.priority) * level;
-  return lead < 0n || (lead === 0n && one.priority > other.priority);
+  return one.at - other.at <= BigInt(one.priority - other.priority) * level;
 }
 
 /**
@@ -69,7 +68,7 @@ export function merged<Job extends Waiting>(classes: readonly (readonly Job[])[]
     const { job, from } = head;
     const taken = (next[from] ?? 0) + 1;
     first.push(job);
-    if (taken >= share && taken === classes[from]?.length) return { first, hasMore: true };
+    if (taken === share) return { first, hasMore: true };
     next[from] = taken;
   }
 }
