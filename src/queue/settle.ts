@@ -136,7 +136,7 @@ async function waitAgain(
   }
   const { at, priority, fairBy, runs, first } = turn;
   // Rounds that are over do not come back, and they begin anew when none waits: then the job's own may be far ahead.
-  const [serving] = turn.round ? await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }) : [];
+  const [serving] = await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 });
   const round = serving?.round ?? turn.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
