@@ -43,11 +43,11 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = ctx.lookUp?.(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { since: run.seenTo, most });
-  const { taken, retried, awaited, isCut } = await takeJobs(ctx, queue, first);
+  const { taken, retried, awaited } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   // A user whose job has no round yet has no turn.
-  const hasMore = isUnsorted || (!awaited && (goesOn || isCut));
+  const hasMore = isUnsorted || (!awaited && (goesOn || taken < first.length));
   const found = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, retried, isDrained });
@@ -83,20 +83,19 @@ interface Awaited {
 }
 
 /**
- * Pays for jobs in order and schedules them. Says how many, how many of these have run before, for what the next one waits, and whether some
- * were too many for one run.
+ * Pays for jobs in order and schedules them, as many as one run may. Says how many, how many of these have run before, and for what the next
+ * one waits.
  */
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
-  if (first.length === 0) return { taken: 0, retried: 0, isCut: false };
+  if (first.length === 0) return { taken: 0, retried: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, retried: 0, isCut: false, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
   let retried = 0;
   let awaited: Awaited | undefined;
-  const most = mostPaidFrom(shards);
-  for (const job of jobs.slice(0, most)) {
+  for (const job of jobs.slice(0, mostPaidFrom(shards))) {
     const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
       awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
@@ -110,7 +109,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
     if (job.runs !== undefined) retried++;
   }
   await write(ctx, changeOf(queue, shards, held));
-  return { taken, retried, awaited, isCut: jobs.length > most };
+  return { taken, retried, awaited };
 }
 
 /**

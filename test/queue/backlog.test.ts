@@ -16,16 +16,8 @@ it.each<[what: string, found: Partial<Look>, queued: number]>([
   ["none, if all that the run saw were taken", { arrived: 5, taken: 8, isDrained: true }, 0],
 ])("ten jobs that waited become %s", async (_what, found, queued) => {
   const run = { queued: 10, countedAt: NOW } as Look["run"];
-  const look = {
-    queue,
-    run,
-    row: {},
-    pace: { kind: "run", at: NOW },
-    arrived: 0,
-    taken: 0,
-    retried: 0,
-    isDrained: false,
-  };
+  const pace = { kind: "run", at: NOW };
+  const look = { queue, run, row: {}, pace, arrived: 0, taken: 0, retried: 0, isDrained: false };
   const { run: next } = await backlogOf({ now: NOW } as WorkerCtx, { ...look, ...found } as Look);
   expect(next).toEqual({ queued, countedAt: NOW });
 });

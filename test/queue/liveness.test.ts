@@ -6,7 +6,7 @@ import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
-import { isFirst } from "../../src/queue/batch.js";
+import { findBatch, isFirst } from "../../src/queue/batch.js";
 import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
@@ -217,6 +217,16 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(3000);
   });
 
+  it("a queue is full as long as its rows are too many for a run to pay for all that wait", async () => {
+    const wide = { ...config, rate: 1e5, capacity: 1e5, shards: { atLeast: 2048 }, queue: { maxQueued: 5 } };
+    const { t, functions, enqueue, enqueueAll, pass } = open({ llm: wide });
+    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm" }));
+    await pass(3000);
+    await enqueueAll(Array<string>(15).fill("x"));
+    await pass(10);
+    expect(await enqueue("late")).toMatchObject({ ok: false });
+  });
+
   it("an exact bound holds even if the waiting jobs are too large to count in one transaction", async () => {
     const { enqueue, t, deploy } = open();
     const label = "x".repeat(8000);
@@ -247,6 +257,13 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
   const stored = (config: object) =>
     toStoredQueue(parseQueue({ name: "llm", config: { ...slow, ...config }, queue: {} }));
   expect(stored({ maxReserved: undefined, shards: undefined })).toStrictEqual(stored({}));
+});
+
+it("jobs that a run has seen are no arrivals, if the last of them was taken or cancelled", async () => {
+  const { t, enqueue } = useQueues("tables", { llm: { ...slow, queue: {} } });
+  await enqueue("older");
+  const asked = { name: "llm", priorities: 1, fair: false, most: 1, mostCounted: 0, since: 2n ** 62n };
+  expect(await t.query((ctx) => findBatch(ctx, asked))).toMatchObject({ arrived: 0, seenTo: 2n ** 62n });
 });
 
 describe("the worker of a fair queue", () => {
