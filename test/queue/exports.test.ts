@@ -42,9 +42,8 @@ it("two exports suffice since Convex 1.47", async () => {
   const { t, starts, enqueueRateLimited } = openQueues("tables", limits, withoutQuery);
   for (const label of ["mutation", "action"]) {
     const args = { name: "llm", settles: label } as never;
-    await t.mutation(
-      async (ctx) => await enqueueRateLimited(ctx, args, label === "action" ? act : run, { label, used: 1 }),
-    );
+    const fn = label === "action" ? act : run;
+    await t.mutation(async (ctx) => await enqueueRateLimited(ctx, args, fn, { label, used: 1 }));
   }
   await runUntil(t, NOW + 10 * SECOND);
   expect(starts.map(({ label }) => label)).toEqual(["mutation", "action"]);

@@ -57,19 +57,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(last)).toBeNull();
   });
 
-  it.each([false, true])(
-    "a job is settled by its key's plan (the worker's row is deleted meanwhile: %s)",
-    async (isGone) => {
-      const { t, enqueue, pass, until, order, snapshot } = open();
-      await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });
-      await pass(10);
-      expect(await documentsIn(place, t, "rateLimitWorkers")).toMatchObject([{ plan: "pro" }]);
-      if (isGone) await changeIn(place, t, "rateLimitWorkers", null);
-      await until(MINUTE);
-      expect(order()).toEqual(["a1"]);
-      expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
-    },
-  );
+  it.each([false, true])("a job is settled by its key's plan (its worker's row is gone: %s)", async (isGone) => {
+    const { t, enqueue, pass, until, order, snapshot } = open();
+    await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });
+    await pass(10);
+    expect(await documentsIn(place, t, "rateLimitWorkers")).toMatchObject([{ plan: "pro" }]);
+    if (isGone) await changeIn(place, t, "rateLimitWorkers", null);
+    await until(MINUTE);
+    expect(order()).toEqual(["a1"]);
+    expect(await snapshot({ key: "a" })).toMatchObject({ plan: "pro", value: 6, config: { rate: 60 } });
+  });
 
   it("a job that ends after a downgrade is settled by its bucket's new plan", async () => {
     const { enqueue, enqueueAll, pass, until, log } = open();
@@ -106,11 +103,8 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 it("in the tables, jobs from before a limit had plans wait by the first plan as soon as their worker runs", async () => {
-  const { enqueueAll, deploy, pass, until, log } = useQueues(
-    "tables",
-    { llm: { ...shared, ...plans.free } },
-    { key: "a" },
-  );
+  const unplanned = { llm: { ...shared, ...plans.free } };
+  const { enqueueAll, deploy, pass, until, log } = useQueues("tables", unplanned, { key: "a" });
   await enqueueAll(["a1", "a2", "a3"]);
   await pass(1000);
   deploy({ llm: { ...shared, plans: { pro: plans.pro, free: plans.free } } });

@@ -122,10 +122,8 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
       other: { ...config, queue: {} },
     });
     const mine = await jobOf("mine", { key: "me" });
-    for (const job of [
-      { ...mine, key: "you" },
-      { ...mine, name: "other" },
-    ]) {
+    for (const other of [{ key: "you" }, { name: "other" }]) {
+      const job = { ...mine, ...other };
       expect([await position(job), await cancel(job)]).toEqual([null, false]);
     }
     await until(1000);

@@ -1,7 +1,7 @@
 /** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import { runAction } from "../../src/queue/settle.js";
+import { runAction, settle } from "../../src/queue/settle.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, placeNames } from "../support/places.js";
 import { act, run, useQueues } from "../support/queues.js";
@@ -70,20 +70,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(10);
   });
 
-  it.each([{ after: -1 }, { after: "soon" }, "yes", 1, {}])(
-    "a wrong `again` is logged and ends the job: %o",
-    async (strange) => {
-      const { enqueue, until, starts } = open();
-      const errors = vi.spyOn(console, "error").mockReturnValue();
-      await enqueue("strange", [{ used: 0, again: strange }]);
-      await until(20_000);
-      expect(String(errors.mock.calls[0]?.[0])).toContain(
-        'Rate limit "llm": again must be true, or { after } with 0 to',
-      );
-      errors.mockRestore();
-      expect(starts).toHaveLength(1);
-    },
-  );
+  it.each([{ after: -1 }, { after: "soon" }, "yes", 1, {}])("a wrong `again` ends the job: %o", async (strange) => {
+    const { enqueue, until, starts } = open();
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("strange", [{ used: 0, again: strange }]);
+    await until(20_000);
+    expect(String(errors.mock.calls[0]?.[0])).toContain('"llm": again must be true, or { after } with 0 to');
+    errors.mockRestore();
+    expect(starts).toHaveLength(1);
+  });
 
   it("a job that waits again can be found and cancelled with the handle that enqueueRateLimited returned", async () => {
     const { jobOf, position, cancel, pauseFor, pass, until, order } = open();
@@ -145,19 +140,16 @@ describe.each(placeNames)("in the %s", (place) => {
     await until(3 * MINUTE);
   });
 
-  it.each([true, false])(
-    "jobs that run again take no room in the queue once they have ended (exact: %s)",
-    async (exact) => {
-      const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
-      for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
-      await until(60_000);
-      expect(starts).toHaveLength(18);
-      for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
-      if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
-      await until(70_000);
-      expect(starts).toHaveLength(21);
-    },
-  );
+  it.each([true, false])("jobs that run again take no room once they have ended (exact: %s)", async (exact) => {
+    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
+    for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
+    await until(60_000);
+    expect(starts).toHaveLength(18);
+    for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
+    if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
+    await until(70_000);
+    expect(starts).toHaveLength(21);
+  });
 
   it("after a provider's 429, a pause and `again` make the job the first when the pause ends", async () => {
     const { enqueue, pauseFor, pass, until, log } = open();
@@ -177,4 +169,8 @@ it("the settlement of an action is scheduled: a mutation that an action calls fa
   expect(runAfter).toHaveBeenCalledExactlyOnceWith(0, expect.anything(), {
     settlement: { name: "llm", config, count: 10, used: 3 },
   });
+});
+
+it("a job that has used its count is settled without a look at the database", async () => {
+  await expect(settle({} as never, { name: "llm", config, count: 10, used: 10 })).resolves.toBeUndefined();
 });
