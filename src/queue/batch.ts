@@ -46,7 +46,7 @@ export async function readHeads(
   const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
   const { priorities } = bucket;
   // While jobs wait that came when there were more priorities, all that there can be.
-  const isCut = priorities < MAX_PRIORITIES && (await storage.hasAbove(ctx, bucket, priorities - 1));
+  const isCut = await storage.hasAbove(ctx, bucket, priorities - 1);
   const classes = isCut ? MAX_PRIORITIES : priorities;
   const share = shareOfClass(most, classes, ofAll);
   const [arrivals, rounds] = await Promise.all([
