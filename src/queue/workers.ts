@@ -36,7 +36,7 @@ export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow 
   if (isRunning && isSame && queued === undefined) return;
   const started = isRunning ? row : await start(ctx, stored, row);
   // A number that was counted under other terms is no longer true.
-  const counted = queued === undefined && (isSame || row?.queued === undefined) ? {} : { queued };
+  const counted = queued === undefined && isSame ? {} : { queued };
   if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started, ...counted });
   else
     await patchWorker(ctx, row, {
