@@ -202,6 +202,9 @@ describe.each(placeNames)("in the %s", (place) => {
     await acceptsOneByOne(4, 1000);
     deploy({ ...EXACT, maxQueued: 2 }, fast);
     expect([await accepts("late"), await accepts("later")]).toEqual([true, false]);
+    await pass(500);
+    // Two have their start times, and two wait.
+    expect(await accepts("later")).toBe(false);
     await pass(MINUTE);
     expect(order()).toEqual(["x", "x", "x", "x", "late"]);
   });
