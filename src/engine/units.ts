@@ -60,19 +60,20 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
 
 function windowFrom(
   { name, unitsPerToken }: Limit,
-  { since, used, excess = 0, loweredAt }: NonNullable<StoredState["window"]>,
+  window: NonNullable<StoredState["window"]>,
   key: string | undefined,
 ): NonNullable<State["window"]> {
+  const { since, used, excess = 0, before = 0, loweredAt = 0 } = window;
   // More was never used: the units of a larger number overflow.
   const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
   // A window in which the kind changed begins between two ms (`markOf`).
-  const areWhole = Number.isInteger(2 * since) && Number.isInteger(loweredAt ?? 0);
-  const areTimes = areWhole && Math.max(since, loweredAt ?? 0) <= END_OF_TIME;
+  const areWhole = [2 * since, 2 * before, loweredAt].every(Number.isInteger);
+  const areTimes = areWhole && Math.max(since, before, loweredAt) <= END_OF_TIME;
   if (!(areTimes && isPlausible)) {
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
     throw damageError(name, key, `the stored window is unusable (${stored})`);
   }
-  return windowOf(since, ceilUnits(used, unitsPerToken), ceilUnits(excess, unitsPerToken), loweredAt);
+  return windowOf({ ...window, used: ceilUnits(used, unitsPerToken), excess: ceilUnits(excess, unitsPerToken) });
 }
 
 function entriesFrom(
@@ -113,8 +114,8 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
   };
 }
 
-function windowInTokens({ since, used, excess = 0, loweredAt }: NonNullable<State["window"]>, unitsPerToken: number) {
-  return windowOf(since, used / unitsPerToken, excess / unitsPerToken, loweredAt);
+function windowInTokens(window: NonNullable<State["window"]>, unitsPerToken: number) {
+  return windowOf({ ...window, used: window.used / unitsPerToken, excess: (window.excess ?? 0) / unitsPerToken });
 }
 
 /** A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000. */

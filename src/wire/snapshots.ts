@@ -13,14 +13,16 @@ export const stateFields = () => ({
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   /**
    * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
-   * config then counts what was used. `excess`: tokens that were used before, and count if the capacity is raised again.
-   * `loweredAt`: the last write before the capacity was lowered below `used`. A `since` between two ms: the kind changed then.
+   * config then counts what was used. `excess`: tokens that were used before, in a window that began at `before` or earlier, and count if
+   * the capacity is raised again. `loweredAt`: the last write before the capacity was lowered below `used`. A `since` between two ms: the
+   * kind changed then.
    */
   window: v.optional(
     v.object({
       since: v.number(),
       used: v.number(),
       excess: v.optional(v.number()),
+      before: v.optional(v.number()),
       loweredAt: v.optional(v.number()),
     }),
   ),

@@ -387,6 +387,9 @@ describe("a config that changes", () => {
       expect(await left(world, month(1000))).toBe(895);
       world.setClock(T0 + 31 * DAY);
       expect(await left(world, month(100_000))).toBe(100_000);
+      // February pays the small plan's debt of 5. What else was used in January is no use of February.
+      await world.consume({ config: month(20), count: 5 });
+      expect(await left(world, month(100_000))).toBe(99_990);
     },
 
     "a token bucket between two windows brings the time that they have not counted, and no more": async (world) => {

@@ -70,11 +70,11 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    * If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise count
    * against the raised capacity. In a marked window a raise adds nothing.
    */
-  protected override held({ capacity }: FixedWindowLimit, { value, window }: State): number {
-    if (!window) return Math.min(capacity, value);
-    const unused = capacity - window.used;
+  protected override held(limit: FixedWindowLimit, { value, ts, window }: State): number {
+    if (!window) return Math.min(limit.capacity, value);
+    const unused = limit.capacity - window.used;
     const left = Math.min(value, Math.max(0, unused));
-    return isMark(window.since) ? left : Math.max(left, unused - (window.excess ?? 0));
+    return isMark(window.since) ? left : Math.max(left, unused - excessOf(limit, ts, window));
   }
 
   /**
@@ -88,13 +88,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const isCurrent = current <= windows.windowAt(ts);
     const missing = capacity - value;
     if (window && isCurrent) {
-      const { since, used, excess = 0, loweredAt = ts } = window;
+      const { used, loweredAt = ts } = window;
       // If more was used than is missing, the capacity was lowered: at the last write it was not yet.
-      return windowOf(since, used, excess, used > missing ? loweredAt : undefined);
+      return windowOf({ ...window, loweredAt: used > missing ? loweredAt : undefined });
     }
     const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
     // A bucket that was never written was of no other kind.
-    return windowOf(isCurrent && ts > 0 ? markOf(ts) : windows.startOf(current), missing, excess);
+    const since = isCurrent && ts > 0 ? markOf(ts) : windows.startOf(current);
+    return windowOf({ since, used: missing, excess, before: window?.since });
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {
@@ -157,6 +158,16 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const at = Math.max(resetAt, retryAt);
     return renewsAt ?? (further <= 0 ? at : windows.startOf(windows.windowAt(at) + further));
   }
+}
+
+/** The units used before a window that are still used in it: if it is a whole one of this calendar, those that it cannot have brought back. */
+function excessOf(limit: FixedWindowLimit, ts: number, window: NonNullable<State["window"]>): number {
+  const { since, excess = 0, before = Infinity } = window;
+  if (excess === 0) return 0;
+  const { windows, capacity, refill } = limit;
+  const current = windows.windowAt(ts);
+  const isWhole = since === windows.startOf(current) && before <= windows.startOf(current - 1);
+  return isWhole ? Math.min(excess, Math.max(0, capacity - refill)) : excess;
 }
 
 /**

@@ -28,6 +28,8 @@ interface Window {
   readonly used: number;
   /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
   readonly excess?: number;
+  /** When the window began in which the last of the excess was used. */
+  readonly before?: number;
   /** While more was used than the capacity, which was lowered: the last write before that. Units taken later are in the debt. */
   readonly loweredAt?: number;
 }
@@ -170,10 +172,12 @@ export function isMark(at: number): boolean {
   return at % 1 !== 0;
 }
 
-/** A window without an excess of 0; a field is absent, not undefined. */
-export function windowOf(since: number, used: number, excess: number, loweredAt?: number): Window {
-  return { since, used, ...(excess > 0 && { excess }), ...(loweredAt !== undefined && { loweredAt }) };
+/** A window without an excess of 0 or below; a field is absent, not undefined. */
+export function windowOf({ since, used, excess = 0, before, loweredAt }: Given<Window>): Window {
+  const earlier = excess > 0 && { excess, ...(before !== undefined && { before }) };
+  return { since, used, ...earlier, ...(loweredAt !== undefined && { loweredAt }) };
 }
+type Given<Fields> = { [Field in keyof Fields]: Fields[Field] | undefined } & Pick<Window, "since" | "used">;
 
 /** All units that count as used, in a window and before it. */
 export function usedIn({ used, excess = 0 }: Window): number {

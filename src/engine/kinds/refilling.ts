@@ -96,9 +96,11 @@ export abstract class RefillingKind<L extends Limit> {
     // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
     const excess = window ? usedIn(window) - leftUsed - rightUsed : 0;
     const leftExcess = Math.floor(excess * share);
+    const part = (used: number, beside: number) =>
+      window && windowOf({ ...window, used, excess: beside, loweredAt: undefined });
     return [
-      stateOf(half, ts, ofLeft, window && windowOf(window.since, leftUsed, leftExcess)),
-      stateOf(value - half, ts, ofRight, window && windowOf(window.since, rightUsed, excess - leftExcess)),
+      stateOf(half, ts, ofLeft, part(leftUsed, leftExcess)),
+      stateOf(value - half, ts, ofRight, part(rightUsed, excess - leftExcess)),
     ];
   }
 
@@ -120,16 +122,15 @@ function stateOf(value: number, ts: number, headroom: State["headroom"], window:
 /** A window in which more was used, or less. */
 function using(window: State["window"], units: number): State["window"] {
   if (!window) return undefined;
-  const { since, used, excess = 0, loweredAt } = window;
+  const used = window.used + units;
   // Units come back to the window first, then to the time before it.
-  return windowOf(since, Math.max(0, used + units), excess + Math.min(0, used + units), loweredAt);
+  return windowOf({ ...window, used: Math.max(0, used), excess: (window.excess ?? 0) + Math.min(0, used) });
 }
 
 /** The window at the end of a pause. What was used beyond a lowered capacity still counts: it may be raised during the pause. */
 function pausedWindow(window: State["window"], { value, window: before }: State, capacity: number): State["window"] {
   if (!window || !before || usedIn(before) <= capacity - value) return window;
-  const { since, used, excess = 0, loweredAt } = window;
-  return windowOf(since, used, Math.max(excess, usedIn(before) - used), loweredAt);
+  return windowOf({ ...window, excess: Math.max(window.excess ?? 0, usedIn(before) - window.used) });
 }
 
 /** The units that count as used at a time beside those that are missing. */
@@ -145,9 +146,9 @@ function beyondOf(state: State, missing: number, takenAt: number): number {
 /** A window of which fewer units count, those first that were used before it. @param missing - what the bucket lacks then. */
 function lessened(window: State["window"], units: number, missing: number): State["window"] {
   if (!window) return undefined;
-  const { since, excess = 0, loweredAt } = window;
+  const { excess = 0, loweredAt } = window;
   const used = window.used - Math.max(0, units - excess);
-  return windowOf(since, used, excess - units, used > missing ? loweredAt : undefined);
+  return windowOf({ ...window, used, excess: excess - units, loweredAt: used > missing ? loweredAt : undefined });
 }
 
 /** The windows of the parts of one bucket as one: it began when the latest did. */
@@ -158,5 +159,6 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const used = known.reduce((sum, window) => sum + window.used, 0);
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
   // A bucket that was lowered is one row; if it is not, the next write says that it was lowered before that.
-  return using(windowOf(since, used, excess), 0);
+  const before = Math.max(...known.map((window) => (window.excess ? (window.before ?? window.since) : -Infinity)));
+  return using(windowOf({ since, used, excess, before }), 0);
 }

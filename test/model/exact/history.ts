@@ -7,6 +7,7 @@ export interface Window {
   readonly since: number;
   readonly used: Rational;
   readonly excess?: Rational;
+  readonly before?: number | undefined;
   /** Whether the kind changed in it: what was used before is not known. */
   readonly isAdopted?: boolean | undefined;
 }

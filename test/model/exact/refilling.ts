@@ -30,12 +30,19 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
 }
 
 /** The tokens at the last write. Under another capacity a window holds the tokens that were not used of it; no more than before if not all use is known. */
-function heldBy(limit: RefillingLimit, { value, window }: Written): Rational {
+function heldBy(limit: RefillingLimit, { value, ts, window }: Written): Rational {
   const capacity = rational(limit.capacity);
   if (limit.kind !== "fixed window" || !window) return least(capacity, value);
   const unused = minus(capacity, window.used);
   const left = least(value, greatest(ZERO, unused));
-  return window.isAdopted ? left : greatest(left, minus(unused, window.excess ?? ZERO));
+  if (window.isAdopted) return left;
+  const { since, excess = ZERO, before = Infinity } = window;
+  const [last, current] = [-1n, 0n].map((n) => fixedWindow.startOf(limit, fixedWindow.windowAt(limit, ts) + n)) as [
+    number,
+    number,
+  ];
+  const saved = since === current && before <= last ? greatest(ZERO, minus(capacity, rational(limit.rate))) : excess;
+  return greatest(left, minus(unused, least(excess, saved)));
 }
 
 /** A new window forgets as many used tokens as it brings. */
@@ -50,7 +57,7 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   const gainedSince = state ? gained(limit, state.ts, ts, sinceOf(state)) : ZERO;
   const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
   const since = isCurrent ? sinceOf(state) : fixedWindow.startOf(limit, current);
-  return { since, used, excess, isAdopted: isCurrent };
+  return { since, used, excess, before: old?.since, isAdopted: isCurrent };
 }
 
 /** When the window before began. Under another kind time has counted until the last write. */
