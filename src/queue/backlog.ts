@@ -1,6 +1,6 @@
 /** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
 import type { RunArgs } from "../wire/queue.js";
-import { findOnSnapshot, MOST_READ, type WorkerCtx } from "./batch.js";
+import { findOnSnapshot, MOST_COUNTED, type WorkerCtx } from "./batch.js";
 import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
@@ -49,7 +49,7 @@ export async function backlogOf(
   // Only the first run of a start sees all as new.
   const isUnknown = run.queued === undefined && !isDrained && run.seenTo !== undefined;
   const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
-  if (isUnknown || arrived >= MOST_READ || isOld) {
+  if (isUnknown || arrived >= MOST_COUNTED || isOld) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count, isCut } = waiting ?? { count: 0, isCut: true };

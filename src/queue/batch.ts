@@ -12,8 +12,10 @@ import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
 
-/** Jobs that are read of all classes together, and arrivals that are counted: with 8 KiB each, an eighth of what a run may read. */
-export const MOST_READ = 256;
+/** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
+const MOST_READ = 256;
+/** Arrivals that are counted, at most: the same run may count all that wait. */
+export const MOST_COUNTED = 5000;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;
 
@@ -63,11 +65,11 @@ async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, u
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
     readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
     storage.jobsOf(ctx, asked, { upTo, order: "desc", most: 1 }),
-    mostCounted > 0 ? storage.jobsOf(ctx, asked, { since, upTo, most: mostCounted }) : [],
-    mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, mostWaiting, upTo),
+    mostCounted > 0 ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted }) : undefined,
+    mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
   ]);
   const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
-  return present({ ...heads, arrived: mostCounted > 0 ? fresh.length : Number(seenTo !== since), seenTo, waiting });
+  return present({ ...heads, arrived: fresh?.count ?? Number(seenTo !== since), seenTo, waiting });
 }
 
 /** The same for the wire: what orders and pays for the jobs. */
@@ -108,7 +110,7 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
  */
 export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { since: bigint | undefined; most: number }) {
   const { fair, maxQueued, exact, aging } = queue.terms;
-  const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_READ;
+  const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);

@@ -95,7 +95,7 @@ export async function enqueue(
 /** The jobs that wait; as many as may wait when they are too large for one transaction to count. */
 async function countAll(ctx: QueueReader, queue: Queue): Promise<number> {
   const { maxQueued } = queue.terms;
-  const { count, isCut } = await countJobs(ctx, queue, maxQueued);
+  const { count, isCut } = await countJobs(ctx, queue, { most: maxQueued });
   return isCut ? maxQueued : count;
 }
 

@@ -112,11 +112,11 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
   return (await above.first()) !== null;
 }
 
-/** Counts the waiting jobs, at most `most`; `isCut` if they are more than one transaction should read. */
-export async function countJobs(ctx: QueueReader, bucket: BucketId, most: number, upTo?: bigint) {
+/** Counts the waiting jobs of a range, at most `most`; `isCut` if they are more than one transaction should read. */
+export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...range }: JobRange) {
   let count = 0;
   let bytes = 0;
-  for await (const { args } of queryJobs(ctx, bucket, { upTo })) {
+  for await (const { args } of queryJobs(ctx, bucket, range)) {
     count++;
     bytes += getConvexSize(args);
     if (count >= most) break;
