@@ -182,6 +182,7 @@ const badOthers = [
   ...badField(["listRateLimits"], "onlyLimited", "true or false", [null, 1, "yes"]),
   ...badField(["listRateLimits"], "cursor", "one that the page before returned", noCursors),
 ];
+const badCalls = [badNames, unknownNames, badKeys, badDemands, neverServed, badHandles, badOthers].flat();
 
 describe.each(placeNames)("in the %s, a call with", (place) => {
   const { define, open, insert, rows, mutation } = useBackend(place);
@@ -194,7 +195,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   });
 
   /** Expects that each of the functions refuses the arguments with the same error, and changes no row. */
-  async function refuses(functions: readonly Caller[], args: object, problem: string) {
+  async function refuses({ functions, args, problem }: BadCall) {
     open();
     await insert(...["open", "shared", "patient"].map((name) => row({ name })), row({ name: "mine", key: "a" }));
     const before = await rows();
@@ -202,12 +203,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual(before);
   }
 
-  it.each([...badNames, ...unknownNames, ...badKeys, ...badDemands, ...neverServed, ...badHandles, ...badOthers])(
-    "bad arguments: $problem ($functions)",
-    async ({ functions, args, problem }) => {
-      await refuses(functions, args, problem);
-    },
-  );
+  it.each(badCalls)("bad arguments: $problem ($functions)", refuses);
 
   const BUCKET = ["name", "key", "config", "plan"] as const;
   const DEMAND = [...BUCKET, "count", "reserve", "mode", "refundable"] as const;
@@ -227,7 +223,9 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     const others = all.filter((field) => field !== "name" && !known.some((name) => name === field));
     for (const field of ["throw", "cuont", "component", "__proto__", ...others]) {
       const problem = `Rate limit "open": "${field}" is not a field of ${call}, which has ${known.join(", ")}.`;
-      for (const value of [true, undefined]) await refuses([call], { name: "open", [field]: value }, problem);
+      for (const value of [true, undefined]) {
+        await refuses({ functions: [call], args: { name: "open", [field]: value }, problem });
+      }
     }
   });
 

@@ -174,33 +174,30 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await plain.checkRateLimit({ name: "send" })).toMatchObject({ ok: false });
     });
 
-    it.each([true, false])(
-      "a job of an action gives back its own tokens, and not those that others took meanwhile (the scheduler refuses it: %s)",
-      async (isRefused) => {
-        const definition = { api: { kind: "sliding window", rate: 2, period: 1000 } } as const;
-        const [plain, asked] = [define(definition), { name: "api" }];
-        const onDecision = async () => {
-          vi.setSystemTime(NOW + 3);
-          await plain.rateLimit(asked);
-          vi.setSystemTime(NOW + 5);
-        };
-        const limits = define(definition, { onDecision });
-        const runAt = () => (isRefused ? Promise.reject(new Error("too many jobs")) : Promise.resolve("id"));
-        const result = await backend().action(async (ctx) => {
-          const own = { ...(ctx as unknown as MutationCtx), scheduler: { runAt } as never };
-          return await limits.within(own).scheduleRateLimited(asked, run, job).catch(String);
+    it.each([true, false])("a job of an action refunds its own tokens only (refused: %s)", async (isRefused) => {
+      const definition = { api: { kind: "sliding window", rate: 2, period: 1000 } } as const;
+      const [plain, asked] = [define(definition), { name: "api" }];
+      const onDecision = async () => {
+        vi.setSystemTime(NOW + 3);
+        await plain.rateLimit(asked);
+        vi.setSystemTime(NOW + 5);
+      };
+      const limits = define(definition, { onDecision });
+      const runAt = () => (isRefused ? Promise.reject(new Error("too many jobs")) : Promise.resolve("id"));
+      const result = await backend().action(async (ctx) => {
+        const own = { ...(ctx as unknown as MutationCtx), scheduler: { runAt } as never };
+        return await limits.within(own).scheduleRateLimited(asked, run, job).catch(String);
+      });
+      if (isRefused) expect(result).toBe("Error: too many jobs");
+      else
+        await mutation(async (ctx) => {
+          const { job: scheduled } = result as { job: RateLimitedJob };
+          const id = await ctx.scheduler.runAt(NOW + 100, run, job);
+          expect(await plain.within(ctx).cancelRateLimited({ ...scheduled, id })).toEqual({ canceled: true });
         });
-        if (isRefused) expect(result).toBe("Error: too many jobs");
-        else
-          await mutation(async (ctx) => {
-            const { job: scheduled } = result as { job: RateLimitedJob };
-            const id = await ctx.scheduler.runAt(NOW + 100, run, job);
-            expect(await plain.within(ctx).cancelRateLimited({ ...scheduled, id })).toEqual({ canceled: true });
-          });
-        vi.setSystemTime(NOW + 1000);
-        for (const ok of [true, false]) expect(await plain.rateLimit(asked)).toMatchObject({ ok });
-      },
-    );
+      vi.setSystemTime(NOW + 1000);
+      for (const ok of [true, false]) expect(await plain.rateLimit(asked)).toMatchObject({ ok });
+    });
   }
 
   it("onDecision may call limits itself, in the caller's transaction", async () => {

@@ -68,10 +68,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each([0, 1000])("a job starts no later than the scheduler allows, also with a spread of %i ms", async (spread) => {
     const slow = { kind: "token bucket", rate: 1, period: 5 * 366 * 86_400_000 };
     const asked = { name: "slow", config: slow, spread };
-    expect([await schedule("slow", 1, asked), await schedule("slow", 1, asked)]).toMatchObject([
-      { ok: true },
-      { ok: spread === 0 },
-    ]);
+    for (const ok of [true, spread === 0]) expect(await schedule("slow", 1, asked)).toMatchObject({ ok });
   });
 
   it.each(["success", "failed", "deleted"])("a job that has ended refunds nothing: %s", async (state) => {

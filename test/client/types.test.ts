@@ -261,14 +261,9 @@ describe("the answers narrow", () => {
   it("an unknown error becomes one with typed data", () => {
     const error: unknown = new Error("other");
     if (isRateLimitError(error)) {
-      expectTypeOf(error.data).toEqualTypeOf<{
-        kind: "RateLimited";
-        name: string;
-        key?: string;
-        retryAt: number;
-        retryAfter: number;
-        reason?: "blocked";
-      }>();
+      type Times = { retryAt: number; retryAfter: number };
+      type Data = Times & { kind: "RateLimited"; name: string; key?: string; reason?: "blocked" };
+      expectTypeOf<Fields<typeof error.data>>().toEqualTypeOf<Fields<Data>>();
       expectTypeOf(error).toExtend<Error>();
       expect.unreachable();
     } else {
@@ -387,10 +382,9 @@ describe("the validator infers the type of", () => {
 
   it("a snapshot", () => {
     type Own = "config" | "override";
-    expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<
-      Omit<Infer<typeof validators.vRateLimitSnapshot>, Own>
-    >();
-    expectTypeOf<Infer<typeof validators.vRateLimitSnapshot>>().toExtend<RateLimitSnapshot>();
+    type Inferred = Infer<typeof validators.vRateLimitSnapshot>;
+    expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Inferred, Own>>();
+    expectTypeOf<Inferred>().toExtend<RateLimitSnapshot>();
     const known =
       "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few mode plan override";
     expect(Object.keys(validators.vRateLimitSnapshot.fields)).toEqual(known.split(" "));

@@ -16,8 +16,6 @@ it.each<[string, asked: object, status: typeof allowed | typeof denied, renewsAt
   ["a request that does not ask has no renewsAt", { renews: false }, allowed],
 ])("%s", (_what, asked, status, renewsAt) => {
   const request = parseRequest({ name: "send", config, renews: true, ...asked });
-  const { unitsPerToken } = request.limit;
-  const after = () => ({ value: 3 * unitsPerToken, ts: T0 });
-  const expected = renewsAt === undefined ? status : { ...status, renewsAt };
-  expect(renewing(request, status, T0, after)).toEqual(expected);
+  const after = () => ({ value: 3 * request.limit.unitsPerToken, ts: T0 });
+  expect(renewing(request, status, T0, after)).toEqual({ ...status, renewsAt });
 });

@@ -49,12 +49,8 @@ describe.each(placeNames)("in the %s", (place) => {
     const { page, cursor } = await listRateLimits({ name: "send" });
     expect(cursor).toBeNull();
     expect(page.map((entry) => "key" in entry)).toEqual([false, true, true, true]);
-    expect(page.map(({ key, value }) => [key, value])).toEqual([
-      [undefined, 4.5],
-      ["a", 3.5],
-      ["b", 0.5],
-      ["c", -1.5],
-    ]);
+    expect(page.map(({ key }) => key)).toEqual([undefined, "a", "b", "c"]);
+    expect(page.map(({ value }) => value)).toEqual([4.5, 3.5, 0.5, -1.5]);
     for (const entry of page) expect(entry).toMatchObject(await checkRateLimit({ name: "send", key: entry.key }));
     expect(page[3]).toMatchObject({ ok: false, retryAt: NOW + 600, remaining: 0, resetAt: NOW + 1400 });
     // Each key has its own windows.
@@ -102,14 +98,11 @@ describe.each(placeNames)("in the %s", (place) => {
     // Each key has eight shards of one token, except the first, which is whole. So 512 rows end in the middle of a key.
     const key = (i: number) => `user ${String(i).padStart(4, "0")}`;
     const split = { kind: "token bucket", rate: 64, period: 60_000, capacity: 64 } as const;
-    for (let i = 0; i < 300; i++) {
+    for (let i = 1; i < 300; i++) {
       const value = i === 299 ? 0 : 1;
-      if (i === 0) rows.push({ name: "hot", key: key(i), value: 8, ts: NOW });
-      else {
-        rows.push(...partsOf(3).map((shard) => ({ name: "hot", key: key(i), shard, value, ts: NOW, config: split })));
-      }
+      rows.push(...partsOf(3).map((shard) => ({ name: "hot", key: key(i), shard, value, ts: NOW, config: split })));
     }
-    await insert(...rows);
+    await insert({ name: "hot", key: key(0), value: 8, ts: NOW }, ...rows);
     const all = await walk({ name: "hot", limit: 1000 });
     expect(all.keys).toEqual(Array.from({ length: 300 }, (_, i) => key(i)));
     expect(all.lengths).toHaveLength(2);

@@ -263,32 +263,26 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await limits.scheduleRateLimited({ ...alice, count: 9 }, start, {})).toMatchObject({ ok: true, runAt: NOW });
   });
 
-  it.each(["in a pause", "by a clock behind", "after a gift"])(
-    "a take from an unlimited key %s is refunded whole",
-    async (when) => {
-      await rateLimit({ ...alice, count: 2, refundable: true });
-      await override({ unlimited: true });
-      if (when === "in a pause") await limits.pauseRateLimit({ ...alice, until: NOW + 60_000 });
-      else if (when === "after a gift") await limits.adjustRateLimit({ ...alice, count: -1 });
-      else vi.setSystemTime(NOW - 20);
-      const { value: before } = await getRateLimit(alice);
-      const status = await rateLimit({ ...alice, count: 30, refundable: true });
-      expect((await getRateLimit(alice)).value).toBe(before - 30);
-      await limits.adjustRateLimit({ ...alice, count: -30, takenAt: status.ok ? status.takenAt : NaN });
-      expect((await getRateLimit(alice)).value).toBe(before);
-    },
-  );
+  it.each(["in a pause", "by a clock behind", "after a gift"])("an unlimited take %s is refunded", async (when) => {
+    await rateLimit({ ...alice, count: 2, refundable: true });
+    await override({ unlimited: true });
+    if (when === "in a pause") await limits.pauseRateLimit({ ...alice, until: NOW + 60_000 });
+    else if (when === "after a gift") await limits.adjustRateLimit({ ...alice, count: -1 });
+    else vi.setSystemTime(NOW - 20);
+    const { value: before } = await getRateLimit(alice);
+    const status = await rateLimit({ ...alice, count: 30, refundable: true });
+    expect((await getRateLimit(alice)).value).toBe(before - 30);
+    await limits.adjustRateLimit({ ...alice, count: -30, takenAt: status.ok ? status.takenAt : NaN });
+    expect((await getRateLimit(alice)).value).toBe(before);
+  });
 
   it("an unlimited key does not change if another limit of the call denies", async () => {
     await override({ unlimited: true });
     await take(3);
     await rateLimit({ name: "plain", count: 4 });
-    const statuses = [
-      { ok: true, remaining: 1, resetAt: NOW + 1500 },
-      { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 2000 },
-    ];
+    const [one, none] = [served({ remaining: 1, resetAt: NOW + 1500 }), { remaining: 0, resetAt: NOW + 2000 }];
     const all = await rateLimitAll([{ ...alice, count: 30 }, { name: "plain" }]);
-    expect(all).toEqual({ ok: false, retryAt: NOW + 500, statuses });
+    expect(all).toEqual(denied(500, { statuses: [one, denied(500, none)] }));
   });
 
   describe("a limit on several rows", () => {

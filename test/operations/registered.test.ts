@@ -44,10 +44,7 @@ const SINCE: [RegExp, string][] = [
   [/renewsAt\?:number,/g, ""],
   [/override\?:\{config\?:.*?,unlimited\?:true\},/g, ""],
   // These are fields of a snapshot.
-  [
-    /\b(lastStart|lastsMs|restMs|windowsFrom|count)\?:number(?=,(lastsMs|maxReserved|runs|value|period)|})/g,
-    "$1:number",
-  ],
+  [/\b(lastStart|lastsMs|restMs|windowsFrom|count)(?=\?:number(,(lastsMs|maxReserved|runs|value|period)|}))\?/g, "$1"],
   [/unitsPerToken:number,value/g, "unitsPerToken:number,until:number,value"],
 ];
 

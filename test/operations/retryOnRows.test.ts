@@ -77,11 +77,8 @@ describe.each(placeNames)("in the %s, a denial on two rows", (place) => {
     expect(await rateLimit({ name: "hot" })).toMatchObject({ ok: true });
   });
 
-  it.each([
-    [32, 64],
-    [8, 32],
-    [16, 32],
-  ])("reads none of %i empty rows of a fast window twice (%i tokens a second), and at most 20", async (rows, rate) => {
+  it.each([8, 16, 32])("reads none of %i empty rows of a fast window twice, and at most 20", async (rows) => {
+    const rate = Math.max(32, 2 * rows);
     const config = { kind: "fixed window", rate, period: 1000, start: 0, capacity: rate } as const;
     const parts = partsOf(Math.log2(rows));
     await insert(...parts.map((shard) => ({ name: "hot", shard, value: 0, ts: NOW - 10, config })));

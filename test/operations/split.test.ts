@@ -185,16 +185,12 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
   ])("answers with %s if another limit denies", async (_what, count, rows, known) => {
     await insert(...rowsOf(rows));
     draw(0, 0.01);
-    await adjustRateLimit({ name: "user", key: "in debt", count: 1 });
-    const all = await rateLimitAll([
-      { name: "hot", count },
-      { name: "user", count: 0, key: "in debt" },
-    ]);
-    const statuses = [
-      { ok: true, ...known },
-      { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR },
-    ];
-    expect(all).toEqual({ ok: false, retryAt: NOW + HOUR, statuses });
+    const inDebt = { name: "user", key: "in debt" };
+    await adjustRateLimit({ ...inDebt, count: 1 });
+    const hot = { name: "hot", count };
+    const all = await rateLimitAll([hot, { ...inDebt, count: 0 }]);
+    const unpaid = { ok: false, retryAt: NOW + HOUR, remaining: 0, resetAt: NOW + HOUR };
+    expect(all).toEqual({ ok: false, retryAt: NOW + HOUR, statuses: [{ ok: true, ...known }, unpaid] });
     expect((await values()).filter((value) => value !== -1)).toEqual(rows);
   });
 });

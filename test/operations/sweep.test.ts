@@ -163,16 +163,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await left()).sort()).toEqual(owing.sort());
   });
 
-  it.each([5, true, {}, [], new Date(NOW), () => null, ""])(
-    "a next that is not a function's reference is refused even if one batch is enough: case %#",
-    async (wrong) => {
-      await insert(row());
-      vi.setSystemTime(NOW + 9000 + SETTLED);
-      const caught = await mutation((ctx) => limits.within(ctx).sweepRateLimits({ next: wrong }).catch(String));
-      expect(caught).toContain("next must be a reference to a function of yours, such as internal.upkeep.sweep, got");
-      expect(await left()).toEqual(["send a"]);
-    },
-  );
+  const noReferences = [5, true, {}, [], new Date(NOW), () => null, ""];
+  it.each(noReferences)("a next that is no reference is refused, even if one batch is enough: %#", async (wrong) => {
+    await insert(row());
+    vi.setSystemTime(NOW + 9000 + SETTLED);
+    const caught = await mutation((ctx) => limits.within(ctx).sweepRateLimits({ next: wrong }).catch(String));
+    expect(caught).toContain("next must be a reference to a function of yours, such as internal.upkeep.sweep, got");
+    expect(await left()).toEqual(["send a"]);
+  });
 });
 
 describe("in the tables", () => {
@@ -206,14 +204,11 @@ describe("in the component", () => {
         return Promise.resolve({ buckets: [], cursor: null });
       },
     };
-    const handler = (componentSweep as unknown as { _handler: (ctx: object, args: object) => Promise<unknown> })
-      ._handler;
+    type Registered = { _handler: (ctx: object, args: object) => Promise<unknown> };
+    const { _handler: handler } = componentSweep as unknown as Registered;
     expect(await handler(ctx, { targets })).toEqual({ deleted: 0, isDone: true });
-    const stale = { useStaleSnapshot: true };
-    expect(asked).toEqual([
-      [{ targets }, stale],
-      [{ targets, cursor: "workers " }, stale],
-    ]);
+    const calls = [{ targets }, { targets, cursor: "workers " }].map((args) => [args, { useStaleSnapshot: true }]);
+    expect(asked).toEqual(calls);
   });
 
   it("a row that was used or deleted since that read does not change", async () => {
