@@ -31,10 +31,9 @@ const must = (field: string, permitted: string, value: unknown) => `${field} mus
 
 /** Bad configs of each kind. */
 const badConfigs = [
-  ...[bucket, fixed, sliding].map((base) => ({
-    config: { ...base, rate: "5" },
-    problem: must("rate", "a number above 0 and at most 1e12", "5"),
-  })),
+  ...[bucket, fixed, sliding].map((base) => {
+    return { config: { ...base, rate: "5" }, problem: must("rate", "a number above 0 and at most 1e12", "5") };
+  }),
   { config: [], problem: "kind must be" },
   { config: { ...sliding, capacity: 5 }, problem: '"capacity" is not a field of a sliding window' },
   { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is not a field of a fixed window' },
@@ -237,11 +236,9 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     ...noFunctions.map((fn) => ({ fn, args: {}, problem: REFERENCE })),
     { fn: job, args: { at: new Date(NOW) }, problem: `${ARGUMENTS} cannot be stored: ` },
     { fn: job, args: { each: [undefined] }, problem: `${ARGUMENTS} cannot be stored: ` },
-    ...[5, null, [], new ArrayBuffer(1)].map((args) => ({
-      fn: job,
-      args,
-      problem: `${ARGUMENTS} must be an object, got ${JSON.stringify(args)}.`,
-    })),
+    ...[5, null, [], new ArrayBuffer(1)].map((args) => {
+      return { fn: job, args, problem: `${ARGUMENTS} must be an object, got ${JSON.stringify(args)}.` };
+    }),
   ])("a job that no scheduler can run, #%#: $problem", async ({ fn, args, problem }) => {
     // The caller catches the error and goes on, so no tokens may be taken for a job that does not exist.
     const call = (ctx: MutationCtx) => limits.within(ctx).scheduleRateLimited({ name: "open" }, fn, args);

@@ -68,12 +68,9 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   const queued = { queued: { ...config, queue: {} } };
   const options = place === "tables" ? { queueModule: "limits" } : {};
   const limits = defineIn(place, { open: { ...config, overrides: true }, ...queued }, options);
-  const call = (name: keyof typeof limits & string, args: unknown[], right: Call["right"] = {}): Call => ({
-    name,
-    fn: limits[name] as Fn,
-    args: [ctx, ...args],
-    right,
-  });
+  const call = (name: keyof typeof limits & string, args: unknown[], right: Call["right"] = {}): Call => {
+    return { name, fn: limits[name] as Fn, args: [ctx, ...args], right };
+  };
   const bucket = { name: "open" };
   const several = { 2: ["undefined", "an empty array"] } as const;
   return [

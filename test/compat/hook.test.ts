@@ -19,11 +19,8 @@ const apis = {
   inline: limiter.hookAPI("other", { config: { kind: "token bucket", rate: 5, period: 1000 } }),
 };
 
-function openApp() {
-  return openBackend(
-    Object.fromEntries(Object.entries(apis).map(([name, api]) => [`./${name}.ts`, () => Promise.resolve(api)])),
-  );
-}
+const modules = Object.entries(apis).map(([name, api]) => [`./${name}.ts`, () => Promise.resolve(api)] as const);
+const openApp = () => openBackend(Object.fromEntries(modules));
 const query = (module: keyof typeof apis) =>
   makeFunctionReference<"query", HookArgs, HookValue>(`${module}:getRateLimit`);
 

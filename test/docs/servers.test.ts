@@ -90,19 +90,17 @@ describe.each(Object.entries(servers))("%s", (_, open) => {
 });
 
 // Next.js itself answers OPTIONS requests to a route handler.
-it.each(Object.entries(servers).filter(([name]) => !name.includes("Next.js")))(
-  "%s passes preflights uncounted",
-  async (_, open) => {
-    const { send, close } = await open();
-    try {
-      for (let i = 0; i < 11; i++) expect((await send("ada", "OPTIONS")).status).not.toBe(429);
-      expect(backend.mutation).not.toHaveBeenCalled();
-      expect((await send("ada")).headers.get("RateLimit")).toBe('"api";r=9;t=9');
-    } finally {
-      close?.();
-    }
-  },
-);
+const others = Object.entries(servers).filter(([name]) => !name.includes("Next.js"));
+it.each(others)("%s passes preflights uncounted", async (_, open) => {
+  const { send, close } = await open();
+  try {
+    for (let i = 0; i < 11; i++) expect((await send("ada", "OPTIONS")).status).not.toBe(429);
+    expect(backend.mutation).not.toHaveBeenCalled();
+    expect((await send("ada")).headers.get("RateLimit")).toBe('"api";r=9;t=9');
+  } finally {
+    close?.();
+  }
+});
 
 describe("Next.js", () => {
   const request = (method = "GET") =>
@@ -141,11 +139,8 @@ describe("Next.js", () => {
 });
 
 it("a caller without the secret cannot use another caller's tokens", async () => {
-  for (const secret of ["", "guess"]) {
-    await expect(backend.mutation(api.gate.enter, { secret, key: "ada" })).rejects.toThrow(
-      "Only our own server may ask.",
-    );
-  }
+  const enter = (secret: string) => backend.mutation(api.gate.enter, { secret, key: "ada" });
+  for (const secret of ["", "guess"]) await expect(enter(secret)).rejects.toThrow("Only our own server may ask.");
   vi.stubEnv("GATE_SECRET", undefined);
-  await expect(backend.mutation(api.gate.enter, { secret: "", key: "ada" })).rejects.toThrow("Only our own server");
+  await expect(enter("")).rejects.toThrow("Only our own server may ask.");
 });

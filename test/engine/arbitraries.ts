@@ -40,11 +40,9 @@ const configs: fc.Arbitrary<RateLimitConfig> = fc
       maxReserved: reserves,
     }),
   )
-  .map(({ maxReserved, ...config }): RateLimitConfig => ({
-    ...config,
-    ...(maxReserved !== undefined && { maxReserved }),
-    shards: MAX_SHARDS,
-  }));
+  .map(({ maxReserved, ...config }): RateLimitConfig => {
+    return { ...config, ...(maxReserved !== undefined && { maxReserved }), shards: MAX_SHARDS };
+  });
 
 export const limits = configs.map((config) => parseLimit("some", config));
 

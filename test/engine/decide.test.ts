@@ -38,18 +38,13 @@ const both: [number, number][] = [
 ];
 /** The row of a fixed window that was written one millisecond before the next window begins. */
 const used = (used: number): StoredState => ({ ...held(15 - used, -1), window: { since: NOW - 1000, used } });
-const ok = (remaining: number, resetMs: number, waitMs?: number) => ({
-  ok: true,
-  remaining,
-  resetAt: NOW + resetMs,
-  ...(waitMs !== undefined && { retryAt: NOW + waitMs }),
-});
-const denied = (waitMs: number, remaining: number, resetMs: number) => ({
-  ok: false,
-  retryAt: NOW + waitMs,
-  remaining,
-  resetAt: NOW + resetMs,
-});
+const ok = (remaining: number, resetMs: number, waitMs?: number) => {
+  const wait = waitMs !== undefined && { retryAt: NOW + waitMs };
+  return { ok: true, remaining, resetAt: NOW + resetMs, ...wait };
+};
+const denied = (waitMs: number, remaining: number, resetMs: number) => {
+  return { ...ok(remaining, resetMs, waitMs), ok: false };
+};
 const until = (...date: [number, number, ...number[]]) => Date.UTC(...date) - NOW;
 const reserve = true;
 /** A reservation of five in a window, 400 ms after it began. */

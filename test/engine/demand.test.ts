@@ -65,10 +65,9 @@ describe("a demand", () => {
     [{ count: 16, reserve: { within: 5 } }, most("count 16", reserving)],
     [{ count: 25, atLeast: 10.1 }, most("atLeast 10.1", plainly)],
     // Counts above the largest countable number.
-    ...[1e16, 1e300, Number.MAX_VALUE].map((count): [DemandArgs, string] => [
-      { count, reserve: true },
-      most(`count ${count}`, reserving),
-    ]),
+    ...[1e16, 1e300, Number.MAX_VALUE].map((count): [DemandArgs, string] => {
+      return [{ count, reserve: true }, most(`count ${count}`, reserving)];
+    }),
   ])("that can never be served is an error, since no wait would help: %j", (asked, problem) => {
     const message = `Rate limit "send": ${problem}`;
     expect(() => parseDemand(limit, asked)).toThrow(message);
@@ -117,15 +116,12 @@ describe("a demand with atLeast", () => {
     [10, 25, 10, 10],
     [2.5, 2.5, 1, 2.5],
     [2.5, 2.6, 1, 2],
-  ])(
-    "of a bucket with capacity %d asks for count %d, or for whole tokens above atLeast %d: %d",
-    (capacity, count, atLeast, tokens) => {
-      const own = parseLimit("own", { ...bucket, capacity });
-      const demand = parseDemand(own, { count, atLeast, reserve: false });
-      expect(demand).toMatchObject({ units: tokens * own.unitsPerToken, reserve: false, withinMs: Infinity });
-      expect((demand.atLeast?.units ?? NaN) + 0).toBe(atLeast * own.unitsPerToken);
-    },
-  );
+  ])("of capacity %d asks for %d tokens, or for whole ones above %d: %d", (capacity, count, atLeast, tokens) => {
+    const own = parseLimit("own", { ...bucket, capacity });
+    const demand = parseDemand(own, { count, atLeast, reserve: false });
+    expect(demand).toMatchObject({ units: tokens * own.unitsPerToken, reserve: false, withinMs: Infinity });
+    expect((demand.atLeast?.units ?? NaN) + 0).toBe(atLeast * own.unitsPerToken);
+  });
 
   it("converts units to tokens: all units are exactly the count", () => {
     const { atLeast } = parseDemand(limit, { count: 6, atLeast: 2.5 });

@@ -10,12 +10,10 @@ const fields = {
 const check = (given: unknown) => checkFields.bind(null, "send", "a token bucket", given, fields);
 
 describe("fields", () => {
-  it.each([{ rate: 1 }, { rate: 1e12, start: -5, open: false }, { rate: 5e-324, start: undefined, open: true }])(
-    "%j matches the table",
-    (given) => {
-      expect(check(given)).not.toThrow();
-    },
-  );
+  const good = [{ rate: 1 }, { rate: 1e12, start: -5, open: false }, { rate: 5e-324, start: undefined, open: true }];
+  it.each(good)("%j matches the table", (given) => {
+    expect(check(given)).not.toThrow();
+  });
 
   const RATE = "rate must be a number above 0 and at most 1e12, got";
   const START = "start must be a whole number of milliseconds at least -5 and at most 5, got";

@@ -68,6 +68,7 @@ it("a number very close to a whole one becomes it if lowered and rounded up, or 
   expect([0.29 * 100, 28.999_999_999_9].map((number) => Math.floor(raised(number)))).toEqual([29, 28]);
 });
 
+const take = (at: number, count: number) => ({ at, count });
 const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
 const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
 
@@ -90,10 +91,7 @@ it.each([
 
 describe("a stored state", () => {
   it("is in tokens, and has the field recent only for a sliding window", () => {
-    const recent = [
-      { at: NOW - 7, count: 1.5 },
-      { at: NOW, count: 3 },
-    ];
+    const recent = [take(NOW - 7, 1.5), take(NOW, 3)];
     const state = fromStored(sliding, { value: 5.5, ts: NOW, recent }, undefined);
     const taken = [1.5, 3].map((count) => ({ units: count * sliding.unitsPerToken }));
     expect(state).toMatchObject({ value: 5.5 * sliding.unitsPerToken, ts: NOW, recent: taken });
@@ -167,19 +165,13 @@ describe("a damaged row", () => {
   });
 
   it.each([
-    [[{ at: -1, count: 1 }], "(at -1, count 1)"],
-    [[{ at: 0.25, count: 1 }], "(at 0.25, count 1)"],
-    [[{ at: NOW, count: -1 }], `(at ${NOW}, count -1)`],
-    [[{ at: NOW, count: NaN }], `(at ${NOW}, count NaN)`],
-    [[{ at: NOW, count: Infinity }], `(at ${NOW}, count Infinity)`],
-    [[{ at: END_OF_TIME + 2, count: 1 }], "count 1)"],
-    [
-      [
-        { at: NOW, count: 1 },
-        { at: NOW - 1, count: 2 },
-      ],
-      `(at ${NOW - 1}, count 2)`,
-    ],
+    [[take(-1, 1)], "(at -1, count 1)"],
+    [[take(0.25, 1)], "(at 0.25, count 1)"],
+    [[take(NOW, -1)], `(at ${NOW}, count -1)`],
+    [[take(NOW, NaN)], `(at ${NOW}, count NaN)`],
+    [[take(NOW, Infinity)], `(at ${NOW}, count Infinity)`],
+    [[take(END_OF_TIME + 2, 1)], "count 1)"],
+    [[take(NOW, 1), take(NOW - 1, 2)], `(at ${NOW - 1}, count 2)`],
   ])("with %j has no valid list of takes", (recent, problem) => {
     const read = () => fromStored(sliding, { ...good, recent }, undefined);
     expect(read).toThrow(problem);

@@ -18,10 +18,8 @@ const inQuery: Costs = (bounds, values, capacity = 1000) => {
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
 const NO_NUMBERS = ["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5."];
 type Row = [string[], number, bounds?: CostBounds, capacity?: number];
-describe.each([
-  ["a header", inHeader],
-  ["a query parameter", inQuery],
-])("a cost from %s", (_, costOf) => {
+const sources = Object.entries({ "a header": inHeader, "a query parameter": inQuery });
+describe.each(sources)("a cost from %s", (_, costOf) => {
   it.each<Row>([
     ...["7", " 7 ", "7.5", "100"].map((value): Row => [[value], Number(value)]),
     ...["0", "1.99", "0000"].map((below): Row => [[below], 2]),

@@ -29,10 +29,8 @@ it("an undefined limit and a missing decision do not compile", () => {
   // @ts-expect-error: nobody would learn of the failure.
   expect(() => limitHttp(limits, unreported, served)).toThrow('report must be a function if onError is "open"');
   const tables = inTables({ hello: plain });
-  const deciding = defineRateLimits(
-    { hello: plain },
-    { component, onDecision: vi.fn<(ctx: { db: object }) => void>() },
-  );
+  const onDecision = vi.fn<(ctx: { db: object }) => void>();
+  const deciding = defineRateLimits({ hello: plain }, { component, onDecision });
   // @ts-expect-error: onDecision would have no database.
   limitHttp(deciding, { limit: "hello", by: "everyone" }, served);
   // @ts-expect-error: an HTTP action has no database.

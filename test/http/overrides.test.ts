@@ -12,19 +12,16 @@ const by = { by: byUser, without: "deny" } as const;
 /** Limits that are defined by name, as docs/admin.md says. */
 const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true, overrides: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
-const fields = (policy: string | null, state: string | null) => ({
-  policy: policy && `"api";${policy}`,
-  left: state && `"api";${state}`,
-});
+const fields = (policy: string | null, state: string | null) => {
+  return { policy: policy && `"api";${policy}`, left: state && `"api";${state}` };
+};
 
 describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
   const { overrideRateLimit } = defineIn(place, definitions);
   const override = (user: string, how: How): Step => {
     return async ({ t }) => {
       const key = await httpKey("user", user);
-      await t.mutation(async (ctx) => {
-        await overrideRateLimit(ctx, { name: "api", key, ...how });
-      });
+      await t.mutation((ctx) => overrideRateLimit(ctx, { name: "api", key, ...how }));
     };
   };
   const story = async (steps: Step[], way: Partial<Way> = {}) => {

@@ -14,12 +14,9 @@ useClock();
 const pages = import.meta.glob<string>("../../docs/comparison.md", { query: "?raw", import: "default", eager: true });
 
 /** A window as the suites use it: `rate` requests per `period`, from the first request on. */
-const window = (rate: number, period = MINUTE): RateLimitConfig => ({
-  kind: "fixed window",
-  rate,
-  period,
-  start: START,
-});
+const window = (rate: number, period = MINUTE): RateLimitConfig => {
+  return { kind: "fixed window", rate, period, start: START };
+};
 const limitOf = (rate: number, rest: object = {}): HttpLimit => {
   return { limit: "api", by: "everyone", config: window(rate), ...rest };
 };
@@ -92,10 +89,9 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
   },
   "The handler is told the limit and what remains": {
     limits: limitOf(5, { cost: 2 }),
-    steps: [3, 1].map((remaining) => [
-      "",
-      { body: [{ name: "api", count: 2, config: { rate: 5 }, status: { remaining } }] },
-    ]),
+    steps: [3, 1].map((remaining) => {
+      return ["", { body: [{ name: "api", count: 2, config: { rate: 5 }, status: { remaining } }] }];
+    }),
   },
   "An IPv6 address counts by its subnet, configurable or off; IPv4 in IPv6 is IPv4": async () => {
     const expectAnswers = async (ipv6Prefix: number | false, ...steps: Step[]) => {
@@ -160,11 +156,8 @@ it.each(Object.entries(behaviours))("%s", async (_, behaviour) => {
 });
 
 it("each row of the page that is held or refused has a test", () => {
-  const rows = [
-    ...Object.values(pages)
-      .join()
-      .matchAll(/^\| ([^|]+?) +\| (held|refused)[^|]*\|$/gm),
-  ];
+  const page = Object.values(pages).join();
+  const rows = [...page.matchAll(/^\| ([^|]+?) +\| (held|refused)[^|]*\|$/gm)];
   expect(rows.length).toBeGreaterThan(15);
   expect(Object.keys(behaviours)).toEqual(expect.arrayContaining(rows.map(([, behaviour]) => behaviour)));
 });

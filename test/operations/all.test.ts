@@ -25,18 +25,15 @@ const queue: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, m
 const ofUser = (more: object = {}) => ({ name: "user", key: "a", ...more });
 const ofTeam = (more: object = {}) => ({ name: "team", key: "t", ...more });
 const layers = [ofUser(), ofTeam(), { name: "everyone" }];
+const allowed = (remaining: number, resetMs: number) => ({ ok: true, remaining, resetAt: NOW + resetMs });
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, rows } = useBackend(place);
   const { rateLimit, rateLimitAll, getRateLimit } = define({ user, team, everyone, queue });
 
   it("a call takes tokens from every limit if all allow it, and from none if one denies", async () => {
-    const others = [
-      { ok: true, remaining: 4, resetAt: NOW + 1000 },
-      { ok: true, remaining: 99, resetAt: NOW + 10 },
-    ];
-    const allowed = { ok: true, remaining: 1, resetAt: NOW + 500 };
-    expect(await rateLimitAll(layers)).toEqual({ ok: true, statuses: [allowed, ...others] });
+    const others = [allowed(4, 1000), allowed(99, 10)];
+    expect(await rateLimitAll(layers)).toEqual({ ok: true, statuses: [allowed(1, 500), ...others] });
     await rateLimit(ofUser());
     const before = await rows();
     const denied = { ok: false, retryAt: NOW + 500, remaining: 0, resetAt: NOW + 1000 };
@@ -49,11 +46,8 @@ describe.each(placeNames)("in the %s", (place) => {
   it("reservations wait together for the latest one", async () => {
     await rateLimit({ name: "queue", count: 10 });
     const requests = [{ name: "queue", count: 3, reserve: true }, ofUser({ count: 4, reserve: true }), ofTeam()];
-    const statuses = [
-      { ok: true, retryAt: NOW + 300, remaining: 0, resetAt: NOW + 1300 },
-      { ok: true, retryAt: NOW + 1000, remaining: 0, resetAt: NOW + 2000 },
-      { ok: true, remaining: 4, resetAt: NOW + 1000 },
-    ];
+    const reserved = (ms: number) => ({ ...allowed(0, ms + 1000), retryAt: NOW + ms });
+    const statuses = [reserved(300), reserved(1000), allowed(4, 1000)];
     expect(await rateLimitAll(requests)).toEqual({ ok: true, retryAt: NOW + 1000, statuses });
   });
 });

@@ -178,15 +178,12 @@ describe("the simulated backend", () => {
     { platform: "S16", permits: 16, jobs: 8 },
     { platform: "S256", permits: 256, jobs: 40 },
   ] as const;
-  it.each(classes)(
-    "$platform runs as many mutations at once as it has permits: $permits",
-    async ({ platform, permits }) => {
-      const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
-      const calls = await run(backend, nothing, 300, 0);
-      const first = calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000);
-      expect(first).toHaveLength(permits);
-    },
-  );
+  it.each(classes)("$platform runs as many mutations at once as permits: $permits", async ({ platform, permits }) => {
+    const backend = new Backend({ schema }, { seed: "permits", platform, holdMs: 1000 });
+    const calls = await run(backend, nothing, 300, 0);
+    const first = calls.filter(({ outcome, decidedMs }) => outcome.kind === "committed" && decidedMs < 1000);
+    expect(first).toHaveLength(permits);
+  });
 
   it("fails a call that has waited 5 s for a permit", async () => {
     const calls = await run(new Backend({ schema }, { seed: "late", platform: NARROW, holdMs: 3000 }), read, 3, 0);
@@ -265,11 +262,9 @@ describe("the simulated backend", () => {
     // Each send has all its attempts.
     expect(resent?.attempts).toBeGreaterThan(5 * ((resent?.sends ?? NaN) - 1));
     expect(resent?.endedMs).toBeGreaterThan(10_000);
-    for (const options of [
-      { browser: true, resendsUntilMs: 0 },
-      { browser: false, resendsUntilMs: 60_000 },
-    ]) {
-      expect(await callWith(options)).toMatchObject({ outcome: { kind: "exhausted" }, sends: 1, attempts: 5 });
+    for (const browser of [true, false]) {
+      const given = await callWith({ browser, resendsUntilMs: browser ? 0 : 60_000 });
+      expect(given).toMatchObject({ outcome: { kind: "exhausted" }, sends: 1, attempts: 5 });
     }
   });
 

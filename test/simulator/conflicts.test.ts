@@ -40,23 +40,20 @@ function allShards(db: Database, { from, to }: { from?: number | undefined; to?:
 /** A read or a write. `id` is the id of the row of shard 2. */
 type Act = (db: Database, id: string) => Promise<unknown>;
 
-const one =
-  (shard: number): Act =>
-  (db) =>
-    shardOf(db, shard).unique();
+const one = (shard: number): Act => {
+  return (db) => shardOf(db, shard).unique();
+};
 const between: Act = (db) =>
   db
     .query("rows")
     .withIndex("by_name_key_shard", (q) => q.eq("name", "hot").eq("key", undefined).gt("shard", 2).lt("shard", 4))
     .collect();
-const insert =
-  (shard?: number, key?: string): Act =>
-  (db) =>
-    db.insert("rows", { name: "hot", key, shard, value: 5 });
-const patch =
-  (fields: { value?: number; shard?: number }): Act =>
-  (db, id) =>
-    db.patch(id, fields);
+const insert = (shard?: number, key?: string): Act => {
+  return (db) => db.insert("rows", { name: "hot", key, shard, value: 5 });
+};
+const patch = (fields: { value?: number; shard?: number }): Act => {
+  return (db, id) => db.patch(id, fields);
+};
 const insertAndDelete: Act = async (db, id) => {
   await db.delete((await insert(7)(db, id)) as string);
 };

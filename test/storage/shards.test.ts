@@ -162,11 +162,9 @@ describe("a bucket that was split under another config", () => {
     const { limit } = windows;
     // The hash of this key chooses phase 27 of 64.
     const boundary = Math.ceil(NOW / 64_000) * 64_000 + 27_000;
-    const at = (ts: number, value: number, used: number, since: number) => ({
-      value: value * limit.unitsPerToken,
-      ts,
-      window: { since, used: used * limit.unitsPerToken },
-    });
+    const at = (ts: number, value: number, used: number, since: number) => {
+      return { value: value * limit.unitsPerToken, ts, window: { since, used: used * limit.unitsPerToken } };
+    };
     const empty = shardAt(limit, WHOLE, at(boundary - 1, 0, 8, boundary - 64_000));
     const [left, right] = splitTo(limit, empty, 1, boundary - 1) as [Shard, Shard];
     await save(windows, [], [left, { ...right, state: at(boundary, 1, 3, boundary) }]);
@@ -185,29 +183,25 @@ it("the row of a merged bucket has neither shard nor config", async () => {
 describe("several rows that are each the whole bucket", () => {
   it("together hold what is left after the takes of all, and never more than any one of them, for every kind", () => {
     const whole = limits.filter(({ capacity }) => capacity > 0);
+    const several = fc.array(histories, { minLength: 2, maxLength: 4 });
     fc.assert(
-      fc.property(
-        whole,
-        fc.array(histories, { minLength: 2, maxLength: 4 }),
-        fc.nat(200_000),
-        (limit, found, later) => {
-          const states = found.map((history) => stateAfter(limit, history).state);
-          const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
-          const of: Bucket = { name: "some", key: undefined, limit };
-          const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
-          expect(others).toEqual([]);
-          expect(healed.rows).toEqual(rows);
-          const lastWrite = Math.max(...states.map(({ ts }) => ts));
-          const each = rows.map((row) => ({ ...healed, state: fromStored(limit, row, undefined) }));
-          const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
-          const all = missing.reduce((sum, units) => sum + units, 0);
-          expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
-          for (const time of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
-            const strictest = Math.min(...each.map((shard) => heldByAll([shard], time)));
-            expect(heldByAll([healed], time)).toBeLessThanOrEqual(strictest);
-          }
-        },
-      ),
+      fc.property(whole, several, fc.nat(200_000), (limit, found, later) => {
+        const states = found.map((history) => stateAfter(limit, history).state);
+        const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
+        const of: Bucket = { name: "some", key: undefined, limit };
+        const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
+        expect(others).toEqual([]);
+        expect(healed.rows).toEqual(rows);
+        const lastWrite = Math.max(...states.map(({ ts }) => ts));
+        const each = rows.map((row) => ({ ...healed, state: fromStored(limit, row, undefined) }));
+        const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
+        const all = missing.reduce((sum, units) => sum + units, 0);
+        expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
+        for (const time of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
+          const strictest = Math.min(...each.map((shard) => heldByAll([shard], time)));
+          expect(heldByAll([healed], time)).toBeLessThanOrEqual(strictest);
+        }
+      }),
     );
   });
 

@@ -99,10 +99,8 @@ describe("the rooms", () => {
 
   it("the check finds circles: of types, of a file with itself, and through other files", () => {
     const chain = (...names: string[]) => names.slice(1).map((to, i) => ({ from: names[i] ?? "", to }));
-    expect(circularIn([...chain("a", "a"), ...chain("x", "y", "x"), ...chain("b", "y", "c")])).toEqual([
-      ...chain("a", "a"),
-      ...chain("x", "y", "x"),
-    ]);
+    const circles = [...chain("a", "a"), ...chain("x", "y", "x")];
+    expect(circularIn([...circles, ...chain("b", "y", "c")])).toEqual(circles);
     expect(importsOf("src/client/args.ts").map(({ to }) => to)).toContain("src/wire/configs.ts");
   });
 });

@@ -24,10 +24,9 @@ export function faultsIn(apps: readonly App[]): string[] {
 
 /** The project's own settings, except that only the package's exports can be imported. */
 function settings(): ts.CompilerOptions {
-  const paths = [...entryPoints].map(([name, file]) => [
-    path.posix.join("convex-rate-limits", name),
-    [path.join(root, file)],
-  ]);
+  const paths = [...entryPoints].map(([name, file]) => {
+    return [path.posix.join("convex-rate-limits", name), [path.join(root, file)]];
+  });
   return {
     ...options,
     // An example need not use its result.

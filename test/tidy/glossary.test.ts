@@ -40,10 +40,8 @@ interface Named {
 
 const program = openProgram();
 const checker = program.getTypeChecker();
-const named = program
-  .getSourceFiles()
-  .filter((file) => pathOf(file).startsWith("src/"))
-  .flatMap(namesIn);
+const sources = program.getSourceFiles().filter((file) => pathOf(file).startsWith("src/"));
+const named = sources.flatMap(namesIn);
 const own = named.filter(({ file }) => !file.startsWith(OFFICIAL));
 const types = own.filter(({ node }) => isType(node));
 

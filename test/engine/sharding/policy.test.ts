@@ -142,11 +142,9 @@ const rules: Record<string, Rule[]> = {
     [{ level: 3, count: 8 }, 4],
   ],
   "a row of a slow limit folds when it is left with less than the count, and draws no random number": [
-    ...[{}, { gapMs: 0 }, { gapMs: 1e9 }, { wasShort: true }, { reserve: true }].map((more): Rule => [
-      { ...slow, left: 0, ...more },
-      3,
-      0,
-    ]),
+    ...[{}, { gapMs: 0 }, { gapMs: 1e9 }, { wasShort: true }, { reserve: true }].map((more): Rule => {
+      return [{ ...slow, left: 0, ...more }, 3, 0];
+    }),
     [{ ...slow, left: 4, count: 5 }, 3, 0],
     [{ ...slow, level: 1, left: 0 }, 0],
     [{ ...slow, left: 5, count: 5 }, 4],
@@ -209,11 +207,9 @@ const rules: Record<string, Rule[]> = {
     [{ ...bounded, level: 4, gapMs: 1e9, random: [0] }, 2],
     [{ ...bounded, level: 2, gapMs: 1e9, random: [1, 0] }, 2],
   ],
-  "a row folds at its next write if its limit's highest number of rows was lowered": [0, 1, 1e9].map((gapMs) => [
-    { ...bounded, level: 5, gapMs, random: [0] },
-    4,
-    0,
-  ]),
+  "a row folds at its next write if its limit's highest number of rows was lowered": [0, 1, 1e9].map((gapMs): Rule => {
+    return [{ ...bounded, level: 5, gapMs, random: [0] }, 4, 0];
+  }),
 };
 
 it.each(Object.entries(rules))("%s", (_what, all) => {
@@ -243,16 +239,7 @@ describe("units", () => {
   it("are taken from the smallest span around a row that can hold four times as many", () => {
     const interval = "1100000";
     const spanOf = (count: number) => spanFor(limit, interval, count * limit.unitsPerToken);
-    expect([1, 4, 5, 8, 64, 65, 128, 129, 1024].map(spanOf)).toEqual([
-      "110000",
-      "110000",
-      "11000",
-      "11000",
-      "11",
-      "1",
-      "1",
-      WHOLE,
-      WHOLE,
-    ]);
+    const spans = ["110000", "110000", "11000", "11000", "11", "1", "1", WHOLE, WHOLE];
+    expect([1, 4, 5, 8, 64, 65, 128, 129, 1024].map(spanOf)).toEqual(spans);
   });
 });

@@ -102,16 +102,13 @@ it.each<Row>([
   ["fast rows deny exactly with atLeast: all are read", fast, 0, 4, { count: 30, atLeast: 1 }, denied(1), []],
   ["one fast row has an exact retryAt", fast, 0, 0, {}, denied(1), []],
   ["rows that will become one have an exact retryAt", unsplit, 0, 1, { count: 5 }, denied(1), []],
-])(
-  "a bucket answers, and writes rows with the right tokens: %s",
-  (_what, config, held, level, asked, status, written, replaced) => {
-    const rows = rowsOf(config, held, level);
-    const { before, after, ...answered } = ask(rows, asked);
-    expect(answered.status).toMatchObject(status);
-    expect(tokensIn(after)).toEqual(written);
-    expect(before).toEqual(rows.shards.slice(0, written.length === 0 ? 0 : replaced));
-  },
-);
+])("a bucket answers, and writes tokens: %s", (_what, config, held, level, asked, status, written, replaced) => {
+  const rows = rowsOf(config, held, level);
+  const { before, after, ...answered } = ask(rows, asked);
+  expect(answered.status).toMatchObject(status);
+  expect(tokensIn(after)).toEqual(written);
+  expect(before).toEqual(rows.shards.slice(0, written.length === 0 ? 0 : replaced));
+});
 
 describe("a bucket of several rows", () => {
   it("gives exactly the count if a row owes, which only damage can cause", () => {
