@@ -43,8 +43,7 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, with a start only for fixed windows", () => {
-    const fields = "capacity keyed maxReserved mode overrides period plans queue rate shards throws";
-    const all = fields.split(" ");
+    const all = "capacity keyed maxReserved mode overrides period plans queue rate shards throws".split(" ");
     expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"].sort());
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));

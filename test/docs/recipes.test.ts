@@ -29,10 +29,8 @@ async function pass(ms: number): Promise<void> {
 
 function openApp() {
   const t = convexTest({ schema, modules });
-  workpool.register(t);
-  workflow.register(t);
+  for (const one of [workpool, workflow, shardedCounter]) one.register(t);
   register(t);
-  shardedCounter.register(t);
   return t;
 }
 type App = ReturnType<typeof openApp>;
@@ -59,9 +57,8 @@ it("middleware limits each signed-in user before the mutation does anything", as
   const denial = await denialOf(ada.mutation(api.notes.add, { text: "one more" }));
   expect(denial).toMatchObject({ name: "write", retryAt: NOW + 2000 });
   await bob.mutation(api.notes.add, { text: "mine" });
-  await expect(t.mutation(api.notes.add, { text: "who am I?" })).rejects.toMatchObject({
-    data: { kind: "SignedOut" },
-  });
+  const stranger = t.mutation(api.notes.add, { text: "who am I?" });
+  await expect(stranger).rejects.toMatchObject({ data: { kind: "SignedOut" } });
   expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
 });
 
@@ -120,19 +117,18 @@ it("anonymous callers are limited by session and by address, and an unknown sess
 it("plans: an upgrade takes effect at once, and grants nothing for the past", async () => {
   const t = openApp();
   const user = await addUser(t);
+  const make = () => t.mutation(internal.reports.make, { user });
   for (let i = 0; i < 3; i++) {
     vi.setSystemTime(NOW + i);
-    await t.mutation(internal.reports.make, { user });
+    await make();
   }
-  expect(await denialOf(t.mutation(internal.reports.make, { user }))).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
+  expect(await denialOf(make())).toMatchObject({ retryAt: NOW + 8 * 60 * MINUTE });
   await t.run(async (ctx) => {
     await ctx.db.patch("users", user, { plan: "pro" });
   });
-  expect(await denialOf(t.mutation(internal.reports.make, { user }))).toMatchObject({
-    retryAt: NOW + 2 + 14.4 * MINUTE,
-  });
+  expect(await denialOf(make())).toMatchObject({ retryAt: NOW + 2 + 14.4 * MINUTE });
   vi.setSystemTime(NOW + 2 + 14.4 * MINUTE);
-  expect(await t.mutation(internal.reports.make, { user })).toEqual({ left: 0 });
+  expect(await make()).toEqual({ left: 0 });
 });
 
 it("plans are swept once their buckets are full on every plan", async () => {
@@ -317,10 +313,9 @@ describe("Workpool", () => {
 
   it("gets at most as many calls as the limit's queue holds", async () => {
     const t = openApp();
-    for (let i = 0; i < 102; i++) await t.mutation(internal.transcripts.transcribe, { url: "https://app.example/" });
-    expect(await t.mutation(internal.transcripts.transcribe, { url: "https://app.example/" })).toEqual({
-      retryAt: NOW + 1000,
-    });
+    const transcribe = () => t.mutation(internal.transcripts.transcribe, { url: "https://app.example/" });
+    for (let i = 0; i < 102; i++) await transcribe();
+    expect(await transcribe()).toEqual({ retryAt: NOW + 1000 });
   });
 });
 
@@ -345,28 +340,25 @@ it("Better Auth keeps its limits in this package: for each address, by its own r
   vi.setSystemTime(NOW + seconds * SECOND);
   expect((await signIn("192.0.2.1")).status).toBe(401);
   const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
-  expect(rows.map(({ name, key }) => [name, key])).toEqual([
-    ["auth", "192.0.2.1|/sign-in/email"],
-    ["auth", "192.0.2.2|/sign-in/email"],
-  ]);
+  const buckets = ["192.0.2.1", "192.0.2.2"].map((address) => ["auth", `${address}|/sign-in/email`]);
+  expect(rows.map(({ name, key }) => [name, key])).toEqual(buckets);
 });
 
 it("Convex Agent charges the tokens that a model call used, and makes the user wait for the debt", async () => {
   const t = openApp();
   const model = { providerMetadata: undefined, model: "m", provider: "p" };
   const call = { threadId: undefined, agentName: "assistant", ...model };
+  const charge = (userId: string | undefined, totalTokens: number) =>
+    t.action(async (ctx) => {
+      await chargeUsage(ctx, { ...call, userId, usage: { totalTokens } });
+    });
   await t.mutation(internal.assistant.mayAsk, { user: "ada" });
-  await t.action(async (ctx) => {
-    await chargeUsage(ctx, { ...call, userId: "ada", usage: { totalTokens: 60_000 } });
-  });
+  await charge("ada", 60_000);
   await t.mutation(internal.assistant.mayAsk, { user: "bob" });
   await expect(t.mutation(internal.assistant.mayAsk, { user: "ada" })).rejects.toMatchObject({
     data: { name: "assistantTokens", retryAt: NOW + (24 * HOUR * 10_001) / 50_000 },
   });
-  const nobody = t.action(async (ctx) => {
-    await chargeUsage(ctx, { ...call, userId: undefined, usage: { totalTokens: 1 } });
-  });
-  await expect(nobody).rejects.toThrow("has no budget");
+  await expect(charge(undefined, 1)).rejects.toThrow("has no budget");
 });
 
 it("sharded-counter counts the denials of each limit in each hour", async () => {

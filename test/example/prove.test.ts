@@ -22,9 +22,8 @@ type Handler = (ctx: object, args: object) => Promise<unknown>;
 const functions = Object.entries(modules).flatMap(([file, module]) =>
   Object.entries(module).flatMap(([name, value]) => {
     if (typeof value !== "function" || !("isPublic" in value) || name === "getServerTime") return [];
-    return [
-      { path: `${path.basename(file, ".ts")}:${name}`, run: (value as unknown as { _handler: Handler })._handler },
-    ];
+    const { _handler: run } = value as unknown as { _handler: Handler };
+    return [{ path: `${path.basename(file, ".ts")}:${name}`, run }];
   }),
 );
 
@@ -116,9 +115,8 @@ describe("the deployment", () => {
     writeFileSync(local, `# by convex dev\nCONVEX_URL=${URL}\nPROVE_SECRET=${SECRET}\n`);
     const siteUrl = "https://happy-animal-123.convex.site";
     expect(deploymentIn({}, local)).toMatchObject({ url: URL, siteUrl, secret: SECRET });
-    expect(
-      deploymentIn({ CONVEX_URL: "http://127.0.0.1:3210", CONVEX_SITE_URL: "http://127.0.0.1:3211" }, local),
-    ).toMatchObject({ url: "http://127.0.0.1:3210", siteUrl: "http://127.0.0.1:3211" });
+    const own = { url: "http://127.0.0.1:3210", siteUrl: "http://127.0.0.1:3211" };
+    expect(deploymentIn({ CONVEX_URL: own.url, CONVEX_SITE_URL: own.siteUrl }, local)).toMatchObject(own);
   });
 
   it.each([

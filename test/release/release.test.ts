@@ -78,17 +78,14 @@ describe("a tag", () => {
 
 describe("the documents of a publication", () => {
   const address = "https://github.com/someone/some.thing";
-  const pages = Object.fromEntries(
-    INSTALLED_BY.map((page) => [page, published(page, read(page), "convex-rate-limits", address)]),
-  );
+  const publish = (page: (typeof INSTALLED_BY)[number], text: string) =>
+    published(page, text, "convex-rate-limits", address);
+  const pages = Object.fromEntries(INSTALLED_BY.map((page) => [page, publish(page, read(page))]));
   const readme = pages["README.md"] ?? "";
 
-  it.each([
-    "github:someone/some.thing",
-    "someone/some.thing",
-    `${address}.git`,
-    { type: "git", url: `git+${address}.git` },
-  ])("link to the repository's address, given as %j", (repository) => {
+  const inFull = { type: "git", url: `git+${address}.git` };
+  const given = ["github:someone/some.thing", "someone/some.thing", `${address}.git`, inFull];
+  it.each(given)("link to the repository's address, given as %j", (repository) => {
     expect(repositoryAddress(repository)).toBe(address);
   });
 
@@ -108,9 +105,7 @@ describe("the documents of a publication", () => {
   });
 
   it("do not change again if they are published again", () => {
-    for (const page of INSTALLED_BY) {
-      expect(published(page, pages[page] ?? "", "convex-rate-limits", address)).toBe(pages[page]);
-    }
+    for (const page of INSTALLED_BY) expect(publish(page, pages[page] ?? "")).toBe(pages[page]);
   });
 
   it("link to the repository for files that the package does not contain", () => {
@@ -124,9 +119,8 @@ describe("the documents of a publication", () => {
 
 describe("before a publication", () => {
   it("workflows pin each action by its commit, with its version as a comment for people and Dependabot", () => {
-    const used = filesIn(".github/workflows").flatMap((file) =>
-      lines(file).flatMap((line) => /\buses: (.+)$/.exec(line)?.[1] ?? []),
-    );
+    const workflows = filesIn(".github/workflows").flatMap((file) => lines(file));
+    const used = workflows.flatMap((line) => /\buses: (.+)$/.exec(line)?.[1] ?? []);
     expect(used.length).toBeGreaterThan(8);
     expect(used.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
     expect(read(".github/dependabot.yml")).toContain("github-actions");
@@ -188,9 +182,9 @@ describe("the components directory", () => {
   it("the check finds a function without validators, a destructured one, and one of a generic builder", () => {
     const bare = "export const a = query({\n  handler: () => 1,\n});\n";
     const full = "export const b = query({\n  args: {},\n  returns: v.null(),\n  handler: () => null,\n});\n";
-    expect(
-      oddIn(`${bare}${full}export const { c, d } = functions();\n${full.replace("b = query", "e = queryGeneric")}`),
-    ).toEqual(["a", "{ c, d }", "e"]);
+    const generic = full.replace("b = query", "e = queryGeneric");
+    const odd = oddIn(`${bare}${full}export const { c, d } = functions();\n${generic}`);
+    expect(odd).toEqual(["a", "{ c, d }", "e"]);
   });
 
   it("sees no use of ctx.auth and no query filter", () => {
