@@ -107,19 +107,16 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
-  it.each([true, false, undefined])(
-    "an error has the key only with errorKeys: true; here it is %s",
-    async (errorKeys) => {
-      const data = errorKeys ? { ...deniedMine, key: "a" } : deniedMine;
-      await useUp();
-      const { rateLimit, checkRateLimitAll, rateLimitAll } = define(definitions, { errorKeys });
-      expect(await denialOf(rateLimit({ ...mine, throws: true }))).toStrictEqual(data);
-      expect(await denialOf(rateLimitAll([{ name: "plain" }, mine], { throws: true }))).toStrictEqual(data);
-      expect(await denialOf(checkRateLimitAll([mine, { name: "plain" }], { throws: true }))).toStrictEqual(data);
-      // A limit without keys has no key to send.
-      expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
-    },
-  );
+  it.each([true, false, undefined])("errors have the key only with errorKeys: true; it is %s", async (errorKeys) => {
+    const data = errorKeys ? { ...deniedMine, key: "a" } : deniedMine;
+    await useUp();
+    const { rateLimit, checkRateLimitAll, rateLimitAll } = define(definitions, { errorKeys });
+    expect(await denialOf(rateLimit({ ...mine, throws: true }))).toStrictEqual(data);
+    expect(await denialOf(rateLimitAll([{ name: "plain" }, mine], { throws: true }))).toStrictEqual(data);
+    expect(await denialOf(checkRateLimitAll([mine, { name: "plain" }], { throws: true }))).toStrictEqual(data);
+    // A limit without keys has no key to send.
+    expect(await denialOf(rateLimit({ name: "plain", throws: true }))).toStrictEqual(denied);
+  });
 
   it("the denial with the longest wait is thrown, even if another limit throws, and with its own jitter", async () => {
     vi.spyOn(Math, "random").mockReturnValue(0.5);

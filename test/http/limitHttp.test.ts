@@ -311,7 +311,7 @@ tell({
     { limits: inner },
     { left: "limit=2, remaining=1, reset=5" },
   ),
-  "a denial inside: RateLimit has only the limits that denied": deniedInside("draft-11", {
+  "after a denial inside, RateLimit has only the limits that denied": deniedInside("draft-11", {
     left: '"inner";r=40;t=20',
   }),
   "after a denial inside in another format, RateLimit is not sent": deniedInside("draft-11", { left: null }, "x"),
