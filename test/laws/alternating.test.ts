@@ -98,12 +98,17 @@ describe("Law 9, live config: windows count what was used", () => {
   );
 
   it.each(placeNames.flatMap((place) => [100, 200].map((capacity) => ({ place, capacity }))))(
-    "so do callers who ask the same of plans with other starts in each second ($place, $capacity)",
+    "so do callers who ask the same of plans with other starts and kinds in each second ($place, $capacity)",
     async ({ place, capacity }) => {
-      const largeAt = (start: number) => ({ rate: 100, capacity, start });
-      const large = { A: largeAt(0), B: largeAt(300), C: largeAt(600) };
-      const plans = { ...large, a: { rate: 10, start: 0 }, b: { rate: 10, start: 300 }, c: { rate: 10, start: 600 } };
-      const limits = defineIn(place, { quota: { kind: "fixed window", period: 1000, plans } });
+      const kind = "fixed window";
+      const calendars = { A: { kind, start: 0 }, B: { kind, start: 300 }, C: { kind, start: 600 } } as const;
+      const kinds = { ...calendars, D: { kind: "token bucket" }, E: { kind: "sliding window" } } as const;
+      const all = Object.entries(kinds).flatMap(([letter, plan]): [string, object][] => [
+        [letter, { ...plan, rate: 100, ...("start" in plan && { capacity }) }],
+        [letter.toLowerCase(), { ...plan, rate: 10 }],
+      ]);
+      const plans = Object.fromEntries(all);
+      const limits = defineIn(place, { quota: { period: 1000, plans } });
       const names = fc.constantFrom(...Object.keys(plans));
       const ask = fc.tuple(
         fc.nat(19).map((n) => 50 * n),
@@ -128,6 +133,9 @@ describe("Law 9, live config: windows count what was used", () => {
         "0 a 1, 50 A 200",
         "0 a 1, 550 A 200, 600 c 200, 600 c 200, 800 C 200",
         "150 B 200, 150 c 1, 250 C 200, 300 A 200, 300 C 200, 600 B 200, 600 b 1",
+        // The first window after another kind, of a small plan, was raised to a whole one: at once, or at its other start.
+        "50 a 200, 325 A 200, 975 D 200, 999 D 1",
+        "150 a 1, 425 C 200, 625 C 200, 900 D 1, 975 c 1",
       ];
       const parsed = found.map((text) => text.split(", ").map((one) => one.split(" ")));
       const examples = parsed.map((cycle) => [cycle.map(([at, plan, count]) => [Number(at), plan, Number(count)])]);

@@ -7,6 +7,7 @@ import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
 import { isMark, markOf, usedIn, windowOf } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
+import { END_OF_TIME } from "../time.js";
 import { shareOfUnits } from "./shares.js";
 import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
@@ -84,8 +85,9 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   protected override windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
     const { windows, capacity } = limit;
     const { window, ts } = state;
+    const last = windows.windowAt(ts);
     const current = windows.windowAt(to);
-    const isCurrent = current <= windows.windowAt(ts);
+    const isCurrent = current <= last;
     const missing = capacity - value;
     if (window && isCurrent) {
       const { used, loweredAt = ts } = window;
@@ -93,8 +95,11 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
       return windowOf({ ...window, loweredAt: used > missing ? loweredAt : undefined });
     }
     const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
-    // A bucket that was never written was of no other kind.
-    const since = isCurrent && ts > 0 ? markOf(ts) : windows.startOf(current);
+    const start = windows.startOf(current);
+    const began = sinceOf(state);
+    // After another kind the next window does not bring all either.
+    const isMarked = isMark(began) && (isCurrent || (current === last + 1 && began > windows.startOf(last)));
+    const since = isMarked ? markOf(Math.max(ts, start)) : start;
     return windowOf({ since, used: missing, excess, before: window?.since });
   }
 
@@ -170,16 +175,20 @@ function excessOf(limit: FixedWindowLimit, ts: number, window: NonNullable<State
   return isWhole ? Math.min(excess, Math.max(0, capacity - refill)) : excess;
 }
 
+/** When a state's window began, or the last write under another kind; a bucket that was never written was of no other. */
+function sinceOf({ ts, window }: State): number {
+  return window?.since ?? (ts > 0 ? markOf(ts) : -END_OF_TIME);
+}
+
 /**
  * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
  * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
  * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
  */
-function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
-  if (!window && ts === 0) return refill;
-  const current = windows.windowAt(ts);
+function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, state: State): number {
+  const current = windows.windowAt(state.ts);
   const start = windows.startOf(current);
-  const since = Math.ceil(window?.since ?? ts);
+  const since = Math.ceil(sinceOf(state));
   if (since <= start) return refill;
   const next = windows.startOf(current + 1);
   const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);

@@ -57,7 +57,12 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   const gainedSince = state ? gained(limit, state.ts, ts, sinceOf(state)) : ZERO;
   const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
   const since = isCurrent ? sinceOf(state) : fixedWindow.startOf(limit, current);
-  return { since, used, excess, before: old?.since, isAdopted: isCurrent };
+  // The first window after another kind does not bring all.
+  const last = current - 1n;
+  const isNext = state !== undefined && fixedWindow.windowAt(limit, state.ts) === last;
+  const isShort = isCurrent === true || (isNext && sinceOf(state) > fixedWindow.startOf(limit, last));
+  const isAdopted = state !== undefined && old?.isAdopted !== false && isShort;
+  return { since, used, excess, before: old?.since, isAdopted };
 }
 
 /** When the window before began. Under another kind time has counted until the last write. */
