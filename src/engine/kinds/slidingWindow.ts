@@ -58,8 +58,9 @@ export class SlidingWindowKind implements Kind {
 
   whenReservable(limit: Limit, state: State, units: number): number {
     const atOnce = this.whenHolding(limit, state, units);
-    const promises = entriesOf(limit, state).filter(({ at }) => at > state.ts);
-    const started = whenGone(promises, sum(promises) + units - limit.maxReserved);
+    const entries = entriesOf(limit, state);
+    // What started by now is no longer owed: it goes first.
+    const started = whenGone(entries, sum(entries) + units - limit.maxReserved);
     return units <= limit.maxReserved ? Math.min(atOnce, Math.max(state.ts, started)) : atOnce;
   }
 
