@@ -102,20 +102,22 @@ describe("a snapshot", () => {
     const days = parseLimit("export", { kind: "fixed window", rate: 2, capacity: 9, ...when });
     const { unitsPerToken, capacity } = days;
     const units = unitsPerToken * 2;
-    const ts = Date.UTC(2026, 2, 27, 12);
-    const state = { value: unitsPerToken, ts, window: { since: 0, used: capacity - unitsPerToken } };
+    const [midnight, ts] = [Date.UTC(2026, 2, 26, 23), Date.UTC(2026, 2, 27, 12)];
+    const value = capacity - 4 * unitsPerToken;
+    const state = { value, ts, window: { since: midnight + 12 * HOUR, used: 4 * unitsPerToken } };
     const { parts } = snapshotOf(days, [shardAt(days, WHOLE, state)]);
-    // Eight tokens are missing, and two arrive at each midnight. In the third night Berlin's clocks go forward.
-    const midnight = Date.UTC(2026, 2, 26, 23);
+    // Four tokens are missing. The first midnight brings one, since a window with another start began at noon, and each later one
+    // brings two. In the third night Berlin's clocks go forward.
     expect(parts).toStrictEqual([
       {
-        value: unitsPerToken,
+        value,
         ts,
         capacity,
         runs: [
           { start: midnight, period: 24 * HOUR, count: 2, units },
           // The next window starts 23 hours after the previous one. Later windows are 24 hours apart again, until October.
           { start: midnight + 47 * HOUR, period: 24 * HOUR, count: 210, units },
+          { start: midnight, period: 24 * HOUR, count: 1, units: -unitsPerToken },
         ],
       },
     ]);

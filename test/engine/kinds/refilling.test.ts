@@ -157,13 +157,11 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     expect(window).toEqual({ ...windowOf(after), since: NOW + ms });
   });
 
-  it("is joined as a window that began when the latest part did", () => {
-    const part = (ms: number, used: number): State => ({
-      value: 0,
-      ts: NOW + 5,
-      window: { since: NOW + ms, used: tokens(used) },
-    });
-    expect(limit.kind.join(limit, [part(0, 1), part(5, 2)]).window).toEqual({ since: NOW + 5, used: tokens(3) });
+  it("is joined as a window that began when the latest part did, after the latest use before it", () => {
+    const window = { since: NOW, used: tokens(1), excess: tokens(4), before: NOW - 9 };
+    const last = { value: 0, ts: NOW + 5, window: { since: NOW + 5, used: tokens(2) } };
+    const joined = limit.kind.join(limit, [{ ...last, window }, last]).window;
+    expect(joined).toEqual({ ...window, since: NOW + 5, used: tokens(3) });
   });
 
   it("keeps its own use after a refund of an earlier take", () => {
