@@ -96,8 +96,7 @@ export abstract class RefillingKind<L extends Limit> {
     // All that counts beside what is missing is cut like the pairs: what may come back of one half pays first for what it used before.
     const excess = window ? usedIn(window) - leftUsed - rightUsed : 0;
     const leftExcess = Math.floor(excess * share);
-    const part = (used: number, beside: number) =>
-      window && windowOf({ ...window, used, excess: beside, loweredAt: undefined });
+    const part = (used: number, beside: number) => window && windowOf({ ...window, used, excess: beside });
     return [
       stateOf(half, ts, ofLeft, part(leftUsed, leftExcess)),
       stateOf(value - half, ts, ofRight, part(rightUsed, excess - leftExcess)),
