@@ -15,6 +15,7 @@ const AHEAD = 1050;
 /** 10 tokens a second, at most 10. */
 const ten: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 };
 const debtless: RateLimitConfig = { ...ten, maxReserved: 0 };
+const seven: RateLimitConfig = { ...ten, maxReserved: 7 };
 const yearly: RateLimitConfig = { kind: "token bucket", rate: 1, period: YEAR, capacity: 1 };
 
 function bucketOf(config: RateLimitConfig, held: number) {
@@ -41,13 +42,7 @@ describe("a job", () => {
     ["larger than a full bucket waits while the bucket is not full", ten, 9, 45, { waitMs: 100, isAhead: true }],
     // These start when the bucket has all that it can give, and owe the rest.
     ["too large for a lowered limit is paid by a full bucket", debtless, 10, 25, { runMs: 0, holds: -15 }],
-    [
-      "too large for a lowered limit reserves all it may",
-      { ...ten, maxReserved: 7 },
-      10,
-      25,
-      { runMs: 700, holds: -15 },
-    ],
+    ["too large for a lowered limit reserves all it may", seven, 10, 25, { runMs: 700, holds: -15 }],
     ["too large for a lowered limit waits until then", debtless, 9, 25, { waitMs: 100, isAhead: false }],
     ["whose tokens take over five years is paid by a full bucket", yearly, 1, 10, { runMs: 0, holds: -9 }],
     ["whose tokens take over five years waits until then", yearly, 0, 10, { waitMs: YEAR - AHEAD, isAhead: true }],
@@ -59,7 +54,7 @@ describe("a job", () => {
 
   const configs: readonly RateLimitConfig[] = [
     ten,
-    { ...ten, maxReserved: 7 },
+    seven,
     { kind: "fixed window", rate: 10, period: 1000, start: 0 },
     { kind: "sliding window", rate: 10, period: 1000 },
   ];
@@ -81,6 +76,15 @@ describe("a job", () => {
       ),
     );
   });
+});
+
+it("some rows pay all that they hold, and no more; it may come back", () => {
+  const limit = parseLimit("llm", { ...ten, shards: 2 });
+  const half = splitTo(limit, fullShard(limit), 1, NOW).slice(1);
+  const [five, six] = [5, 6].map((count) => payFor(limit, half, NOW, { count, settles: "mutation" }));
+  const left = [{ state: { value: 0, headroom: [{ at: NOW, units: 0 }] } }];
+  expect(five).toMatchObject({ isPaid: true, runAt: NOW, takenAt: NOW, left });
+  expect(six).toEqual({ isPaid: false, dueAt: NOW, isAhead: false });
 });
 
 it("waitWhenFull is how long a full bucket lets a job wait", () => {

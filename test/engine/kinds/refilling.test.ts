@@ -117,14 +117,7 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
   it.each<[what: string, held: number, used: Used, takenMs: number, heldAfter: number, usedAfter: Used]>([
     ["in this window", 4, { used: 6, excess: 3 }, 0, 6, { used: 4, excess: 3 }],
     ["before it", 4, { used: 6, excess: 3 }, -10, 4, { used: 6, excess: 1 }],
-    [
-      "before it, and after it was lowered",
-      0,
-      { used: 14, excess: 3, loweredAt: -50 },
-      -10,
-      0,
-      { used: 14, excess: 1, loweredAt: -50 },
-    ],
+    ["before it, lowered", 0, { used: 14, excess: 3, loweredAt: -50 }, -10, 0, { used: 14, excess: 1, loweredAt: -50 }],
     ["all that was used beyond the capacity", 0, { used: 12, loweredAt: 2 }, 1, 0, { used: 10 }],
     ["after it was lowered, and owed", -2, { used: 14, loweredAt: 1 }, 2, 0, { used: 12, loweredAt: 1 }],
     ["when it began, lowered", 0, { used: 14, loweredAt: -50 }, 0, 2, { used: 12, loweredAt: -50 }],
