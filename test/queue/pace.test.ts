@@ -8,7 +8,7 @@ const atOnce = (ms: number) => ({ dueAt: NOW + ms, isAhead: false });
 
 it.each([
   // Columns: whether more jobs wait than were read, what the worker waits for, ms since the last arrival, and the expected kind and delay.
-  ["more to do: a run soon", true, undefined, 0, "run", 20],
+  ["more to do: a run soon", true, undefined, 1000, "run", 20],
   ["jobs keep coming", false, undefined, 0, "run", 20],
   ["no job for 100 ms: a run less soon", false, undefined, 100, "run", 50],
   ["no job for 200 ms: no run", false, undefined, 200, "stop", undefined],

@@ -9,7 +9,7 @@ import { unitsOf } from "../../src/engine/units.js";
 import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
 
 const NOW = 1_700_000_000_000;
-const YEAR = 365 * 86_400_000;
+const YEAR = 366 * 86_400_000;
 const AHEAD = 1050;
 
 /** 10 tokens a second, at most 10. */
@@ -44,6 +44,7 @@ describe("a job", () => {
     ["too large for a lowered limit is paid by a full bucket", debtless, 10, 25, { runMs: 0, holds: -15 }],
     ["too large for a lowered limit reserves all it may", seven, 10, 25, { runMs: 700, holds: -15 }],
     ["too large for a lowered limit waits until then", debtless, 9, 25, { waitMs: 100, isAhead: false }],
+    ["whose tokens take five years is paid by a full bucket", yearly, 1, 6, { runMs: 5 * YEAR, holds: -5 }],
     ["whose tokens take over five years is paid by a full bucket", yearly, 1, 10, { runMs: 0, holds: -9 }],
     ["whose tokens take over five years waits until then", yearly, 0, 10, { waitMs: YEAR - AHEAD, isAhead: true }],
     ["of 0 tokens runs now", ten, 0, 0, { runMs: 0, holds: 0 }],
@@ -84,6 +85,7 @@ it("some rows pay all that they hold, and no more; it may come back", () => {
   const [five, six] = [5, 6].map((count) => payFor(limit, half, NOW, { count, settles: "mutation" }));
   const left = [{ state: { value: 0, headroom: [{ at: NOW, units: 0 }] } }];
   expect(five).toMatchObject({ isPaid: true, runAt: NOW, takenAt: NOW, left });
+  expect(payFor(limit, half, NOW, { count: 5 })).not.toMatchObject({ left });
   expect(six).toEqual({ isPaid: false, dueAt: NOW, isAhead: false });
 });
 
