@@ -28,6 +28,7 @@ function paid(config: RateLimitConfig, held: number, count: number) {
   const { limit, shards } = bucketOf(config, held);
   const payment = payFor(limit, shards, NOW, { count });
   if (!payment.isPaid) return { waitMs: payment.dueAt - NOW, isAhead: payment.isAhead };
+  expect(payment.takenAt).toBe(NOW);
   const [left] = payment.left;
   return { runMs: payment.runAt - NOW, holds: left && heldBy(left, NOW) / unitsOf(limit, 1) };
 }
@@ -44,7 +45,7 @@ describe("a job", () => {
     ["too large for a lowered limit is paid by a full bucket", debtless, 10, 25, { runMs: 0, holds: -15 }],
     ["too large for a lowered limit reserves all it may", seven, 10, 25, { runMs: 700, holds: -15 }],
     ["too large for a lowered limit waits until then", debtless, 9, 25, { waitMs: 100, isAhead: false }],
-    ["whose tokens take five years is paid by a full bucket", yearly, 1, 6, { runMs: 5 * YEAR, holds: -5 }],
+    ["whose tokens take five years is paid ahead by a full bucket", yearly, 1, 6, { runMs: 5 * YEAR, holds: -5 }],
     ["whose tokens take over five years is paid by a full bucket", yearly, 1, 10, { runMs: 0, holds: -9 }],
     ["whose tokens take over five years waits until then", yearly, 0, 10, { waitMs: YEAR - AHEAD, isAhead: true }],
     ["of 0 tokens runs now", ten, 0, 0, { runMs: 0, holds: 0 }],
