@@ -72,8 +72,9 @@ function payFrom(parts: readonly Shard[], now: number, change: Change): Payment 
   return { isPaid: true, runAt: now, takenAt: now, left: distribute(parts, now, change) };
 }
 
-/** How long units have to wait even when the bucket is full, if they are more than it holds: it never comes nearer to paying for them. */
+/** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
 export function waitWhenFull(limit: Limit, units: number, now: number): number {
+  if (units <= limit.capacity) return 0;
   const { status } = decideOnAll(limit, [fullShard(limit)], now, { units, reserve: true, withinMs: Infinity });
   return (status.retryAt ?? now) - now;
 }
