@@ -36,7 +36,7 @@ function customPrefix(prefix: string): string {
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
 export function bearer(options: SecretOptions = {}): KeySource {
   return secret("bearer", options, SECRET_FIELDS, (_ctx, { headers }) => {
-    return /^Bearer +([\w.~+/-]+=*)$/i.exec(headers.get("Authorization") ?? "")?.[1];
+    return /^Bearer +([\w.~+/-]+=*)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
   });
 }
 

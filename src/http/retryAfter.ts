@@ -43,7 +43,7 @@ function resetsIn(headers: ReadHeaders, now: number): { at: number; isSpent: boo
   return [
     ...resets.map(([name, value]) => ({
       at: timeIn(value, now),
-      isSpent: headers.get(name.replace(/reset/i, "remaining")) === "0",
+      isSpent: headers.get(name.replace(/reset/i, "remaining"))?.trim() === "0",
     })),
     ...items.map((item) => ({
       at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,
@@ -58,7 +58,9 @@ const EPOCH_MS = 1e12;
 const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /** Seconds, the epoch's seconds or milliseconds, a duration such as `6m0s`, or a date; NaN for anything else. */
-function timeIn(value: string, now: number): number {
+function timeIn(text: string, now: number): number {
+  // Unlike those of other runtimes, the `Headers` of Convex keep the spaces around a value.
+  const value = text.trim();
   if (/^\d+(\.\d+)?$/.test(value)) {
     const number = Number(value);
     return number >= EPOCH_MS ? number : number >= EPOCH_SECONDS ? number * 1000 : now + number * 1000;

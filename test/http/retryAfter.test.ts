@@ -27,6 +27,15 @@ const threeOfAnthropic: Headed = {
 const spent = (reset: number): Headed => ({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": `${reset}` });
 
 describe("retryAfterOf", () => {
+  it("ignores spaces around a value, which the Headers of Convex keep", () => {
+    const spaced = [
+      ["x-ratelimit-reset-a", " 9 "],
+      ["x-ratelimit-reset-b", "5 "],
+      ["x-ratelimit-remaining-b", " 0"],
+    ];
+    expect(retryAfterOf({ headers: new Map(spaced as [string, string][]) as never }, NOW)).toBe(NOW + 5000);
+  });
+
   it.each<[string, Headed, number | undefined]>([
     ["seconds (RFC 9110)", { "Retry-After": "20" }, 20_000],
     ["no wait", { "Retry-After": "0" }, 0],
