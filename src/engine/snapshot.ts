@@ -22,8 +22,6 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
   const parts = shards.map((shard) => partOf(shard, runs));
-  // The last of each part: all entries together are too many for the arguments of a call.
-  const lastStart = () => Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0));
   return {
     name,
     config,
@@ -34,7 +32,11 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     unitsPerToken,
     capacity,
     maxReserved,
-    ...(lastsMs !== undefined && { lastsMs, lastStart: lastStart() }),
+    // The last start of each part: all entries together are too many for the arguments of a call.
+    ...(lastsMs !== undefined && {
+      lastsMs,
+      lastStart: Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0)),
+    }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
     ...(kind.whenReset && firstRun && { windowsFrom: firstRun.start }),
     ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),

@@ -14,7 +14,7 @@ import type { QueueCtx } from "./wake.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
-/** Arrivals that are counted, at most: the same run may count all that wait. */
+/** The most arrivals that a run counts one by one; if there are more, it counts all jobs that wait. */
 export const MOST_COUNTED = 5000;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;

@@ -15,7 +15,7 @@ interface Waiting {
 
 export const NS_PER_MS = 1_000_000;
 
-/** Whether the head of one class goes before that of a lower one. */
+/** Whether the head of a list goes before that of an earlier list: also if both count as equally old, since higher priorities are later lists. */
 function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
   const level = BigInt(aging * NS_PER_MS);
   return one.at - other.at <= BigInt(one.priority - other.priority) * level;

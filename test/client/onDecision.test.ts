@@ -21,7 +21,10 @@ describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation, query, backend } = useJobs(place);
   let decisions: RateLimitDecision[] = [];
   let contexts: unknown[] = [];
-  beforeEach(() => void ([decisions, contexts] = [[], []]));
+  beforeEach(() => {
+    decisions = [];
+    contexts = [];
+  });
   const limits = define(definitions, {
     onDecision: (ctx, decision) => {
       contexts.push(ctx);

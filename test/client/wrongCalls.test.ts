@@ -174,6 +174,7 @@ describe.each(placeNames)("for the limits in the %s,", (place) => {
         if (/^(getR|check|list)/.test(call.name)) await call.fn(...call.args);
         else if (call.name !== "getQueued") await refuses(call, call.args, "the ctx of a query");
       }
+      expect(await defineIn(place, { open: config }).checkRateLimit(ctx, { name: "open" })).toMatchObject({ ok: true });
     });
   });
 

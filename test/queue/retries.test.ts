@@ -75,7 +75,8 @@ describe.each(placeNames)("in the %s", (place) => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     await enqueue("strange", [{ used: 0, again: strange }]);
     await until(20_000);
-    expect(String(errors.mock.calls[0]?.[0])).toContain('"llm": again must be true, or { after } with 0 to');
+    const logged = String(errors.mock.calls[0]?.[0]);
+    expect(logged).toContain('Rate limit "llm": again must be true, or { after } with 0 to');
     errors.mockRestore();
     expect(starts).toHaveLength(1);
   });

@@ -165,7 +165,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 }
 
-/** The units used before a window that are still used in it: if it is a whole one of this calendar, those that it cannot have brought back. */
+/** The units of earlier windows that still count. A whole window of this calendar has brought `refill` of the capacity back. */
 function excessOf(limit: FixedWindowLimit, ts: number, window: NonNullable<State["window"]>): number {
   const { since, excess = 0, before = Infinity } = window;
   if (excess === 0) return 0;

@@ -127,9 +127,9 @@ function using(window: State["window"], units: number): State["window"] {
 }
 
 /** The window at the end of a pause. What was used beyond a lowered capacity still counts: it may be raised during the pause. */
-function pausedWindow(window: State["window"], { value, window: before }: State, capacity: number): State["window"] {
-  if (!window || !before || usedIn(before) <= capacity - value) return window;
-  return windowOf({ ...window, excess: Math.max(window.excess ?? 0, usedIn(before) - window.used) });
+function pausedWindow(window: State["window"], { value, window: earlier }: State, capacity: number): State["window"] {
+  if (!window || !earlier || usedIn(earlier) <= capacity - value) return window;
+  return windowOf({ ...window, excess: Math.max(window.excess ?? 0, usedIn(earlier) - window.used) });
 }
 
 /** The units that count as used at a time beside those that are missing. */
