@@ -83,7 +83,7 @@ export async function runQueueLoad({ place, platform, perSecond, seconds, seed }
       for (const { table, document } of writes.values()) {
         const planned = document as unknown as Job | null;
         if (!table.endsWith("/_scheduled_functions") || planned?.address.module !== "jobs") continue;
-        const { label } = planned.args as { label: number };
+        const { label } = planned.args[0] as { label: number };
         taken.push({ label, runAt: planned.scheduledTime - EPOCH_MS, decidedMs: nowMs });
       }
     },

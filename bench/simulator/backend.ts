@@ -232,7 +232,7 @@ export class Backend {
     const body = async (ctx: SimulatedCtx) => {
       const job = (await ctx.db.get(id)) as unknown as Job | null;
       if (job?.state.kind !== "pending") return;
-      await ctx.execution.call(address, args, "mutation");
+      await ctx.execution.call(address, args[0], "mutation");
       await ctx.db.patch(id, { state: { kind: "success" } });
     };
     let retries = 0;

@@ -10,7 +10,8 @@ import type { Transaction } from "./transaction.js";
 /** The document of a scheduled function. */
 export interface Job {
   readonly address: Address;
-  readonly args: unknown;
+  /** One element, as on Convex. */
+  readonly args: readonly [unknown];
   readonly scheduledTime: number;
   readonly state: { readonly kind: "pending" | "success" | "canceled" };
 }
@@ -116,7 +117,7 @@ class Scheduler {
   async runAt(time: number, reference: unknown, args: unknown = {}): Promise<string> {
     const { execution, component } = this.ctx;
     const address = execution.deployment.resolve(reference, component);
-    const job: Job = { address, args, scheduledTime: time, state: { kind: "pending" } };
+    const job: Job = { address, args: [args], scheduledTime: time, state: { kind: "pending" } };
     const fields = job as unknown as Record<string, Value>;
     return await this.ctx.syscalls.alone(() => execution.transaction.insert(qualifiedName(component, JOBS), fields));
   }

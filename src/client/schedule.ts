@@ -100,7 +100,7 @@ export async function cancelScheduled(
   const bucket = findBucket(set.definitions, call, { name, key, config }, BY_ROWS);
   set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
-  const state = await inTurn(ctx, () => cancelPending(ctx, id));
+  const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };
   await set.place.adjust(ctx, { bucket, asked: { count: -count, at: dueAt, takenAt } });
   await wakeQueue(set, ctx, bucket);

@@ -1,6 +1,6 @@
 /** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
 import type { RunArgs } from "../wire/queue.js";
-import { findOnSnapshot, MOST_COUNTED, type WorkerCtx } from "./batch.js";
+import { findOnSnapshot, type WorkerCtx } from "./batch.js";
 import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
@@ -45,11 +45,9 @@ export async function backlogOf(
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
-  let { countedAt = 0 } = run;
-  // Only the first run of a start sees all as new.
-  const isUnknown = run.queued === undefined && !isDrained && run.seenTo !== undefined;
-  const isOld = queued >= maxQueued && now - countedAt >= RECOUNT_MS;
-  if (isUnknown || arrived >= MOST_COUNTED || isOld) {
+  // The first count finds all as new.
+  let { countedAt = now } = run;
+  if (queued >= maxQueued && now - countedAt >= RECOUNT_MS) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count, isCut } = waiting ?? { count: 0, isCut: true };

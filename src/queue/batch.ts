@@ -6,7 +6,7 @@
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
-import type { ArrivalBatch, FindArrivalsArgs, StoredQueue } from "../wire/queue.js";
+import type { ArrivalBatch, FindArrivalsArgs, RunArgs, StoredQueue } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
@@ -14,8 +14,8 @@ import type { QueueCtx } from "./wake.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
-/** The most arrivals that a run counts one by one; if there are more, it counts all jobs that wait. */
-export const MOST_COUNTED = 5000;
+/** The most arrivals that a run counts: the next one goes on with the others. */
+const MOST_COUNTED = 5000;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;
 
@@ -61,15 +61,22 @@ export async function readHeads(
 /** The batch of a run: the first jobs of each class, and how many have come. */
 async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
   const { fair, most, since, mostCounted, mostWaiting } = asked;
-  const [heads, [newest], fresh, waiting] = await Promise.all([
+  const [heads, { count, last = since }, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
     readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
-    storage.jobsOf(ctx, asked, { upTo, order: "desc", most: 1 }),
-    mostCounted > 0 ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted }) : undefined,
+    mostCounted > 0
+      ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })
+      : findNewest(ctx, asked, { since, upTo }),
     mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
   ]);
-  const seenTo = newest && (since === undefined || newest.at > since) ? newest.at : since;
-  return present({ ...heads, arrived: fresh?.count ?? Number(seenTo !== since), seenTo, waiting });
+  const all = waiting && { count: waiting.count, isCut: waiting.isCut };
+  return present({ ...heads, arrived: count, seenTo: last, waiting: all });
+}
+
+/** Whether any job has come, where nobody counts. */
+async function findNewest(ctx: storage.QueueReader, bucket: BucketId, range: Pick<storage.JobRange, "since" | "upTo">) {
+  const [newest] = await storage.jobsOf(ctx, bucket, { ...range, order: "desc", most: 1 });
+  return { count: newest ? 1 : 0, last: newest?.at };
 }
 
 /** The same for the wire: what orders and pays for the jobs. */
@@ -108,9 +115,15 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
  * The first jobs that wait, in order, and how many have come since the last run; where nobody counts, whether any has.
  * @param most - this many jobs of each priority, or fewer if there are many priorities.
  */
-export async function look(ctx: WorkerCtx, queue: Queue, { since, most }: { since: bigint | undefined; most: number }) {
+export async function look(
+  ctx: WorkerCtx,
+  queue: Queue,
+  { seenTo: seen, queued, most }: Pick<RunArgs, "seenTo" | "queued"> & { most: number },
+) {
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
+  // Where nobody has counted yet, all that wait are new.
+  const since = mostCounted > 0 && queued === undefined ? undefined : seen;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);

@@ -112,17 +112,22 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
   return (await above.first()) !== null;
 }
 
-/** Counts the waiting jobs of a range, at most `most`; `isCut` if they are more than one transaction should read. */
+/**
+ * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction should read.
+ * `last`: the commit of the last one that was counted. A single commit of more than 4 MiB may have more.
+ */
 export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...range }: JobRange) {
   let count = 0;
   let bytes = 0;
-  for await (const { args } of queryJobs(ctx, bucket, range)) {
+  let last: bigint | undefined;
+  for await (const stored of queryJobs(ctx, bucket, range)) {
     count++;
-    bytes += getConvexSize(args);
+    bytes += getConvexSize(stored.args);
+    last = toJob(stored).at;
     if (count >= most) break;
-    if (bytes >= MOST_BYTES) return { count, isCut: true };
+    if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }
-  return { count, isCut: false };
+  return { count, last, isCut: false };
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */

@@ -2,6 +2,7 @@
 import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import { cancelPending } from "../storage/jobs.js";
 import type { BucketId } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 import type { StoredQueue, WorkArgs } from "../wire/queue.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 import { storedPart } from "./terms.js";
@@ -55,9 +56,13 @@ export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
 /** Plans the first run of a chain; the fields of the worker's row that say so. */
 export async function start(ctx: QueueCtx, queue: StoredQueue, row: WorkerRow | null) {
   // It would do nothing. Thousands of callers would leave as many runs, all due at once when the first job can be paid.
-  if (row?.state === "waiting" && row.start) await cancelPending(ctx, row.start);
+  const slept = row?.state === "waiting" && row.start ? await cancelPending(ctx, row.start) : undefined;
+  // What it knows of the jobs is still true: to count them again at each start costs thousands of reads.
+  const { run } = slept?.state === "pending" ? (slept.args as [WorkArgs])[0] : {};
+  const { seenTo, queued, countedAt } = run ?? {};
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
   const generation = ctx.random();
-  const start = await planWork(ctx, ctx.now, { run: { ...storedPart(queue), generation } });
+  const first = present({ ...storedPart(queue), generation, seenTo, queued, countedAt });
+  const start = await planWork(ctx, ctx.now, { run: first });
   return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
 }

@@ -42,7 +42,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (!row) return;
   const queue = ctx.lookUp?.(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
-  const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { since: run.seenTo, most });
+  const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const { taken, retried, awaited } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);

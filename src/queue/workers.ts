@@ -5,7 +5,7 @@
 import { compareValues } from "convex/values";
 import { misuseError } from "../engine/misuse.js";
 import { readCursor, writeCursor } from "../storage/batches.js";
-import { readJobState } from "../storage/jobs.js";
+import { readJob } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
@@ -53,7 +53,7 @@ export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow 
  */
 export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promise<void> {
   if (!row?.start || !isLost(row, ctx.now) || ctx.now >= row.runsUntil + LEASE_MS) return;
-  if ((await readJobState(ctx, row.start)) !== "failed") return;
+  if ((await readJob(ctx, row.start)).state !== "failed") return;
   throw misuseError(
     row.name,
     `jobs wait, and their worker cannot run: ${ctx.module}.ts must export ` +

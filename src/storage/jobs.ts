@@ -7,14 +7,15 @@ export interface JobReader {
   db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
 }
 
-/** The state of a scheduled function; "deleted" when Convex has forgotten it, days after it ended. */
-export async function readJobState({ db }: JobReader, id: RateLimitedJob["id"]) {
-  return (await db.system.get("_scheduled_functions", id))?.state.kind ?? "deleted";
+/** A scheduled function's state, "deleted" when Convex has forgotten it, days after it ended; and its arguments. */
+export async function readJob({ db }: JobReader, id: RateLimitedJob["id"]) {
+  const job = await db.system.get("_scheduled_functions", id);
+  return { state: job?.state.kind ?? ("deleted" as const), args: job?.args ?? [] };
 }
 
-/** Cancels a scheduled function unless it has begun, or was cancelled. @returns the state that it was found in. */
+/** Cancels a scheduled function unless it has begun, or was cancelled. @returns what it was found as. */
 export async function cancelPending(ctx: JobReader & { scheduler: Scheduler }, id: RateLimitedJob["id"]) {
-  const found = await readJobState(ctx, id);
-  if (found === "pending") await ctx.scheduler.cancel(id);
+  const found = await readJob(ctx, id);
+  if (found.state === "pending") await ctx.scheduler.cancel(id);
   return found;
 }

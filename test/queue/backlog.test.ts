@@ -9,6 +9,12 @@ type Look = Parameters<typeof backlogOf>[1];
 const NOW = 1_800_000_000_000;
 const queue = { terms: { maxQueued: 100, exact: false, fair: false } } as Queue;
 
+it("the first count of a start is not taken again at once", async () => {
+  const look = { queue, run: {}, row: {}, pace: { kind: "run", at: NOW }, arrived: 200, taken: 0, retried: 0 };
+  const { run, row } = await backlogOf({ now: NOW } as WorkerCtx, { ...look, isDrained: false } as unknown as Look);
+  expect({ run, row }).toEqual({ run: { queued: 200, countedAt: NOW }, row: { fullUntil: NOW + 1000 } });
+});
+
 it.each<[what: string, found: Partial<Look>, queued: number]>([
   ["more by those that arrived, fewer by those that were taken", { arrived: 5, taken: 8 }, 7],
   ["no fewer by jobs that ran before, which nobody counted", { arrived: 5, taken: 8, retried: 3 }, 10],

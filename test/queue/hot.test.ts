@@ -29,7 +29,7 @@ it.each([
     const waits: number[] = [];
     const backend = new Backend(app.app, {
       seed: "1",
-      onJob: ({ address, args }, { nowMs }) => {
+      onJob: ({ address, args: [args] }, { nowMs }) => {
         if (address.module === "jobs") waits.push(nowMs - (enqueuedAt.get((args as { label: number }).label) ?? NaN));
       },
     });

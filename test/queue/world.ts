@@ -221,7 +221,8 @@ class World {
         if (drawn < 0.6) {
           const planned = (await db.query("_scheduled_functions").collect()) as unknown as (Job & { _id: string })[];
           const runs = planned.filter(
-            ({ address, args, state }) => this.#isRun(address) && !isJob(address, args) && state.kind === "pending",
+            ({ address, args: [args], state }) =>
+              this.#isRun(address) && !isJob(address, args) && state.kind === "pending",
           );
           for (const { _id } of runs) await db.patch(_id, { state: { kind: "canceled" } });
           return "run";
@@ -362,7 +363,7 @@ class World {
     });
   }
 
-  #onJob({ address, args, scheduledTime }: Job, { clock, snapshot, writes }: JobRun): void {
+  #onJob({ address, args: [args], scheduledTime }: Job, { clock, snapshot, writes }: JobRun): void {
     if (isJob(address, args)) {
       const ran = this.#runs.get(labelOf(args));
       if (ran === undefined) throw new Error(`a job ran that was not taken ${inspect(args)}`);
@@ -378,8 +379,8 @@ class World {
     const exact = this.#exact;
     const gone = rowsIn(writes, "rateLimitQueue").flatMap(([id, job]) => (job ? [] : [this.#firstIds.get(id) ?? id]));
     const planned = plannedIn(writes);
-    const scheduled = planned.filter(({ address, args }) => isJob(address, args));
-    const taken = scheduled.map(({ args }) => this.#ids.get(labelOf(args)) ?? "");
+    const scheduled = planned.filter(({ address, args: [args] }) => isJob(address, args));
+    const taken = scheduled.map(({ args: [args] }) => this.#ids.get(labelOf(args)) ?? "");
     const dropped = gone.filter((id) => this.#broken.has(id));
     demand(
       isDeepStrictEqual([...taken, ...dropped].sort(), gone.sort()),
@@ -421,15 +422,15 @@ class World {
     if ([...exact.waiting.values()].some(isOvertaking)) this.#counts.overtaken++;
     const { clock } = run;
     const before = exact.bucket;
-    const { job: settling } = scheduled.args as { job?: Settling };
+    const { job: settling } = scheduled.args[0] as { job?: Settling };
     const runAt = exact.pay(job, clock, scheduled.scheduledTime, settling?.takenAt);
     if (runAt === undefined) throw new Error("the exact bucket could not pay");
     this.#checkStart(scheduled.scheduledTime, runAt, job);
     exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
     exact.waiting.delete(id);
     this.#paid.set(id, job);
-    demand(!this.#runs.has(labelOf(scheduled.args)), "a job was taken twice", id);
-    this.#runs.set(labelOf(scheduled.args), 0);
+    demand(!this.#runs.has(labelOf(scheduled.args[0])), "a job was taken twice", id);
+    this.#runs.set(labelOf(scheduled.args[0]), 0);
   }
 
   /** Jobs whose functions are gone leave when they are first, and take no tokens. @param before - a job that was taken. */
