@@ -93,6 +93,9 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await until(2 * MINUTE);
     expect(order()).toEqual(["first", "second"]);
     expect(starts[1]?.at).toBe(NOW + 5000);
+    // Nothing waits: a worker that has stopped is left alone.
+    await reset();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("getQueued returns how many jobs are ahead and the expected start; null once a job has its start time", async () => {
