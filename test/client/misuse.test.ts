@@ -53,6 +53,20 @@ const badDefinitions: BadDefinition[] = [
   [{ overrides: true, queue: {} }, "overrides and queue cannot be combined: a queue does not read overrides."],
   [{ mode: "shadow", queue: {} }, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
   [{ queue: { exact: true } }, "queue.exact needs queue.maxQueued."],
+  ...(
+    [
+      ["maxQueued", 1, 10_000, ""],
+      ["priorities", 1, 10, ""],
+      ["aging", 0, 31_536_000_000, " of milliseconds"],
+      ["attempts", 1, 100, ""],
+    ] as const
+  ).flatMap(([field, least, most, unit]) =>
+    [least - 1, 1.5, most + 1].map((value): BadDefinition => {
+      const permitted = `a whole number${unit} at least ${least} and at most ${most}`;
+      return [{ queue: { [field]: value } }, must(field, permitted, value)];
+    }),
+  ),
+  ...["fair", "exact"].map((field): BadDefinition => [{ queue: { [field]: 1 } }, must(field, "true or false", 1)]),
 ];
 
 describe("a bad definition fails at module load", () => {
