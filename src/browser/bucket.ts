@@ -22,16 +22,6 @@ export interface BucketInForce extends RateLimitSnapshot {
   unlimited?: true;
 }
 
-interface BucketRequest {
-  /** The units asked for; Infinity if the bucket can never give them. */
-  units: number;
-  /** The most tokens that a call may ask for. */
-  most: number;
-  /** The first time at or after `from` at which the demand succeeds, whichever rows the call reads. */
-  servedFrom: (from: number) => number;
-  decide: (now: number) => BucketDecision;
-}
-
 interface BucketDecision {
   /** When the work may start; Infinity for a denial. */
   start: number;
@@ -43,7 +33,11 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
-export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined): BucketRequest {
+/**
+ * A demand: `units`, Infinity if the bucket can never give them; `most`, the tokens that a call may ask for; `servedFrom`, the first time
+ * at or after `from` at which it succeeds, whichever rows the call reads; and the decision at a time.
+ */
+export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
   const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;
   const { until = END_OF_TIME, lastsMs = END_OF_TIME, lastStart = 0, unlimited } = bucket;
   /** A sliding window has no runs: its units come back one by one. */

@@ -67,17 +67,7 @@ export function project(snapshot: RateLimitSnapshot, asked: { now: number } & De
 }
 
 /** A status, when time alone changes it, and the error for a `count` that the bucket can never give. */
-interface LastingStatus {
-  status: ProjectedStatus;
-  limit: LimitInForce;
-  changesAt: number;
-  refusal: (() => Error) | undefined;
-}
-
-export function projectUntilChange(
-  snapshot: RateLimitSnapshot,
-  { now, reserve, count = 1 }: { now: number } & Demand,
-): LastingStatus {
+export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
   const { override } = snapshot;
   // An override by another config is a whole bucket.
   const bucket: BucketInForce =
@@ -101,8 +91,8 @@ export function projectUntilChange(
       // In shadow every call is allowed at once, under any override.
       ...(snapshot.mode || start <= now
         ? { ok: true }
-        : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),
-    },
+        : { ok, retryAt, ...(denialReason && { reason: denialReason }) }),
+    } as ProjectedStatus,
     limit: { config, tokens, plan },
     // A full bucket stays as it is.
     changesAt:
@@ -111,6 +101,6 @@ export function projectUntilChange(
         : Math.min(
             ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until].filter((time) => time > now),
           ),
-    refusal: isTooLarge ? refuse : undefined,
+    refusal: isTooLarge && refuse,
   };
 }
