@@ -5,21 +5,10 @@ import { type Limit, unitsPerMs } from "../engine/kinds/kind.js";
 import { parseBucket } from "../engine/request.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { lowered, raised } from "../engine/units.js";
-import type { RateLimitConfig } from "../wire/configs.js";
+import type { AllowedStatus, DeniedStatus } from "../wire/answers.js";
 
-/** What HTTP reads of a status. One of a limit on several rows may have neither `remaining` nor `resetAt`. */
-export type HttpStatus = {
-  remaining?: number;
-  resetAt?: number;
-  /** When the same request is next served if all that remains is spent. Without it, `t` of a sliding window is its whole period. */
-  renewsAt?: number;
-  shadow?: { ok: boolean };
-  override?: { config?: RateLimitConfig; unlimited?: true };
-} & (
-  | { ok: true; retryAt?: number; takenAt?: number }
-  /** Present if an override blocks the key; else the tokens are used up. */
-  | { ok: false; retryAt: number; reason?: "blocked" }
-);
+/** One of a limit on several rows may have neither `remaining` nor `resetAt`. Without `renewsAt`, `t` of a sliding window is its whole period. */
+export type HttpStatus = (AllowedStatus | DeniedStatus) & { shadow?: { ok: boolean } };
 
 /** A limit that a request was held to, and what it answered. */
 export interface LimitedBy {
