@@ -1,6 +1,5 @@
 /** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
 import { checkField, type Field } from "../engine/fields.js";
-import { fieldError, show } from "../engine/misuse.js";
 import type { HeaderFields } from "./fields.js";
 import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, secondsUntil } from "./quota.js";
 
@@ -50,7 +49,7 @@ export function rateLimitHeaders(
   const [first] = quotas;
   if (!first) return {};
   checkField(first.name, "jitter", jitterField, jitter);
-  checkFormats(first.name, formats);
+  checkField(first.name, "formats", formatsField, formats);
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
   const retryAt = retryAtOf(enforced);
@@ -66,6 +65,13 @@ export function retryAfterSeconds(waitMs: number, jitter: number): number {
 }
 
 export const jitterField: Field = { atLeast: 0, atMost: 1 };
+export const formatsField: Field = {
+  permitted: 'a list of "draft-11", "draft-7", "draft-6", "x", with one draft at most: they write the same fields',
+  holds(value) {
+    if (!Array.isArray(value) || !value.every((format) => Object.hasOwn(FORMATS, String(format)))) return false;
+    return new Set(value).size <= 1 + Number(value.includes("x"));
+  },
+};
 
 export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {
   return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];
@@ -116,16 +122,4 @@ function tightestState(quotas: readonly Quota[], from: number): Readonly<Record<
 
 function threeFields(prefix: string, state: Readonly<Record<string, number>>): HeaderFields {
   return Object.fromEntries(Object.entries(state).map(([name, value]) => [`${prefix}-${name}`, String(value)]));
-}
-
-/** @throws when a format is unknown, or two of them would overwrite each other's fields. */
-export function checkFormats(name: string, formats: readonly RateLimitFormat[]): void {
-  const known = Object.keys(FORMATS) as RateLimitFormat[];
-  // JavaScript may pass anything.
-  if (!Array.isArray(formats) || !formats.every((format) => Object.hasOwn(FORMATS, String(format)))) {
-    throw fieldError(name, "formats", `a list of ${known.map(show).join(", ")}`, formats);
-  }
-  // All but "x" write the same fields, each in its own way.
-  const drafts = known.filter((format) => format !== "x" && formats.includes(format));
-  if (drafts.length > 1) throw fieldError(name, "formats", "a list with one draft: they write the same fields", drafts);
 }

@@ -18,7 +18,7 @@ import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField, parseBucket } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
-import { checkFormats, jitterField } from "./headers.js";
+import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import { isText, type KeySource } from "./request.js";
 
@@ -35,7 +35,7 @@ export const keylessField = field('"deny", "share" or { status: 400, 401 or 403,
 });
 
 const COMMON: Record<keyof CommonOptions, Field> = {
-  formats: field("a list of formats", Array.isArray),
+  formats: formatsField,
   jitter: jitterField,
   skip: aFunction,
   denial: field("an object with body, status or headers", isObject),
@@ -71,7 +71,6 @@ const DENIAL = {
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
-  checkFormats("limitHttp", options.formats ?? []);
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open" && !options.report)
     throw fieldError("limitHttp", "report", 'a function if onError is "open"', options.report);

@@ -142,7 +142,7 @@ it.each<Refused>([
   [
     api,
     { formats: ["draft-6", "draft-11"] },
-    'Rate limit "api": formats must be a list with one draft: they write the same fields, got ["draft-11","draft-6"].',
+    `Rate limit "api": ${noFormats}, with one draft at most: they write the same fields, got ["draft-6","draft-11"].`,
   ],
 ])("rateLimitHeaders refuses the limit %o with the options %o", (limit, options, message) => {
   expect(() => rateLimitHeaders(named(limit), options)).toThrow(message);

@@ -46,7 +46,7 @@ it.each<[string, object, string]>([
   ["skip", { skip: ["OPTIONS"] }, "skip must be a function"],
   ["limits: none", { limits: [], limit: undefined }, "is not a field of limitHttp"],
   ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
-  ["formats: no list", { formats: "x" }, "formats must be a list of formats"],
+  ["formats: no list", { formats: "x" }, 'formats must be a list of "draft-11", '],
   ["jitter: beyond 1", { jitter: 50 }, "jitter must be a number at least 0 and at most 1, got 50."],
   ["jitter: text", { jitter: "0.5" }, "jitter must be a number at least 0 and at most 1"],
   ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
