@@ -3,14 +3,14 @@ import { type DefinedRateLimits, setOf, type TypesOf } from "../client/place.js"
 import { checkField, required } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
 import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";
-import { withFields } from "./fields.js";
+import { headerFields, withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
 import { aFunction, parseOptions } from "./parseOptions.js";
 import { planAll, reportTwice } from "./plan.js";
 import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
-import { askAll, type AskedLimit, attempt, corsFields, type Plan, refund, reportError, type Visit } from "./visit.js";
+import { askAll, type AskedLimit, attempt, type Plan, refund, reportError, type Visit } from "./visit.js";
 
 /**
  * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. If a limit
@@ -44,7 +44,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
   return async (ctx, request) => {
     const visit: Visit = { ...options, ctx, request, set, limits: checked, identified: new Map() };
     const asked = await decide(visit);
-    if (isResponse(asked)) return withFields(asked, (await corsFields(visit)) ?? {});
+    if (isResponse(asked)) return (await attempt(visit, () => withCors(visit, asked))) ?? asked;
     if (asked.length === 0) return await handler(ctx, request, []);
     let limited: readonly LimitedBy[] = asked.map((one) => one.limited);
     let response: Response | undefined;
@@ -58,6 +58,13 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
     // The clock is read again: the fields are true when the answer is sent, however long the handler took.
     return withFields(response, rateLimitHeaders(limited, { formats: options.formats }));
   };
+}
+
+/** If this fails, the client gets the answer without these fields. */
+async function withCors({ cors = {}, request }: Visit, answer: Response): Promise<Response> {
+  const given = typeof cors === "function" ? await cors(request) : cors;
+  checkField("limitHttp", "what cors returned", required(headerFields), given);
+  return withFields(answer, given);
 }
 
 /** The limits that the request was held to, which may be none; or the answer, if it may not pass. */

@@ -1,11 +1,9 @@
 /** One request on its way through the wrapper: how it asks the limits, and what goes wrong beside it. */
 import type { LimitSet } from "../client/place.js";
-import { checkField, required } from "../engine/fields.js";
 import { fieldError, show } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
-import { type HeaderFields, headerFields } from "./fields.js";
 import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
 import type { LimitedBy } from "./quota.js";
 import type { HttpCtx } from "./request.js";
@@ -93,16 +91,6 @@ async function tokensBack(asked: AskedLimit, request: Request, response?: Respon
   // No more than can be charged: a settlement must not fail, nor those of the other limits with it.
   if (Number.isFinite(back)) return Math.max(-MAX_TOKENS, Math.min(back, taken));
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
-}
-
-/** If this fails, the client gets the answer without these fields. */
-export async function corsFields(visit: Visit): Promise<HeaderFields | undefined> {
-  const { cors = {}, request } = visit;
-  return await attempt(visit, async () => {
-    const given = typeof cors === "function" ? await cors(request) : cors;
-    checkField("limitHttp", "what cors returned", required(headerFields), given);
-    return given;
-  });
 }
 
 /** The result of a function. If it throws, that is reported, and there is none. */
