@@ -25,11 +25,7 @@ export interface UseRateLimitOptions {
 }
 
 /** A bucket at a time of the browser's clock; times in milliseconds since the epoch. */
-export interface CheckedRateLimit {
-  value: number;
-  ts: number;
-  config: HookValue["config"];
-  shard: number;
+export interface CheckedRateLimit extends Pick<HookValue, "value" | "ts" | "config" | "shard"> {
   ok: boolean;
   retryAt: number | undefined;
 }
