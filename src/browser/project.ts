@@ -91,8 +91,8 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
       // In shadow every call is allowed at once, under any override.
       ...(snapshot.mode || start <= now
         ? { ok: true }
-        : { ok, retryAt, ...(denialReason && { reason: denialReason }) }),
-    } as ProjectedStatus,
+        : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),
+    } satisfies ProjectedStatus,
     limit: { config, tokens, plan },
     // A full bucket stays as it is.
     changesAt:
