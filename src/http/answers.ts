@@ -12,17 +12,17 @@ export function tooManyRequests(
 ): Response {
   const headers = rateLimitHeaders(limits, options);
   const denied = asList(limits).filter(({ status }) => !status.ok);
-  return problem(quotaExceeded(denied, Number(headers["Retry-After"] ?? 1)), headers);
+  return problem(quotaExceeded(denied, headers["Retry-After"]), headers);
 }
 
 /** The problem that the denials are; 403 if one of them is for good. */
-function quotaExceeded(denied: readonly LimitedBy[], retryAfter: number, status = 429): Problem {
+function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
   const closed = denied.filter(isForGood);
   if (closed.length > 0) {
     const detail = "No wait helps: the quota does not permit this request.";
     return { status: 403, title: "Not permitted", detail, ...violated(closed) };
   }
-  const detail = `Try again in ${retryAfter} ${retryAfter === 1 ? "second" : "seconds"}.`;
+  const detail = `Try again in ${retryAfter} ${Number(retryAfter) === 1 ? "second" : "seconds"}.`;
   return { status, title: "Too many requests", detail, ...violated(denied) };
 }
 
@@ -77,15 +77,16 @@ export interface DenialAnswer {
 type DenialBody = string | Readonly<Record<string, unknown>>;
 
 export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
-  const { body, status = 429, headers = {} } = answer;
-  const { limits, retryAfter = 1 } = denial;
-  if (body === undefined) return problem(quotaExceeded(limits, retryAfter, status), headers);
+  const { body, status, headers = {} } = answer;
+  const { limits, retryAfter } = denial;
+  const usual = quotaExceeded(limits, retryAfter, status);
+  if (body === undefined) return problem(usual, headers);
   const said = typeof body === "function" ? await body(denial) : body;
-  const init = { status: limits.some(isForGood) ? 403 : status, headers };
+  const init = { status: usual.status, headers };
   return typeof said === "string" ? new Response(said, init) : Response.json(said, init);
 }
 
 /** Not instanceof, since a test or a polyfill may have a class of its own. */
 export function isResponse(given: unknown): given is Response {
-  return isObject(given) && "headers" in given && "status" in given;
+  return isObject(given) && "statusText" in given;
 }

@@ -51,24 +51,23 @@ function add(headers: Headers, fields: HeaderFields): void {
     // All fields describe one limit: an upstream's state may lack a field that ours has.
     const isTheirs = isDenied || (theirs <= ours && theirs < Infinity);
     if (isTheirs && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
-    const sent = known === null ? added : merge(name, known, added, ours < theirs);
-    if (sent !== known) headers.set(name, sent);
+    headers.set(name, known === null ? added : merge(name, known, added));
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
   if (exposed.length > 0) headers.set(EXPOSE, withItems(headers.get(EXPOSE) ?? "", exposed.join(", ")));
 }
 
 const EXPOSE = "access-control-expose-headers";
-const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
+const OF_LIMITS = /^(x-)?ratelimit|^retry-after$/;
 const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
 /** The value of a field that both sides have: an inner limiter, or an upstream, may have set the fields of limits. */
-function merge(name: string, known: string, added: string, isTighter: boolean): string {
+function merge(name: string, known: string, added: string): string {
   if (name === "retry-after") return waitOf(known) < waitOf(added) ? added : known;
   const isList = name === "ratelimit" ? known.startsWith('"') && added.startsWith('"') : LISTS.includes(name);
   if (isList) return withItems(known, added);
   // The other fields of limits describe one limit only: those of the tightest are sent.
-  return isTighter && OF_LIMITS.test(name) ? added : known;
+  return OF_LIMITS.test(name) ? added : known;
 }
 
 /** A list, with the items whose names it lacks: a policy that is there already was charged later. */

@@ -140,7 +140,7 @@ tell({
     },
     steps: [["", { left: '"all";r=0;t=30' }]],
   },
-  "a request to which no limit applies passes": { limits: writes, steps: [["", { policy: null }]] },
+  "a request to which no limit applies passes": { limits: writes, calls: 0, steps: [["", { policy: null }]] },
   "a partition key may be of any length": {
     limits: { ...perUser, partitionKey: () => "p".repeat(150_000) },
     steps: [["ada", { left: expect.stringMatching(/^"user";r=9;t=1;pk=:.{88}:$/) as string }]],
@@ -197,6 +197,7 @@ describe("the handler's response", () => {
     const headers: [string, string][] = [
       ["X-Own", "1"],
       ["RateLimit-Policy", '"own";q=1'],
+      ["RateLimit", "in no known format, so it is not sent"],
       ["Set-Cookie", "a=1"],
       ["Set-Cookie", "b=2"],
       [EXPOSED, "X-Own, ratelimit"],
@@ -218,11 +219,14 @@ describe("the handler's response", () => {
     const redirect = await answered(Response.redirect("https://api.example/elsewhere", 302));
     expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
     expect(redirect.headers.get("RateLimit")).toBe(LEFT);
-    const empty = await answered(new Response(null, { status: 204, statusText: "Done" }));
-    expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([204, "Done", LEFT]);
+    // A wait alone is no denial by a limiter.
+    const empty = await answered(
+      new Response(null, { status: 599, statusText: "Done", headers: { "Retry-After": "5" } }),
+    );
+    expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([599, "Done", LEFT]);
     expect((await answered(Response.error())).type).toBe("error");
-    const strange = Object.defineProperty(Response.error(), "status", { value: 999 });
-    expect((await answered(strange)).status).toBe(999);
+    const strange = Object.defineProperty(Response.error(), "status", { value: 600 });
+    expect((await answered(strange)).status).toBe(600);
     const fetched = await fetch("data:text/plain,fetched");
     expect(() => {
       fetched.headers.set("X-Own", "1");
@@ -274,8 +278,9 @@ const leftInX = (remaining: string) => ({ "X-RateLimit-Remaining": remaining });
 /** A story of a denial that already has a Retry-After: the later one is sent. */
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: tokens(1, 7 * SECOND) },
-  denial: { headers: { "Retry-After": given } },
-  steps: ["ada 200", ["ada", { wait: sent }]],
+  formats: ["x"],
+  denial: { headers: { "Retry-After": given, ...leftInX("5") } },
+  steps: ["ada 200", ["ada", { wait: sent, "X-RateLimit-Remaining": "0" }]],
 });
 type Format = NonNullable<Way["formats"]>[0];
 /** A story in which the inner limit denies, and the outer one has fewer tokens left. */
@@ -288,16 +293,16 @@ const date = (ms: number) => new Date(START + ms).toUTCString();
 
 tell({
   "nested limiters both send their limits, since the fields are lists": nested(
-    { limits: outer },
-    { limits: inner },
-    { policy: '"inner";q=100;w=100, "outer";q=2;w=10', left: '"inner";r=99;t=99, "outer";r=1;t=5' },
+    { limits: { ...outer, limit: 'a",b' } },
+    { limits: { ...inner, limit: 'a",c' } },
+    { policy: '"a\\",c";q=100;w=100, "a\\",b";q=2;w=10', left: '"a\\",c";r=99;t=99, "a\\",b";r=1;t=5' },
   ),
   ...tighter(["x"], { "X-RateLimit-Remaining": "1" }),
   "x sends no reset of its own beside what an upstream has left": nested(
     { limits: outer, formats: ["x"] },
     { limits: inner, formats: ["x"] },
-    { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": null },
-    leftInX("0"),
+    { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": null },
+    leftInX("1"),
   ),
   ...tighter(["draft-6"], { "RateLimit-Remaining": "1" }),
   ...tighter(["draft-7"], { left: "limit=2, remaining=1, reset=5" }),
@@ -313,6 +318,7 @@ tell({
   ),
   "after a denial inside, RateLimit has only the limits that denied": deniedInside("draft-11", {
     left: '"inner";r=40;t=20',
+    policy: '"inner";q=100;w=100, "outer";q=2;w=10',
   }),
   "after a denial inside in another format, RateLimit is not sent": deniedInside("draft-11", { left: null }, "x"),
   "after a denial inside, x sends its limit": deniedInside("x", { "X-RateLimit-Remaining": "40" }),
