@@ -1,16 +1,16 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { type Definitions, findBucket } from "../client/definitions.js";
+import { anything, type Definitions, findBucket } from "../client/definitions.js";
 import { BY_ROWS } from "../client/plans.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
+import { isReference } from "../client/schedule.js";
 import {
   checkFields,
   describePermitted,
   type Field,
   isFunction,
   isObject,
-  isObjectOrFunction,
   isPermitted,
   required,
 } from "../engine/fields.js";
@@ -22,16 +22,17 @@ import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import { isText, type KeySource } from "./request.js";
 
+const STATUSES: readonly unknown[] = [400, 401, 403];
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
 const field = (permitted: string, holds: (value: unknown) => boolean): Field => ({ permitted, holds });
 const orFunction = (given: Field): Field =>
   field(`${describePermitted(given)}, or a function`, (value) => isFunction(value) || isPermitted(given, value));
 export const aFunction = field("a function", isFunction);
-const isSource = (value: unknown) => isObject(value) && typeof (value as Partial<KeySource>).keyOf === "function";
+const isSource = (value: unknown) => isFunction((value as Partial<KeySource> | null)?.keyOf);
 export const keylessField = field('"deny", "share" or { status: 400, 401 or 403, headers? }', (value) => {
   if (value === "deny" || value === "share") return true;
-  const { status = 0, headers = {}, ...others } = { ...(value as Partial<Extract<Keyless, object>> | undefined) };
-  return [400, 401, 403].includes(status) && isPermitted(headerFields, headers) && Object.keys(others).length === 0;
+  const { status, headers = {}, ...others } = { ...(value as Partial<Extract<Keyless, object>> | undefined) };
+  return STATUSES.includes(status) && isPermitted(headerFields, headers) && Object.keys(others).length === 0;
 });
 
 const COMMON: Record<keyof CommonOptions, Field> = {
@@ -43,12 +44,12 @@ const COMMON: Record<keyof CommonOptions, Field> = {
   cors: orFunction(headerFields),
   onError: { oneOf: ["closed", "open"] },
   report: aFunction,
-  via: field("a reference to the function that httpMutation(limits) made", isObjectOrFunction),
+  via: field("a reference to the function that httpMutation(limits) made", isReference),
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => isText(value) && value !== "")),
-  config: field("a config, or a function that returns one", isObjectOrFunction),
-  plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
+  config: anything,
+  plan: anything,
   by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
     return value === "everyone" || (isFilled(value) ? value : [value]).every(isSource);
   }),
@@ -69,7 +70,7 @@ const DENIAL = {
 
 /** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
-  const isList = isObject(options) && "limits" in options;
+  const isList = "limits" in { ...options };
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open" && !options.report)
@@ -80,7 +81,7 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
     : "a reference to what httpMutation(limits) made: these limits are in your tables";
   if (isDirect !== (options.via === undefined)) throw fieldError("limitHttp", "via", needed, options.via);
   // One limit is given beside the other options.
-  const limits = isList ? (options.limits ?? []) : [options as AnyHttpLimit];
+  const limits = (isList ? options.limits : [options]) as AnyHttpLimit[];
   for (const limit of limits) {
     if (!isObject(limit)) throw fieldError("limitHttp", "limits", "a list of limits", limit);
     if (isList) checkFields(limit.limit, "a limit of limitHttp", limit, LIMIT);
@@ -96,7 +97,7 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
 function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   const { limit: name, config, plan, by, without, identify } = limit;
   const definition = definitions.get(name);
-  if (identify ? Boolean(by ?? without ?? config ?? plan) : by === undefined) {
+  if (identify ? [by, without, config, plan].some((given) => given !== undefined) : by === undefined) {
     throw misuseError(name, 'needs by (key sources, or "everyone") and without, or else identify, and not both.');
   }
   const isKeyless = by === "everyone";
@@ -112,8 +113,8 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // The choice of a request is not known here: any config and the first plan stand for it.
-  const isChosen = typeof config === "function" || (identify && !definition);
-  const named = isText(plan) ? { plan } : {};
+  const isChosen = typeof config === "function" || identify;
+  const named = typeof plan === "function" ? {} : { plan };
   const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
   const isPlanned = identify !== undefined || typeof plan === "function";
   parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? BY_ROWS : {}));

@@ -55,6 +55,16 @@ const HERE = "https://some.convex.site";
 const elevenExposed = "ratelimit, ratelimit-policy, retry-after";
 const exposed = "ratelimit-limit, ratelimit-policy, ratelimit-remaining, ratelimit-reset";
 const origin = (request: Request) => ({ "Access-Control-Allow-Origin": new URL(request.url).origin, Vary: "Origin" });
+const refusing = (status: number): Record<string, Story> => ({
+  [`a request without a key gets ${status} if the options say so, and no limit is charged`]: {
+    limits: [all, { ...perUser, without: { status, headers: { "WWW-Authenticate": "Basic" } } }],
+    calls: 1,
+    steps: [
+      ["", { status, "WWW-Authenticate": "Basic", "Content-Type": "application/problem+json" }],
+      ["ada", { left: '"all";r=2;t=40, "user";r=9;t=1' }],
+    ],
+  },
+});
 const tooMuch = { detail: "This request takes 11 of a quota of 10.", "violated-policies": ["reports"] };
 const both = '"user";q=10;w=2, "writes";q=1;w=10';
 
@@ -75,14 +85,9 @@ tell({
     denial: { body: "Later", headers: { Vary: "Accept" } },
     steps: ["ada 200", ["ada", { status: 429, [EXPOSED]: `${elevenExposed}, X-Request-Id`, Vary: "Accept, Origin" }]],
   },
-  "a request without a key is refused if the options say so, and no limit is charged": {
-    limits: [all, { ...perUser, without: { status: 401, headers: { "WWW-Authenticate": "Basic" } } }],
-    calls: 1,
-    steps: [
-      ["", { status: 401, "WWW-Authenticate": "Basic", "Content-Type": "application/problem+json" }],
-      ["ada", { left: '"all";r=2;t=40, "user";r=9;t=1' }],
-    ],
-  },
+  ...refusing(400),
+  ...refusing(401),
+  ...refusing(403),
   "a request without a key shares one bucket with all others that have none": {
     limits: { ...each, without: "share" },
     steps: [...times(2, ["", { body: [{ key: "shared" }] }]), "429", "anonymous 200", "shared 200"],
@@ -148,7 +153,7 @@ tell({
 });
 
 const down = () => Promise.reject(new Error("down"));
-let decisions = 0;
+let [asked, decisions] = [0, 0];
 
 tell({
   "if the limits cannot be asked, no request is served, and the error is reported": {
@@ -158,12 +163,14 @@ tell({
     steps: [["ada", { status: 503, wait: "10", "X-Cors": "1", body: { title: "Service unavailable", status: 503 } }]],
     reports: ["down"],
   },
-  "if the limits cannot be asked, jitter spreads the times at which callers return, over 10 to 20 s": {
-    limits: perUser,
-    runMutation: down,
+  "jitter spreads the times at which callers return, over 10 to 20 s, also if the limits cannot be asked": {
+    limits: { ...perUser, config: tokens(1, 10 * SECOND) },
+    runMutation: async (call) => (asked++ < 2 ? await call() : await down()),
     jitter: 1,
     steps: [
       () => Promise.resolve(vi.spyOn(Math, "random").mockReturnValue(0.95)),
+      "ada 200",
+      ["ada", { wait: "20" }],
       ["ada", { status: 503, wait: "20" }],
     ],
     reports: ["down"],

@@ -2,7 +2,16 @@
 /** Options that cannot work fail when the module is loaded, so the deploy fails instead of a request. */
 import { defineRateLimits as inTables } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
-import { address, apiKey, bearer, custom, fromHeader, fromQuery, limitHttp } from "convex-rate-limits/http";
+import {
+  address,
+  apiKey,
+  bearer,
+  custom,
+  fromHeader,
+  fromQuery,
+  httpMutation,
+  limitHttp,
+} from "convex-rate-limits/http";
 import { expect, it, vi } from "vitest";
 import { component, defineIn } from "../support/places.js";
 import { byUser, served, tokens, via } from "./backend.js";
@@ -35,6 +44,8 @@ it("an undefined limit and a missing decision do not compile", () => {
   limitHttp(deciding, { limit: "hello", by: "everyone" }, served);
   // @ts-expect-error: an HTTP action has no database.
   expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow("via must be a reference to");
+  const itself = { limit: "hello", by: "everyone", via: httpMutation(tables) as never } as const;
+  expect(() => limitHttp(tables, itself, served)).toThrow("via must be a reference to the function");
 });
 
 const statuses = "{ status: 400, 401 or 403, headers? }";
@@ -43,7 +54,10 @@ const alone = { by: undefined, without: undefined, config: undefined, identify: 
 it.each<[string, object, string]>([
   ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
   ["via in the component", { via }, "via must be left out: the component is called directly"],
-  ["skip", { skip: ["OPTIONS"] }, "skip must be a function"],
+  ...["skip", "onDenied", "report", "identify", "when", "partitionKey"].map((name): [string, object, string] => {
+    return [name, { [name]: true }, `${name} must be a function`];
+  }),
+  ["mode", { mode: "shadows" }, 'mode must be "enforce" or "shadow"'],
   ["limits: none", { limits: [], limit: undefined }, "is not a field of limitHttp"],
   ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
   ["formats: no list", { formats: "x" }, 'formats must be a list of "draft-11", '],
@@ -51,9 +65,12 @@ it.each<[string, object, string]>([
   ["jitter: text", { jitter: "0.5" }, "jitter must be a number at least 0 and at most 1"],
   ["denial: text", { denial: "Later" }, "denial must be an object with body, status or headers"],
   ["denial: unknown field", { denial: { message: "Later" } }, '"message" is not a field of denial, which has body'],
-  ["denial: a status of success", { denial: { status: 200 } }, "status must be a whole number at least 400"],
+  [
+    "denial: a status of success",
+    { denial: { status: 200 } },
+    "status must be a whole number at least 400 and at most 599",
+  ],
   ["denial: no headers", { denial: { headers: () => ({}) } }, "headers must be an object of header fields"],
-  ["onDenied", { onDenied: true }, "onDenied must be a function"],
   ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
   ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
   ["cors: bad value", { cors: { Vary: "a\nb" } }, "cors must be an object of header fields, or a function"],
@@ -62,21 +79,28 @@ it.each<[string, object, string]>([
   ["no name", { limit: "" }, "limit must be the name of a limit"],
   ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
   ["no key", { by: undefined }, "needs by (key sources"],
-  ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
+  ["no source of a key", { by: [] }, 'by must be "everyone", or one or more key sources'],
+  ["a source without keys", { by: [byUser, { keyOf: "ada" }] }, "by must be"],
+  ["a source that is null", { by: null }, "by must be"],
   ["without: missing", { without: undefined }, `without must be "deny", "share" or ${statuses}`],
   ["without: given for everyone", { by: "everyone" }, 'without must be left out with by: "everyone"'],
-  ["without: a status that is no refusal", { without: { status: 204 } }, "without must be"],
+  ["without: another status", { without: { status: 404 } }, "without must be"],
+  ["without: no status", { without: {} }, "without must be"],
   ["without: bad header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
   ["no config", { config: undefined }, "is not one of your limits ("],
   ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
-  ["when", { when: true }, "when must be a function"],
   ["without: unknown field", { without: { status: 401, header: {} } }, "without must be"],
   ["a plan, and no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
   ["no plan, of several", planned, 'Rate limit "planned": plan must be "free" or "pro", got undefined'],
   ["an unknown plan", { ...planned, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
-  ["a plan and a config", { ...planned, plan: "pro", config: plain }, "plan and config cannot be combined"],
-  ["identify and by", { identify: () => ({}) }, "needs by (key sources"],
-  ["identify and a plan", { ...alone, plan: "pro" }, "needs by (key sources"],
+  ["a plan and a config", { ...planned, plan: () => "pro", config: plain }, "plan and config cannot be combined"],
+  ...[{ by: "everyone" }, { without: "deny" }, { config: plain }, { plan: "pro" }].map(
+    (other): [string, object, string] => [
+      "identify and another field",
+      { ...alone, ...other },
+      "needs by (key sources",
+    ],
+  ),
   ["keyed: true, for everyone", { limit: "keyed", by: "everyone", without: undefined }, 'by cannot be "everyone"'],
   ["keyed: false, by a key", { limit: "one" }, "by cannot be a key source"],
 ])("limitHttp refuses bad options: %s", (_, wrong, message) => {
@@ -86,6 +110,8 @@ it.each<[string, object, string]>([
 it.each<[unknown, string]>([
   [[good, { ...good, by: "everyone", without: undefined }], 'Rate limit "user": is listed twice'],
   [[], "limits must be a list of one or more limits"],
+  [undefined, "limits must be a list of one or more limits"],
+  [[{ ...good, when: true }], "when must be a function"],
   [[null], "limits must be a list of limits, got"],
   [["user"], "limits must be a list of limits, got"],
 ])("limits cannot be %j", (limits, message) => {
@@ -95,7 +121,10 @@ it.each<[unknown, string]>([
 it("limitHttp requires a handler and limits", () => {
   const noHandler = "the handler must be a function, got undefined.";
   expect(() => limitHttp(inComponent, good, undefined as never)).toThrow(noHandler);
+  expect(() => limitHttp(inComponent, undefined as never, served)).toThrow("limitHttp must be an object");
   expect(() => limitHttp({} as never, good, served)).toThrow("limitHttp needs the object that defineRateLimits ret");
+  expect(() => limitHttp(inComponent, { limit: "one", by: "everyone" }, served)).not.toThrow();
+  expect(() => httpMutation(inComponent)).toThrow("httpMutation is for limits in your tables;");
 });
 
 /** Calls a function without types, as JavaScript can. */

@@ -135,7 +135,7 @@ tell({
 });
 
 it("body and onDenied are called for each denial, and for no other request", async () => {
-  const onDenied = vi.fn();
+  const onDenied = vi.fn(() => "not a response");
   const body = vi.fn(() => "Later");
   const send = serve({ limits: [roomy, once], onDenied, denial: { body } });
   await send();
