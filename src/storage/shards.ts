@@ -62,8 +62,8 @@ function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): St
   const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, latest));
   // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
   const surplus = state.value - (limit.capacity - taken);
-  // The sum of the windows also counts the capacity once for each row, so it is dropped: all missing units count as used.
-  const mended = { ...limit.kind.take(limit, state, surplus), window: undefined };
+  // The sum of the windows has no surplus.
+  const mended = { ...limit.kind.take(limit, state, surplus), window: state.window };
   return { interval: WHOLE, limit, state: mended, rows };
 }
 

@@ -110,6 +110,7 @@ describe("a refund by date", () => {
   it("merges the two of nine pairs that differ least, with the later time and the smaller headroom", () => {
     const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => ({ at: i, units: i === 5 ? 41 : 10 * i }));
     expect(noted(nine.slice(0, 8), 8, 9, 90)).toEqual([...nine.slice(0, 3), { at: 5, units: 40 }, ...nine.slice(5)]);
+    expect(noted(nine.slice(0, 8), 8, 9, 40)).toEqual([...nine.slice(0, 3), { at: 9, units: 40 }]);
   });
 });
 

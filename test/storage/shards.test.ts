@@ -205,6 +205,16 @@ describe("several rows that are each the whole bucket", () => {
     );
   });
 
+  it("hold all tokens of the next window, less what they owe", () => {
+    const of = parseBucket({ name: "send", config: { kind: "fixed window", rate: 10, period: 1000, start: 0 } });
+    const row = { name: "send", value: 6, ts: NOW + 500, window: { since: NOW, used: 4 } } as Row;
+    const held = [2, 3].map((count) => {
+      const rows = new Array<Row>(count).fill(row);
+      return [999, 1000, 2000].map((ms) => tokensIn(shardsOf(of, rows), NOW + ms));
+    });
+    expect(held.flat(2)).toEqual([2, 10, 10, -2, 8, 10]);
+  });
+
   it("become one row at the next call that takes, and a denial does not change them", async () => {
     const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
     const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
