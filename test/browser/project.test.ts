@@ -238,8 +238,13 @@ describe("projectRateLimit", () => {
   it("uses the limit itself from the end of an override on, also if the wait ends at the same time", () => {
     const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
     const by = (value: number) => snapshotBy({ name: "send", value, ts: NOW, config });
-    const snapshot = { ...by(-5), override: { ...by(0), until: NOW + 100 } };
+    const snapshot = { ...by(-5), override: { ...by(0), capacity: by(10).capacity / 2, until: NOW + 100 } };
     expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 600 });
+    expect(() => projectRateLimit(snapshot, { now: NOW, count: 11 })).toThrow("count must be from 0 to 10, got 11");
+    const blocked = { ...by(10), override: { until: NOW + 100, reason: "blocked" as const } };
+    expect(project(blocked, { now: NOW, count: 11 })).toMatchObject({ ok: false, reason: "too large" });
+    const reserved = project(blocked, { now: NOW, count: 11, reserve: true });
+    expect(reserved).toMatchObject({ ok: false, reason: "blocked", retryAt: NOW + 100 });
   });
 
   it("reports that a sliding window is full when the last reserved unit is back", () => {

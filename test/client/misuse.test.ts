@@ -341,10 +341,12 @@ describe("projectRateLimit", () => {
 
   it.each([
     [{ now: undefined }, "now must be milliseconds since the epoch, got undefined."],
-    ...[...noNumbers, 1e300].map((now) => [{ now }, "now must be milliseconds since the epoch, got"]),
+    ...[...noNumbers, 1e300, -1e300].map((now) => [{ now }, "now must be milliseconds since the epoch, got"]),
     ...[-1, NaN, Infinity, 6, "5", null].map((count) => [{ count }, "count must be from 0 to 5"]),
   ] as [object, string][])("refuses %o: %s", (options, problem) => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
+    expect(() => projectRateLimit(snapshot, undefined as never)).toThrow("now must be milliseconds since the epoch");
+    expect(() => projectRateLimit({} as never, { now: NOW })).toThrow("projectRateLimit needs a snapshot.");
   });
 
   it("rounds down a time with a fraction of a millisecond, as performance clocks give it", () => {
@@ -352,6 +354,8 @@ describe("projectRateLimit", () => {
     expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
     expect(at(NOW + 0.9)).toEqual(at(NOW));
     expect([at(NOW + 399.9).ok, at(NOW + 400).ok]).toEqual([false, true]);
+    const fast = snapshotBy({ name: "send", value: 0, ts: NOW, config: { ...bucket, rate: 10, period: 1 } });
+    expect(projectRateLimit(fast, { now: NOW + 0.9 }).ok).toBe(false);
   });
 });
 
