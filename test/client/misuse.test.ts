@@ -16,7 +16,7 @@ useClock();
 
 const bucket = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const fixed = { kind: "fixed window", rate: 5, period: 1000 } as const;
-const sliding = { kind: "sliding window", rate: 5, period: 1000 };
+const sliding = { kind: "sliding window", rate: 5, period: 1000 } as const;
 
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
@@ -354,8 +354,8 @@ describe("projectRateLimit", () => {
     expect(at(NOW)).toMatchObject({ ok: false, retryAt: NOW + 400 });
     expect(at(NOW + 0.9)).toEqual(at(NOW));
     expect([at(NOW + 399.9).ok, at(NOW + 400).ok]).toEqual([false, true]);
-    const fast = snapshotBy({ name: "send", value: 0, ts: NOW, config: { ...bucket, rate: 10, period: 1 } });
-    expect(projectRateLimit(fast, { now: NOW + 0.9 }).ok).toBe(false);
+    const full = snapshotBy({ name: "send", value: 5, ts: NOW, config: sliding });
+    expect(projectRateLimit(full, { now: NOW + 0.9 }).resetAt).toBe(NOW + 1000);
   });
 });
 
