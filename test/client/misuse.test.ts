@@ -158,7 +158,7 @@ const badDemands = [
   ...badField(demanding, "mode", '"enforce" or "shadow"', [...noFlags, "Shadow"]),
   ...badField([...asking, ...several], "reserve", RESERVE, [...noFlags, { within: -1 }, { within: 5, count: 2 }]),
   // Calls of several requests take `throws` as an option of the call, not as a field of a request.
-  ...badField(asking, "throws", THROWS, noChoices),
+  ...badField([...asking, "scheduleRateLimited"], "throws", THROWS, noChoices),
   ...badField(asking, "atLeast", "a number of at least 0 and at most count (1)", [...noNumbers, -1, 1.001]),
 ];
 const one = [...asking, "rateLimitAll", "checkRateLimitAll"] as const;

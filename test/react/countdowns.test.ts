@@ -77,6 +77,8 @@ it("useQueuePlace is undefined while loading, then the place with the seconds un
   expect(result.current).toBeUndefined();
   answer(client, third);
   expect(result.current).toEqual({ ...third, seconds: 3 });
+  answer(client, { ...third, ahead: 1 });
+  expect(result.current).toEqual({ ...third, ahead: 1, seconds: 3 });
   seen.length = 0;
   for (const ms of [500, 1000, 1000, MINUTE]) pass(ms);
   expect(seen).toMatchObject([{ seconds: 2 }, { seconds: 1 }, { seconds: 0 }]);
@@ -89,6 +91,7 @@ it("useQueuePlace follows the server's clock, even if the browser's is wrong, an
   vi.setSystemTime(NOW - 5 * MINUTE);
   const client = new FakeClient();
   answer(client, third);
+  const listen = vi.spyOn(client, "subscribeToConnectionState");
   // `api` also gives references as a new object each time.
   const { result } = renderPlace(client, "a", () => ({
     getServerTime: makeFunctionReference<"mutation">("limits:getServerTime") as typeof getServerTime,
@@ -99,6 +102,7 @@ it("useQueuePlace follows the server's clock, even if the browser's is wrong, an
   pass(SECOND);
   expect(result.current).toEqual({ ...third, seconds: 2 });
   expect(client.asked).toBe(3);
+  expect(listen).toHaveBeenCalledOnce();
 });
 
 it("useQueuePlace makes no query without a job, and follows a change of the job", () => {
