@@ -229,6 +229,7 @@ describe("here and there:", () => {
     expect(() => new wrong()).toThrow("RateLimiter needs the component");
     expect(() => new wrong(undefined, { send: bucket })).toThrow("RateLimiter needs the component");
     expect(() => new wrong(null, { send: bucket })).toThrow("component must be a component's api");
+    expect(() => new wrong(component, { send: undefined })).toThrow('Rate limit "send": kind must be');
   });
 
   it("a value is the sum of all shards; there it is the value of the fullest shard that was sampled", async () => {

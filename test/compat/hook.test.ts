@@ -15,6 +15,7 @@ const limiter = new RateLimiter(component, { send: { kind: "token bucket", rate:
 
 const apis = {
   own: limiter.hookAPI("send", { key: (_ctx, asked) => (asked === "nobody" ? "" : "ada") }),
+  fixed: limiter.hookAPI("send", { key: "ada" }),
   open: limiter.hookAPI("send"),
   inline: limiter.hookAPI("other", { config: { kind: "token bucket", rate: 5, period: 1000 } }),
 };
@@ -39,6 +40,7 @@ describe("the query", () => {
     const ada = { name: "send", value: 1, ts: NOW, shard: 0, config };
     expect(await t.query(query("own"), {})).toMatchObject(ada);
     expect(await t.query(query("own"), { key: "bob", name: "send", sampleShards: 3 })).toMatchObject(ada);
+    expect(await t.query(query("fixed"), { key: "bob" })).toMatchObject(ada);
     expect(await t.query(query("open"), {})).toMatchObject({ ...ada, value: 2, ts: 0 });
     expect(await t.query(query("inline"), {})).toMatchObject({ name: "other", value: 4, config: { rate: 5 } });
   });
