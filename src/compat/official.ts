@@ -25,8 +25,7 @@ export function ownConfig(config: RateLimitConfig): OwnConfig {
   // JavaScript may pass anything: the parser names the limit and the field.
   const { applyUpdates, start, ...rest } = { ...config } as Record<string, unknown>;
   const isMode = applyUpdates === "transactionally" || applyUpdates === "asynchronously";
-  const isNone = start === null && rest["kind"] === "token bucket";
-  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: isNone ? undefined : start };
+  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: start ?? undefined };
   return present({ ...rest, ...unknown }) as unknown as OwnConfig;
 }
 
@@ -48,9 +47,8 @@ export type RateLimitError = { kind: "RateLimited"; name: string; retryAfter: nu
  */
 export function isRateLimitError(error: unknown): error is { data: RateLimitError } {
   // Not instanceof: a bundle may hold a second copy of convex.
-  if (typeof error !== "object" || error === null || !("data" in error)) return false;
-  const data = error.data as Partial<Record<keyof RateLimitError, unknown>> | null;
-  return typeof data === "object" && data?.kind === "RateLimited" && typeof data.retryAfter === "number";
+  const data = (error as { data?: Partial<Record<keyof RateLimitError, unknown>> | null } | null | undefined)?.data;
+  return data?.kind === "RateLimited" && typeof data.retryAfter === "number";
 }
 
 interface Reported extends Quantities {

@@ -1,6 +1,6 @@
 /** The differences from the official component that docs/migrating.md lists, tested on both. "There" is the official component. */
 import { rateLimitAdmin } from "convex-rate-limits/admin";
-import { type RateLimitConfig, RateLimiter, SECOND } from "convex-rate-limits/compat";
+import { isRateLimitError, type RateLimitConfig, RateLimiter, SECOND } from "convex-rate-limits/compat";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { describe, expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
@@ -246,6 +246,13 @@ describe("here and there:", () => {
 });
 
 describe("ours alone:", () => {
+  it("isRateLimitError takes any value", () => {
+    const data = { kind: "RateLimited", name: "send", retryAfter: 5 };
+    const others = [null, 5, "data", { ...data, kind: "other" }, { ...data, retryAfter: "5" }];
+    const wrong = [undefined, null, 5, "data", data, ...others.map((other) => ({ data: other }))];
+    expect([...wrong, { data }].filter(isRateLimitError)).toEqual([{ data }]);
+  });
+
   it("a name that is not defined needs a config", async () => {
     const { ours } = limiters({ send: bucket });
     await openBoth().mutation(async (ctx) => {
