@@ -156,6 +156,18 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["first 20", "second 5000"]);
   });
 
+  it("tokens of a job outside the queue that is cancelled wake the worker", async () => {
+    const { enqueueAll, functions, t, pass, until, log } = open();
+    const schedule = () =>
+      t.mutation((ctx) => functions().scheduleRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "other" }));
+    const [, later] = [await schedule(), await schedule()];
+    await enqueueAll(["first"]);
+    await pass(5000);
+    if (later.ok) await t.mutation((ctx) => functions().cancelRateLimited(ctx, later.job));
+    await until(10 * MINUTE);
+    expect(log()).toEqual(["other 10", "first 60000"]);
+  });
+
   it.each<[QueueConfig, object, number]>([
     [{ priorities: 2 }, { priority: 1 }, 0],
     [{ fair: true }, { fairBy: "b" }, 2],
