@@ -179,6 +179,7 @@ const badHandles = [
   ...[...noNumbers.filter((count) => count !== Infinity), undefined, -1].map((count) => ({ count })),
   ...[NaN, Infinity, "soon", null].flatMap((time) => [{ runAt: time }, { dueAt: time }, { takenAt: time }]),
   { runAt: undefined },
+  { dueAt: NaN, takenAt: 0 },
   { id: 5 },
   // These are not read as a job without a config: the tokens would come back under another config.
   ...[null, 0, "", false].map((config) => ({ config })),
