@@ -138,11 +138,15 @@ const waitIn = ({ retryAfter, thrown }: Waiting) => thrown?.retryAfter ?? retryA
 
 it("calculateRateLimit agrees for any state, at any later time", () => {
   const ts = fc.integer({ min: NOW, max: NOW + PERIOD });
-  const state = fc.record({ value: fc.integer({ min: -20, max: 12 }), ts });
+  const state = fc.option(fc.record({ value: fc.integer({ min: -20, max: 12 }), ts }));
   fc.assert(
     fc.property(config, state, fc.nat({ max: 10 * PERIOD }), fc.nat({ max: 20 }), (limit, held, waitMs, count) => {
-      const now = held.ts + waitMs;
+      const now = (held?.ts ?? NOW) + waitMs;
       expect(calculateRateLimit(held, limit, now, count)).toEqual(calculateTheirs(held, limit, now, count));
     }),
   );
+  const full = { kind: "token bucket", rate: 2, period: PERIOD } as const;
+  expect(calculateRateLimit(null, full)).toEqual(calculateTheirs(null, full));
+  // A clock that steps back takes nothing away.
+  expect(calculateRateLimit({ value: 1, ts: NOW + 500 }, full, NOW).value).toBe(1);
 });
