@@ -1,7 +1,7 @@
 /** A limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server decides everything. */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
-import { checkFields, type Fields, isFunction } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction, isObjectOrFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { BucketArgs } from "../engine/request.js";
@@ -9,7 +9,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
-import { anything, findBucket } from "./definitions.js";
+import { findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 
@@ -57,8 +57,14 @@ export interface ExposedRateLimit {
 
 const fields = (): Fields => ({
   key: { permitted: "a function from ctx to the key", holds: isFunction },
-  plan: anything,
-  config: anything,
+  plan: {
+    permitted: "the name of a plan, or a function from ctx to one",
+    holds: (value) => typeof value === "function" || typeof value === "string",
+  },
+  config: {
+    permitted: "a config, or a function from ctx to one",
+    holds: isObjectOrFunction,
+  },
 });
 
 export async function readSnapshot(

@@ -142,7 +142,7 @@ function checkJob(job: unknown): void {
   const given = (job ?? {}) as Partial<RateLimitedJob>;
   const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {} } = given;
   const isOfBucket = typeof name === "string" && isObject(config);
-  const isScheduled = typeof id === "string" && [dueAt, takenAt].every(Number.isFinite);
+  const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }

@@ -25,7 +25,8 @@ export function ownConfig(config: RateLimitConfig): OwnConfig {
   // JavaScript may pass anything: the parser names the limit and the field.
   const { applyUpdates, start, ...rest } = { ...config } as Record<string, unknown>;
   const isMode = applyUpdates === "transactionally" || applyUpdates === "asynchronously";
-  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: start ?? undefined };
+  const isNone = start === null && rest["kind"] === "token bucket";
+  const unknown = { applyUpdates: isMode ? undefined : applyUpdates, start: isNone ? undefined : start };
   return present({ ...rest, ...unknown }) as unknown as OwnConfig;
 }
 

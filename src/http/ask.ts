@@ -26,7 +26,7 @@ const refund = () => ({
   /** The tokens of a request: the status then says when one is served next. */
   renews: v.number(),
   /** When tokens that come back were taken. */
-  takenAt: v.number(),
+  takenAt: v.optional(v.number()),
 });
 
 export type LimitRequest = TypeOf<typeof request>;

@@ -58,7 +58,7 @@ function add(headers: Headers, fields: HeaderFields): void {
 }
 
 const EXPOSE = "access-control-expose-headers";
-const OF_LIMITS = /^(x-)?ratelimit|^retry-after$/;
+const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
 const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
 /** The value of a field that both sides have: an inner limiter, or an upstream, may have set the fields of limits. */

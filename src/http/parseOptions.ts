@@ -1,6 +1,6 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { anything, type Definitions, findBucket } from "../client/definitions.js";
+import { type Definitions, findBucket } from "../client/definitions.js";
 import { BY_ROWS } from "../client/plans.js";
 import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
@@ -11,6 +11,7 @@ import {
   type Field,
   isFunction,
   isObject,
+  isObjectOrFunction,
   isPermitted,
   required,
 } from "../engine/fields.js";
@@ -48,8 +49,8 @@ const COMMON: Record<keyof CommonOptions, Field> = {
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => isText(value) && value !== "")),
-  config: anything,
-  plan: anything,
+  config: field("a config, or a function that returns one", isObjectOrFunction),
+  plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
   by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
     return value === "everyone" || (isFilled(value) ? value : [value]).every(isSource);
   }),

@@ -41,7 +41,7 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
   const most = max ?? byDefault;
   if (!(min >= 0 && min <= byDefault && byDefault <= most && Number.isFinite(most))) {
-    const got = [min, byDefault, most].join(", ");
+    const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
     throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
   return (request, capacity) => {
