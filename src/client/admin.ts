@@ -112,7 +112,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
   const { component } = set.place;
   const admin = {
     async listRateLimits(ctx: Ctx, args: ListArgs<string> & { plan?: string }): Promise<RateLimitPage> {
-      checkNamed(definitions, "listRateLimits", args);
+      checkNamed("listRateLimits", args);
       const { name, plan, ...options } = args;
       const own = definitions.get(name);
       if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
@@ -126,7 +126,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
-      checkNamed(definitions, "overrideRateLimit", args);
+      checkNamed("overrideRateLimit", args);
       const { name, key, plan, ...override } = args;
       const bucket = findOverridable(definitions, "overrideRateLimit", { name, key, plan });
       if (plan !== undefined && override.config) throw planAndConfigError(name);

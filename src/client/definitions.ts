@@ -108,9 +108,8 @@ export function findBucket(
   more: Fields = {},
 ): Readonly<BucketArgs> {
   // The name first, since the other messages name the limit.
-  const given = args as Partial<AnyBucketArgs> | null | undefined;
-  const definition = typeof given?.name === "string" ? definitions.get(given.name) : undefined;
-  if (!definition) checkNamed(definitions, call, args);
+  const definition = definitions.get((args as AnyBucketArgs | null)?.name ?? "");
+  if (!definition) checkNamed(call, args);
   const { name, key, config, plan } = args;
   const fields: Fields = { ...BUCKET_FIELDS, ...more };
   for (const field of Object.keys(args)) {
@@ -118,7 +117,7 @@ export function findBucket(
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
   }
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
-  if (key !== undefined) checkKey(name, key);
+  checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw planAndConfigError(name);
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
@@ -132,13 +131,11 @@ export function findBucket(
 }
 
 /** @throws when the arguments are no object with the name of a limit. */
-export function checkNamed(definitions: Definitions, call: string, args: unknown): void {
+export function checkNamed(call: string, args: unknown): void {
   if (!isObject(args) || Array.isArray(args)) {
     throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   }
-  const { name } = args as { name?: unknown };
-  // Names of definitions are known to be good.
-  if (typeof name !== "string" || !definitions.get(name)) checkName(name);
+  checkName((args as { name?: unknown }).name);
 }
 
 /** A request, and what its call and its definition say of the answer. */

@@ -23,7 +23,7 @@ import { readOwnWorker } from "./workers.js";
 const FIRST_JOBS = 16;
 const MOST_JOBS = 256;
 /** While the bucket is short, reading jobs that cannot be paid is wasted: a few more than the last run paid. */
-const mostWhileShort = (taken: number) => Math.min(MOST_JOBS, 4 + Math.ceil(1.25 * taken));
+const mostWhileShort = (taken: number) => 4 + Math.ceil(1.25 * taken);
 /** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
 const MOST_SLEEP_MS = 86_400_000;
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
@@ -57,7 +57,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
-  const mustRenew = pace.kind === "wait" || (pace.kind === "run" && row.runsUntil - now < LEASE_MS / 2);
+  const mustRenew = pace.kind === "wait" || row.runsUntil - now < LEASE_MS / 2;
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const { generation } = run;
   const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
