@@ -70,16 +70,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(10);
   });
 
-  it.each([{ after: -1 }, { after: "soon" }, "yes", 1, {}])("a wrong `again` ends the job: %o", async (strange) => {
-    const { enqueue, until, starts } = open();
-    const errors = vi.spyOn(console, "error").mockReturnValue();
-    await enqueue("strange", [{ used: 0, again: strange }]);
-    await until(20_000);
-    const logged = String(errors.mock.calls[0]?.[0]);
-    expect(logged).toContain('Rate limit "llm": again must be true, or { after } with 0 to');
-    errors.mockRestore();
-    expect(starts).toHaveLength(1);
-  });
+  it.each([{ after: -1 }, { after: 1e12 }, { after: "soon" }, "yes", 1, {}, null])(
+    "a wrong `again` ends the job: %o",
+    async (strange) => {
+      const { enqueue, until, starts } = open();
+      const errors = vi.spyOn(console, "error").mockReturnValue();
+      await enqueue("strange", [{ used: 0, again: strange }]);
+      await until(20_000);
+      const logged = String(errors.mock.calls[0]?.[0]);
+      expect(logged).toContain('Rate limit "llm": again must be true, or { after } with 0 to');
+      errors.mockRestore();
+      expect(starts).toHaveLength(1);
+    },
+  );
 
   it("a job that waits again can be found and cancelled with the handle that enqueueRateLimited returned", async () => {
     const { jobOf, position, cancel, pauseFor, pass, until, order } = open();
