@@ -117,7 +117,7 @@ export function findBucket(
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
   }
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
-  checkKey(name, key);
+  if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw planAndConfigError(name);
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
