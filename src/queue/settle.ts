@@ -43,10 +43,10 @@ export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Pr
 /** A job that is settled takes its bucket along; one that may run again its place in the queue, and how often it will have run. */
 function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
   const { queue, ...bucket } = toStoredQueue(of);
-  const { _id, at, priority, fairBy, round, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
+  const { _id, at, priority, fairBy, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
   const run = { ...bucket, count, fn, args, at: runAt, takenAt };
   if (of.terms.attempts === 1) return run;
-  return { ...run, turn: present({ at, priority, fairBy, round, runs: runs + 1, first, queue }) };
+  return { ...run, turn: present({ at, priority, fairBy, runs: runs + 1, first, queue }) };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
@@ -135,9 +135,8 @@ async function waitAgain(
     return;
   }
   const { at, priority, fairBy, runs, first } = turn;
-  // Rounds that are over do not come back, and they begin anew when none waits: then the job's own may be far ahead.
-  const [serving] = await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 });
-  const round = serving?.round ?? turn.round;
+  // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a round.
+  const round = (await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;

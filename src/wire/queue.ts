@@ -127,7 +127,6 @@ const turn = () =>
     at: v.int64(),
     priority: v.number(),
     fairBy: v.optional(v.string()),
-    round: v.optional(v.number()),
     /** How often it has run, with this run. */
     runs: v.number(),
     /** The id under which it was enqueued. */
