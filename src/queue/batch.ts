@@ -5,7 +5,6 @@
  */
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
-import { present } from "../wire/present.js";
 import type { ArrivalBatch, FindArrivalsArgs, RunArgs, StoredQueue } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
@@ -70,7 +69,7 @@ async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, u
     mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
   ]);
   const all = waiting && { count: waiting.count, isCut: waiting.isCut };
-  return present({ ...heads, arrived: count, seenTo: last, waiting: all });
+  return { ...heads, arrived: count, seenTo: last, waiting: all };
 }
 
 /** Whether any job has come, where nobody counts. */
@@ -125,7 +124,7 @@ export async function look(
   // Where nobody has counted yet, all that wait are new.
   const since = mostCounted > 0 && queued === undefined ? undefined : seen;
   // All arrivals that it may read: a round that is assigned late is a later round.
-  const asked = present({ most: fair ? MOST_READ : most, mostCounted, since });
+  const asked = { most: fair ? MOST_READ : most, mostCounted, since };
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
   if (!fair) return { arrived, seenTo, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
   for (const jobs of arrivals) await sortIn(ctx, queue, await storage.readPresent(ctx, jobs));

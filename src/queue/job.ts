@@ -10,7 +10,6 @@ import { unitsOf } from "../engine/units.js";
 import { asWritten } from "../engine/bucket.js";
 import { idOf } from "../storage/rows.js";
 import { loadAll } from "../storage/shards.js";
-import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
@@ -53,7 +52,7 @@ export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority
       `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
     );
   }
-  return present({ count, priority, fairBy, args, settles });
+  return { count, priority, fairBy, args, settles };
 }
 
 /**

@@ -7,7 +7,6 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
-import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
 import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
@@ -46,7 +45,7 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
   const { _id, at, priority, fairBy, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
   const run = { ...bucket, count, fn, args, at: runAt, takenAt };
   if (of.terms.attempts === 1) return run;
-  return { ...run, turn: present({ at, priority, fairBy, runs: runs + 1, first, queue }) };
+  return { ...run, turn: { at, priority, fairBy, runs: runs + 1, first, queue } };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
@@ -138,7 +137,7 @@ async function waitAgain(
   // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a round.
   const round = (await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
-  await insertJob(ctx, present({ ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call }));
-  const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
+  await insertJob(ctx, { ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call });
+  const queued = row?.queued === undefined ? undefined : row.queued + 1;
   await ensureRunning(ctx, queue, row, queued);
 }

@@ -2,7 +2,6 @@
 import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import { cancelPending } from "../storage/jobs.js";
 import type { BucketId } from "../storage/rows.js";
-import { present } from "../wire/present.js";
 import type { StoredQueue, WorkArgs } from "../wire/queue.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 import { storedPart } from "./terms.js";
@@ -62,7 +61,6 @@ export async function start(ctx: QueueCtx, queue: StoredQueue, row: WorkerRow | 
   const { seenTo, queued, countedAt } = run ?? {};
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
   const generation = ctx.random();
-  const first = present({ ...storedPart(queue), generation, seenTo, queued, countedAt });
-  const start = await planWork(ctx, ctx.now, { run: first });
+  const start = await planWork(ctx, ctx.now, { run: { ...storedPart(queue), generation, seenTo, queued, countedAt } });
   return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
 }

@@ -7,7 +7,6 @@ import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { unitsOf } from "../engine/units.js";
 import { changeOf, loadAll, loadAt } from "../storage/shards.js";
-import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
@@ -61,7 +60,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const { generation } = run;
   const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
-  const next = present({ ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run });
+  const next = { ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run };
   const planned = pace.kind === "stop" ? undefined : await planWork(ctx, nextAt, { run: next });
   const fields = {
     ...backlog.row,
