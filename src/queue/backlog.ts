@@ -50,7 +50,7 @@ export async function backlogOf(
   if (queued >= maxQueued && now - countedAt >= RECOUNT_MS) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
-    const { count, isCut } = waiting ?? { count: 0, isCut: true };
+    const { count = 0, isCut = true } = waiting ?? {};
     // The run itself no longer finds the jobs that it has taken.
     queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
     countedAt = now;
