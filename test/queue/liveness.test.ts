@@ -8,6 +8,7 @@ import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { findBatch, isFirst } from "../../src/queue/batch.js";
 import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
+import { start } from "../../src/queue/wake.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
@@ -269,6 +270,25 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
   const stored = (config: object) =>
     toStoredQueue(parseQueue({ name: "llm", config: { ...slow, ...config }, queue: {} }));
   expect(stored({ maxReserved: undefined, shards: undefined })).toStrictEqual(stored({}));
+});
+
+const known = { seenTo: 7n, queued: 3, countedAt: NOW };
+it.each([
+  ["goes on with what it knew when it slept", { state: "waiting", start: "slept" }, "pending", known],
+  // A worker that goes on after a sleep writes its row only when it stops or sleeps.
+  ["counts anew if it has run since it slept", { state: "waiting", start: "slept" }, "success", {}],
+  ["counts anew if it was lost", { state: "running", start: "slept" }, "pending", {}],
+])("a worker that is started %s", async (_what, row, kind, carried) => {
+  const slept = { state: { kind }, args: [{ run: { ...known, busyAt: NOW } }] };
+  const scheduler = { runAt: vi.fn().mockResolvedValue("next"), cancel: vi.fn() };
+  const db = { system: { get: () => Promise.resolve(slept) } };
+  const ctx = { db, scheduler, module: "limits", now: NOW, random: () => 0.25 };
+  const stored = toStoredQueue(parseQueue({ name: "llm", config: slow, queue: {} }));
+  const fields = await start(ctx as never, stored, row as never);
+  expect(fields).toEqual({ generation: 0.25, state: "running", runsUntil: NOW + MINUTE, start: "next" });
+  const run = { ...stored, generation: 0.25, ...carried };
+  expect(scheduler.runAt).toHaveBeenCalledExactlyOnceWith(NOW, expect.anything(), { run });
+  expect(scheduler.cancel).toHaveBeenCalledTimes(row.state === "waiting" && kind === "pending" ? 1 : 0);
 });
 
 it("jobs that a run has seen are no arrivals, if the last of them was taken or cancelled", async () => {

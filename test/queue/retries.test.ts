@@ -26,9 +26,9 @@ describe.each(placeNames)("in the %s", (place) => {
   };
 
   it("a job that runs again goes before those that were enqueued after it in the same mutation", async () => {
-    const { t, functions, until, order } = open();
+    const { t, functions, until, order } = open({ attempts: 3, priorities: 2 });
     await t.mutation(async (ctx) => {
-      const job = { name: "llm", count: 10, settles: "mutation" } as const;
+      const job = { name: "llm", count: 10, settles: "mutation", priority: 1 } as const;
       for (const label of ["a", "b", "c", "d"]) {
         const returns = label === "a" ? [{ ...again, used: 10 }] : [];
         await functions().enqueueRateLimited(ctx, job, run, { label, returns });
@@ -142,6 +142,19 @@ describe.each(placeNames)("in the %s", (place) => {
     await until(2 * MINUTE);
     expect(await enqueue("next")).toMatchObject({ ok: true });
     await until(3 * MINUTE);
+  });
+
+  it("a full queue stays full when a job that waits again starts its worker", async () => {
+    const { enqueue, pauseFor, pass } = open({ attempts: 2, maxQueued: 1 });
+    await enqueue("first", [againAfter(1000)]);
+    await pass(50);
+    await pauseFor(MINUTE);
+    await enqueue("second");
+    await pass(900);
+    for (let i = 0; i < 20; i++) {
+      expect(await enqueue("late")).toMatchObject({ ok: false });
+      await pass(10);
+    }
   });
 
   it.each([true, false])("jobs that run again take no room once they have ended (exact: %s)", async (exact) => {
