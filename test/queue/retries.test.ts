@@ -132,6 +132,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "a2", "a3", "a3", "b1", "b2", "a4"]);
   });
 
+  it("in a fair queue where no round is served, a job that waits again has its user's first turn", async () => {
+    const { t, enqueue, until, order } = open({ attempts: 2, fair: true });
+    await enqueue("a1", [again], { fairBy: "a" });
+    // Its tokens are taken, and the others come before it runs.
+    vi.advanceTimersToNextTimer();
+    await t.finishInProgressScheduledFunctions();
+    for (const label of ["a2", "b1"]) await enqueue(label, [], { fairBy: label[0] });
+    await until(MINUTE);
+    expect(order()).toEqual(["a1", "a1", "b1", "a2"]);
+  });
+
   it("a job that waits again counts in an exact queue", async () => {
     const { enqueue, pauseFor, pass, until } = open({ attempts: 2, maxQueued: 1, exact: true });
     await enqueue("first", [againAfter(100)]);
