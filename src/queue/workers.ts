@@ -70,8 +70,7 @@ export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<Worker
   const { generation } = run;
   if (row) return row.generation === generation ? row : null;
   if (!(await hasJobs(ctx, run))) return null;
-  const runsUntil = ctx.now + LEASE_MS;
-  await ctx.db.insert("rateLimitWorkers", { ...storedPart(run), generation, state: "running", runsUntil });
+  await ctx.db.insert("rateLimitWorkers", { ...storedPart(run), generation, state: "running", runsUntil: ctx.now });
   return await readWorker(ctx, run);
 }
 
@@ -110,7 +109,7 @@ export async function findIdle(
 ): Promise<IdleBatch> {
   const now = Date.now();
   const from = cursor === WALK ? undefined : readCursor("sweep", cursor.slice(WALK.length));
-  const sorted = [...new Set(names)].sort();
+  const sorted = [...names].sort();
   const buckets: BucketId[] = [];
   for (const name of from ? sorted.filter((each) => each >= from.name) : sorted) {
     const after = name === from?.name ? from.after : undefined;
