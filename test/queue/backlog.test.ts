@@ -1,18 +1,21 @@
-/** What a worker's run counts as waiting, without counting all of it. */
+/** What a worker's run counts as waiting, without counting all of it, and what callers read of it. */
 import { expect, it, vi } from "vitest";
 import { backlogOf } from "../../src/queue/backlog.js";
 import type { WorkerCtx } from "../../src/queue/batch.js";
-import type { Queue } from "../../src/queue/terms.js";
 
 type Look = Parameters<typeof backlogOf>[1];
 
 const NOW = 1_800_000_000_000;
-const queue = { terms: { maxQueued: 100, exact: false, fair: false } } as Queue;
+const RUN = { kind: "run", at: NOW };
+const queue = { terms: { maxQueued: 100, exact: false, fair: false } };
+const backlog = async (look: object, ctx: object = {}) => {
+  const nothing = { queue, run: {}, row: {}, pace: RUN, arrived: 0, taken: 0, retried: 0, isDrained: false };
+  return await backlogOf({ now: NOW, ...ctx } as WorkerCtx, { ...nothing, ...look } as Look);
+};
 
 it("the first count of a start is not taken again at once", async () => {
-  const look = { queue, run: {}, row: {}, pace: { kind: "run", at: NOW }, arrived: 200, taken: 0, retried: 0 };
-  const { run, row } = await backlogOf({ now: NOW } as WorkerCtx, { ...look, isDrained: false } as unknown as Look);
-  expect({ run, row }).toEqual({ run: { queued: 200, countedAt: NOW }, row: { fullUntil: NOW + 1000 } });
+  const first = { run: { queued: 200, countedAt: NOW }, row: { fullUntil: NOW + 1000 } };
+  expect(await backlog({ arrived: 200 })).toEqual(first);
 });
 
 it.each<[what: string, found: Partial<Look>, queued: number]>([
@@ -21,44 +24,28 @@ it.each<[what: string, found: Partial<Look>, queued: number]>([
   ["none, if more were taken than were counted", { taken: 11 }, 0],
   ["none, if all that the run saw were taken", { arrived: 5, taken: 8, isDrained: true }, 0],
 ])("ten jobs that waited become %s", async (_what, found, queued) => {
-  // One that is not full is not counted anew.
-  const run = { queued: 10, countedAt: 0 } as Look["run"];
-  const pace = { kind: "run", at: NOW };
-  const look = { queue, run, row: {}, pace, arrived: 0, taken: 0, retried: 0, isDrained: false };
-  const { run: next } = await backlogOf({ now: NOW } as WorkerCtx, { ...look, ...found } as Look);
-  expect(next).toEqual({ queued, countedAt: 0 });
+  // A queue that is not full is not counted anew.
+  expect((await backlog({ run: { queued: 10, countedAt: 0 }, ...found })).run).toEqual({ queued, countedAt: 0 });
 });
 
-it.each<[agoMs: number, waiting: object, queued: number, isCounted: boolean]>([
-  [9999, { count: 130, isCut: false }, 150, false],
-  [10_000, { count: 130, isCut: false }, 125, true],
-  [10_000, { count: 130, isCut: true }, 150, true],
-  [10_000, { count: 170, isCut: true }, 165, true],
-])("a full queue is counted anew after ten seconds: after %i ms, %j", async (agoMs, waiting, queued, isCounted) => {
-  const countedAt = NOW - agoMs;
+it.each([
+  [9999, { count: 130, isCut: false }, 150, 9999],
+  [10_000, { count: 130, isCut: false }, 125, 0],
+  [10_000, { count: 130, isCut: true }, 150, 0],
+  [10_000, { count: 170, isCut: true }, 165, 0],
+])("a full queue is counted anew after ten seconds: after %i ms, %j", async (agoMs, waiting, queued, nextAgoMs) => {
   const runQuery = vi.fn().mockResolvedValue({ waiting });
-  const look = {
-    queue,
-    run: { queued: 155, countedAt },
-    row: {},
-    pace: { kind: "run", at: NOW },
-    arrived: 0,
-    taken: 5,
-  };
-  const found = { ...look, retried: 0, isDrained: false } as unknown as Look;
-  const { run: next } = await backlogOf({ now: NOW, runQuery } as unknown as WorkerCtx, found);
-  expect(next).toEqual({ queued, countedAt: isCounted ? NOW : countedAt });
-  const asked = { most: 1, mostCounted: 0, mostWaiting: 20_000 };
-  if (isCounted)
-    expect(runQuery).toHaveBeenCalledWith(expect.anything(), expect.objectContaining(asked), expect.anything());
+  const { run } = await backlog({ run: { queued: 155, countedAt: NOW - agoMs }, taken: 5 }, { runQuery });
+  expect(run).toEqual({ queued, countedAt: NOW - nextAgoMs });
+  const asked = expect.objectContaining({ most: 1, mostCounted: 0, mostWaiting: 20_000 }) as object;
+  if (nextAgoMs === 0) expect(runQuery).toHaveBeenCalledWith(expect.anything(), asked, expect.anything());
 });
 
-const RUN = { kind: "run", at: NOW };
 it.each([
   ["full and has said so", 100, RUN, { fullUntil: NOW + 700 }, {}],
   ["full and must say so again", 100, RUN, { fullUntil: NOW + 699 }, { fullUntil: NOW + 1000 }],
   [
-    "full until its worker has woken",
+    "full until its worker wakes",
     100,
     { kind: "wait", at: NOW + 5000 },
     { fullUntil: NOW + 1000 },
@@ -70,33 +57,14 @@ it.each([
   ["full no more, as its worker slept", 99, RUN, { state: "waiting", fullUntil: NOW + 1 }, { fullUntil: NOW }],
   ["full no more, as said", 99, RUN, { state: "waiting", fullUntil: NOW }, {}],
 ])("the row of a queue that is %s", async (_what, queued, pace, row, expected) => {
-  const look = {
-    queue,
-    run: { queued, countedAt: NOW },
-    row,
-    pace,
-    arrived: 0,
-    taken: 0,
-    retried: 0,
-    isDrained: false,
-  };
-  expect((await backlogOf({ now: NOW } as WorkerCtx, look as unknown as Look)).row).toStrictEqual(expected);
+  expect((await backlog({ run: { queued, countedAt: NOW }, row, pace })).row).toStrictEqual(expected);
 });
 
 it.each([
   [{ queued: 2 }, 0, {}],
   [{ queued: 2 }, 3, { queued: 0 }],
   [{}, 3, {}],
-])(
-  "the worker of an exact queue subtracts what it took, if it knows of how many: %j, %i",
-  async (row, taken, expected) => {
-    const look = {
-      queue: { terms: { maxQueued: 100, exact: true } },
-      row,
-      run: {},
-      pace: RUN,
-      taken,
-    } as unknown as Look;
-    expect(await backlogOf({ now: NOW } as WorkerCtx, look)).toEqual({ run: {}, row: expected });
-  },
-);
+])("an exact queue's worker subtracts what it took, if it knows of how many: %j, %i", async (row, taken, expected) => {
+  const exact = { terms: { maxQueued: 100, exact: true } };
+  expect(await backlog({ queue: exact, row, taken })).toEqual({ run: {}, row: expected });
+});
