@@ -127,6 +127,8 @@ const turn = () =>
     at: v.int64(),
     priority: v.number(),
     fairBy: v.optional(v.string()),
+    /** Not read any more: jobs that were scheduled by earlier versions have it. */
+    round: v.optional(v.number()),
     /** How often it has run, with this run. */
     runs: v.number(),
     /** The id under which it was enqueued. */
