@@ -74,9 +74,9 @@ export async function schedule(
     const id = await ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs);
     // A denial in shadow took nothing, so nothing is given back.
     const promise = shadow ?? status;
-    const { retryAt, takenAt = now } = promise.ok ? promise : {};
+    const { retryAt, takenAt = retryAt ?? now } = promise.ok ? promise : {};
     // In an action the clock is later than that of the take: others may have taken in between.
-    const dueAt = retryAt ?? takenAt;
+    const dueAt = retryAt ?? Math.min(now, takenAt);
     const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
     // The job is stored in documents: only its own fields, and none that is undefined.
     const job = present({ name, key, count: promise.ok ? count : 0, config, runAt, ...others, id });
