@@ -112,17 +112,14 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
 
 /**
  * The first jobs that wait, in order, and how many have come since the last run; where nobody counts, whether any has.
- * @param most - this many jobs of each priority, or fewer if there are many priorities.
+ * @param run - what the last run knew; `most`: this many jobs of each priority, or fewer if there are many priorities.
  */
-export async function look(
-  ctx: WorkerCtx,
-  queue: Queue,
-  { seenTo: seen, queued, most }: Pick<RunArgs, "seenTo" | "queued"> & { most: number },
-) {
+export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "seenTo" | "queued"> & { most: number }) {
+  const { most } = run;
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
   // Where nobody has counted yet, all that wait are new.
-  const since = mostCounted > 0 && queued === undefined ? undefined : seen;
+  const since = mostCounted > 0 && run.queued === undefined ? undefined : run.seenTo;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = { most: fair ? MOST_READ : most, mostCounted, since };
   const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
