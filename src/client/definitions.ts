@@ -132,7 +132,7 @@ export function findBucket(
 
 /** @throws when the arguments are no object with the name of a limit. */
 export function checkNamed(call: string, args: unknown): void {
-  if (!isObject(args) || Array.isArray(args)) {
+  if (!isObject(args)) {
     throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   }
   checkName((args as { name?: unknown }).name);

@@ -12,7 +12,7 @@ export const BY_ROWS: Fields = { plan: { ...planField } };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
 export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {
-  const plans = isObject(given) && !Array.isArray(given) ? Object.entries(given as Record<string, unknown>) : [];
+  const plans = isObject(given) ? Object.entries(given as Record<string, unknown>) : [];
   if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
   return new Map(
     plans.map(([plan, fields]) => {

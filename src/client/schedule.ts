@@ -111,7 +111,7 @@ export async function cancelScheduled(
 export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
   if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
   // Convex stores these two anywhere but as a function's arguments.
-  if (!isObject(args) || Array.isArray(args) || args instanceof ArrayBuffer) {
+  if (!isObject(args) || args instanceof ArrayBuffer) {
     throw fieldError(name, "the function's arguments", "an object", args);
   }
   try {

@@ -79,7 +79,7 @@ export function required(field: Field): Field {
 
 export const booleanField: Field = { oneOf: [true, false] };
 export function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 export function isFunction(value: unknown): boolean {
   return typeof value === "function";

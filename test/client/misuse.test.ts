@@ -34,13 +34,12 @@ const badConfigs = [
   ...[bucket, fixed, sliding].map((base) => {
     return { config: { ...base, rate: "5" }, problem: must("rate", "a number above 0 and at most 1e12", "5") };
   }),
-  { config: [], problem: "kind must be" },
   { config: { ...sliding, capacity: 5 }, problem: '"capacity" is not a field of a sliding window' },
   { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is not a field of a fixed window' },
   { config: { ...fixed, rate: 1 / 3, capacity: 1e12 }, problem: `rate ${1 / 3} has too many decimals to be counted` },
 ];
 /** Values that are no config. `undefined` is also none in a definition. Inline, `undefined` is fine: it means that no config is given. */
-const noConfigs = [null, 5, "token bucket", true];
+const noConfigs = [null, 5, "token bucket", true, []];
 
 type BadDefinition = [fields: object, problem: string];
 const badDefinitions: BadDefinition[] = [
@@ -52,6 +51,7 @@ const badDefinitions: BadDefinition[] = [
   ]),
   [{ overrides: true, queue: {} }, "overrides and queue cannot be combined: a queue does not read overrides."],
   [{ mode: "shadow", queue: {} }, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
+  [{ queue: [] }, must("queue", "an object", [])],
   [{ queue: { exact: true } }, "queue.exact needs queue.maxQueued."],
   ...(
     [

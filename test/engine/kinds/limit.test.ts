@@ -83,7 +83,7 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   [[bucket], "kind", KIND, [undefined, "leaky bucket", "toString", ["token bucket"], null]],
   [every, "rate", "a number above 0 and at most 1e12", [0, -1, NaN, Infinity, 1e12 + 1, "5", null]],
   [every, "maxReserved", QUANTITY, [-1, NaN, Infinity, 1e12 + 1, null]],
-  [every, "shards", SHARDS, [0, 2049, 1.5, -1, NaN, "1", "Auto", null, true, [5], { about: 5 }]],
+  [every, "shards", SHARDS, [0, 2049, 1.5, -1, NaN, "1", "Auto", null, true, [], [5], { about: 5 }]],
   [every, "shards", SHARDS, [0, "1", null].map((atLeast) => ({ atLeast }))],
   [every, "shards", SHARDS, [{ atMost: 2049 }, { atLeast: 9, atMost: 8 }, { atLeast: 1, about: 5 }]],
   [[bucket, window], "capacity", QUANTITY, [-1, NaN, 1e12 + 1]],
