@@ -34,8 +34,12 @@ export const END_OF_TIME = 8.64e15;
 const SNAP = Number.EPSILON * 2;
 
 /**
- * A demand: `units`, Infinity if the bucket can never give them; `most`, the tokens that a call may ask for; `servedFrom`, the first time
- * at or after `from` at which it succeeds, whichever rows the call reads; and the decision at a time.
+ * A demand.
+ *
+ * - `units`: Infinity if the bucket can never give them.
+ * - `most`: the most tokens that a call may ask for.
+ * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
+ * - `decide`: the decision at a time.
  */
 export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
   const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;

@@ -13,7 +13,7 @@ import type { QueueCtx } from "./wake.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
-/** The most arrivals that a run counts: the next one goes on with the others. */
+/** The most arrivals that a run counts. The next run counts the others. */
 const MOST_COUNTED = 5000;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */
 const MOST_SHOWN = 512;

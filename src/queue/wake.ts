@@ -56,7 +56,7 @@ export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
 export async function start(ctx: QueueCtx, queue: StoredQueue, row: WorkerRow | null) {
   // It would do nothing. Thousands of callers would leave as many runs, all due at once when the first job can be paid.
   const slept = row?.state === "waiting" && row.start ? await cancelPending(ctx, row.start) : undefined;
-  // What it knows of the jobs is still true: to count them again at each start costs thousands of reads.
+  // Its count of the jobs is still true. To count them again at each start would cost thousands of reads.
   const { run } = slept?.state === "pending" ? (slept.args as [WorkArgs])[0] : {};
   const { seenTo, queued, countedAt } = run ?? {};
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.

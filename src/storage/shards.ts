@@ -62,7 +62,7 @@ function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): St
   const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, latest));
   // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
   const surplus = state.value - (limit.capacity - taken);
-  // What was used of the windows adds up without a surplus.
+  // The windows' use adds up: it counts no capacity.
   const mended = { ...limit.kind.take(limit, state, surplus), window: state.window };
   return { interval: WHOLE, limit, state: mended, rows };
 }
