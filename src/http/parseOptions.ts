@@ -71,7 +71,7 @@ const DENIAL = {
 
 /** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
-  const isList = "limits" in { ...options };
+  const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
   if (options.onError === "open" && !options.report)

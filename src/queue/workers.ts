@@ -70,7 +70,8 @@ export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<Worker
   const { generation } = run;
   if (row) return row.generation === generation ? row : null;
   if (!(await hasJobs(ctx, run))) return null;
-  await ctx.db.insert("rateLimitWorkers", { ...storedPart(run), generation, state: "running", runsUntil: ctx.now });
+  const runsUntil = ctx.now + LEASE_MS;
+  await ctx.db.insert("rateLimitWorkers", { ...storedPart(run), generation, state: "running", runsUntil });
   return await readWorker(ctx, run);
 }
 

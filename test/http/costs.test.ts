@@ -16,7 +16,7 @@ const inQuery: Costs = (bounds, values, capacity = 1000) => {
 };
 
 const bounds: CostBounds = { default: 5, min: 2, max: 100 };
-const NO_NUMBERS = ["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "9."];
+const NO_NUMBERS = ["", "-1", "-50", "+50", "1e9", "0x20", "NaN", "Infinity", "7 8", "seven", "7;8", ".5", "5.", "9."];
 type Row = [string[], number, bounds?: CostBounds, capacity?: number];
 const sources = Object.entries({ "a header": inHeader, "a query parameter": inQuery });
 describe.each(sources)("a cost from %s", (_, costOf) => {

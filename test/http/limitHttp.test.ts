@@ -227,13 +227,18 @@ describe("the handler's response", () => {
     expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "https://api.example/elsewhere"]);
     expect(redirect.headers.get("RateLimit")).toBe(LEFT);
     // A wait alone is no denial by a limiter.
-    const empty = await answered(
-      new Response(null, { status: 599, statusText: "Done", headers: { "Retry-After": "5" } }),
-    );
-    expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([599, "Done", LEFT]);
+    for (const [status, headers] of [
+      [204, {}],
+      [599, { "Retry-After": "5" }],
+    ] as const) {
+      const empty = await answered(new Response(null, { status, statusText: "Done", headers }));
+      expect([empty.status, empty.statusText, empty.headers.get("RateLimit")]).toEqual([status, "Done", LEFT]);
+    }
     expect((await answered(Response.error())).type).toBe("error");
-    const strange = Object.defineProperty(Response.error(), "status", { value: 600 });
-    expect((await answered(strange)).status).toBe(600);
+    for (const value of [600, 999]) {
+      const strange = Object.defineProperty(Response.error(), "status", { value });
+      expect((await answered(strange)).status).toBe(value);
+    }
     const fetched = await fetch("data:text/plain,fetched");
     expect(() => {
       fetched.headers.set("X-Own", "1");
@@ -282,6 +287,15 @@ const tighter = (formats: NonNullable<Way["formats"]>, answer: Answer): Record<s
   };
 };
 const leftInX = (remaining: string) => ({ "X-RateLimit-Remaining": remaining });
+/** A story of an upstream that has fewer tokens left than the limits, or as many. */
+const upstreamHas = (left: string): Record<string, Story> => ({
+  [`x sends no reset of its own beside what an upstream has left: ${left}`]: nested(
+    { limits: outer, formats: ["x"] },
+    { limits: inner, formats: ["x"] },
+    { ...leftInX(left), "X-RateLimit-Reset": null },
+    leftInX(left),
+  ),
+});
 /** A story of a denial that already has a Retry-After: the later one is sent. */
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: tokens(1, 7 * SECOND) },
@@ -305,12 +319,8 @@ tell({
     { policy: '"a\\",c";q=100;w=100, "a\\",b";q=2;w=10', left: '"a\\",c";r=99;t=99, "a\\",b";r=1;t=5' },
   ),
   ...tighter(["x"], { "X-RateLimit-Remaining": "1" }),
-  "x sends no reset of its own beside what an upstream has left": nested(
-    { limits: outer, formats: ["x"] },
-    { limits: inner, formats: ["x"] },
-    { "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": null },
-    leftInX("1"),
-  ),
+  ...upstreamHas("0"),
+  ...upstreamHas("1"),
   ...tighter(["draft-6"], { "RateLimit-Remaining": "1" }),
   ...tighter(["draft-7"], { left: "limit=2, remaining=1, reset=5" }),
   "x sends the inner limit if both have the same number left": nested(

@@ -57,6 +57,7 @@ it.each<[string, object, string]>([
   ...["skip", "onDenied", "report", "identify", "when", "partitionKey"].map((name): [string, object, string] => {
     return [name, { [name]: true }, `${name} must be a function`];
   }),
+  ["skip: a list", { skip: ["OPTIONS"] }, "skip must be a function"],
   ["mode", { mode: "shadows" }, 'mode must be "enforce" or "shadow"'],
   ["limits: none", { limits: [], limit: undefined }, "is not a field of limitHttp"],
   ["formats: unknown", { formats: ["draft-8"] }, 'formats must be a list of "draft-11", "draft-7", "draft-6", "x"'],
@@ -70,6 +71,7 @@ it.each<[string, object, string]>([
     { denial: { status: 200 } },
     "status must be a whole number at least 400 and at most 599",
   ],
+  ["denial: bad header", { denial: { headers: { "a b": "1" } } }, "headers must be an object of header fields"],
   ["denial: no headers", { denial: { headers: () => ({}) } }, "headers must be an object of header fields"],
   ["refund", { refund: "denied" }, 'refund must be "successful" or "failed", or a function'],
   ["cors", { cors: "*" }, "cors must be an object of header fields, or a function"],
@@ -79,11 +81,13 @@ it.each<[string, object, string]>([
   ["no name", { limit: "" }, "limit must be the name of a limit"],
   ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
   ["no key", { by: undefined }, "needs by (key sources"],
+  ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
   ["no source of a key", { by: [] }, 'by must be "everyone", or one or more key sources'],
   ["a source without keys", { by: [byUser, { keyOf: "ada" }] }, "by must be"],
   ["a source that is null", { by: null }, "by must be"],
   ["without: missing", { without: undefined }, `without must be "deny", "share" or ${statuses}`],
   ["without: given for everyone", { by: "everyone" }, 'without must be left out with by: "everyone"'],
+  ["without: a status that is no refusal", { without: { status: 204 } }, "without must be"],
   ["without: another status", { without: { status: 404 } }, "without must be"],
   ["without: no status", { without: {} }, "without must be"],
   ["without: bad header", { without: { status: 401, headers: { "a b": "1" } } }, "without must be"],
@@ -93,7 +97,9 @@ it.each<[string, object, string]>([
   ["a plan, and no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
   ["no plan, of several", planned, 'Rate limit "planned": plan must be "free" or "pro", got undefined'],
   ["an unknown plan", { ...planned, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
-  ["a plan and a config", { ...planned, plan: () => "pro", config: plain }, "plan and config cannot be combined"],
+  ...["pro", () => "pro"].map((plan): [string, object, string] => {
+    return ["a plan and a config", { ...planned, plan, config: plain }, "plan and config cannot be combined"];
+  }),
   ...[{ by: "everyone" }, { without: "deny" }, { config: plain }, { plan: "pro" }].map(
     (other): [string, object, string] => [
       "identify and another field",
@@ -133,7 +139,9 @@ const header = "header must be the name of a header field";
 const bounds = (given: object) => untyped((options) => fromQuery("n", options), given);
 it.each<[string, () => unknown, string]>([
   ["an API key with a bad header name", untyped(apiKey, { header: "" }), `${header}, got "".`],
-  ["an address with a bad header name", untyped(address, { header: 7 }), header],
+  ["an address with a bad header name", untyped(address, { header: "a:" }), header],
+  ["an address with a header name that is no text", untyped(address, { header: 7 }), header],
+  ["a cost with a bad header name", () => fromHeader("a b", { default: 1 }), header],
   ["a cost without a header name", () => fromHeader(undefined as never, { default: 1 }), header],
   ["an API key with a misspelt known", untyped(apiKey, { isKnown: () => true }), '"isKnown" is not a field of apiKey'],
   ["a bearer token with a misspelt known", untyped(bearer, { Known: () => true }), '"Known" is not a field of bearer'],

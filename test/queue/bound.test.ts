@@ -108,7 +108,6 @@ describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) =
     "is exceeded by no more than the jobs that are accepted within a second: %j",
     async (crowd) => {
       const seen = await overshoot({ ...crowd, place, exact: false });
-
       expect(seen.beyondLast).toBeLessThanOrEqual(0);
       expect(seen.denied).toBeGreaterThan(50);
       expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
