@@ -3,13 +3,7 @@ export * from "./entry.js";
 export type { InComponent } from "./place.js";
 
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type {
-  CheckedDefinitions,
-  DraftDefinitions,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-  ThrowChoice,
-} from "./definitionTypes.js";
+import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
 import { commonFields } from "./options.js";
@@ -46,18 +40,14 @@ export function defineRateLimits<
 >(
   limits: CheckedDefinitions<Limits>,
   options: RateLimitsOptions<Ctx, Default> & { component: ComponentApi },
-): RateLimits<Limits, InComponent, Default, Ctx>;
-export function defineRateLimits(
-  limits: RateLimitDefinitions,
-  options: RateLimitsOptions & { component: ComponentApi },
-): RateLimits<RateLimitDefinitions, InComponent> {
+): RateLimits<Limits, InComponent, Default, Ctx> {
   const definitions = parseDefinitions(limits, (name, { config }) => {
     checkConfig(name, config);
   });
   // Most options are the component alone: a run then makes no table of fields.
   const isAlone = isComponent((options as typeof options | undefined)?.component) && Object.keys(options).length === 1;
   if (!isAlone) checkFields("defineRateLimits", "the options", options, optionFields());
-  return functionsOf({ definitions, place: inComponent(options.component), options });
+  return functionsOf({ definitions, place: inComponent(options.component), options }) as never;
 }
 
 const optionFields = (): Fields => ({

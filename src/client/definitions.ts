@@ -6,7 +6,7 @@ import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Definition, Mode, RateLimitDefinition, RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
+import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
 import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
@@ -19,15 +19,11 @@ export interface Definitions {
 }
 
 /** @param check - parses a config that is not plain. @throws when a definition is invalid, naming the limit and the field. */
-export function parseDefinitions(
-  given: RateLimitDefinitions,
-  check: (name: string, definition: Definition) => void,
-): Definitions {
-  // JavaScript may pass anything.
-  const limits: unknown = given;
+export function parseDefinitions(limits: unknown, check: (name: string, definition: Definition) => void): Definitions {
   if (!isObject(limits)) {
     throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
   }
+  const given = limits as Readonly<Record<string, unknown>>;
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
     const own = given[name];

@@ -6,10 +6,10 @@ import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wir
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { conclude, concludeOne, decisionsOf, report } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
-import type { RateLimitDefinitions, ThrowChoice } from "./definitionTypes.js";
+import type { ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
-import { type Ctx, type InComponent, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
+import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
@@ -18,11 +18,9 @@ const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: 
 const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });
 
 /** The functions of a set, which take what JavaScript may pass: their types are those of `RateLimits`. */
-export function functionsOf<Contexts extends InTables | InComponent>(
-  set: LimitSet,
-): RateLimits<RateLimitDefinitions, Contexts> {
+export function functionsOf(set: LimitSet) {
   const { definitions, place, options } = set;
-  const functions = {
+  return {
     [LIMIT_SET]: set,
 
     async rateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
@@ -75,8 +73,7 @@ export function functionsOf<Contexts extends InTables | InComponent>(
     scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
       schedule(set, ctx, args, { fn, fnArgs }),
     cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
-  } satisfies Record<keyof RateLimits<never, Contexts>, unknown>;
-  return functions as never;
+  } satisfies Record<keyof RateLimits<never, InTables>, unknown>;
 }
 
 type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };

@@ -8,13 +8,7 @@ import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
-import type {
-  CheckedDefinitions,
-  DraftDefinitions,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-  ThrowChoice,
-} from "./definitionTypes.js";
+import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { optionFields, queueModuleOf } from "./options.js";
 import { parseDefinitions } from "./definitions.js";
@@ -56,16 +50,12 @@ export function defineRateLimits<
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
   },
-): RateLimits<Limits, InTables, Default, Ctx>;
-export function defineRateLimits(
-  limits: RateLimitDefinitions,
-  options?: RateLimitsOptions,
-): RateLimits<RateLimitDefinitions, InTables> {
+): RateLimits<Limits, InTables, Default, Ctx> {
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
   if (options !== undefined) checkFields("defineRateLimits", "the options", options, optionFields());
-  return functionsOf({ definitions, place: inTables, options: options ?? {} });
+  return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
 }
 
 const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
