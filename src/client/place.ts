@@ -100,15 +100,6 @@ export interface DefinedRateLimits {
   readonly [LIMIT_SET]: object;
 }
 
-/** The same, with the types of its limits. */
-export interface TypedRateLimits<
-  Limits,
-  Contexts extends InTables | InComponent,
-  Default extends ThrowChoice | undefined,
-> extends DefinedRateLimits {
-  readonly [LIMIT_SET]: LimitSet & { readonly types?: { limits: Limits; contexts: Contexts; throws: Default } };
-}
-
 /** The types that a set of limits was defined with. Read from the set as a whole, so that a call may stand inside another. */
 export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] extends {
   readonly types?: infer Types extends {

@@ -5,7 +5,7 @@ import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
-import type { InComponent, InTables, TypedRateLimits } from "./place.js";
+import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 
 /**
@@ -18,7 +18,12 @@ export interface RateLimits<
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
   Ctx = Contexts["mutation"],
-> extends TypedRateLimits<Limits, Contexts & { decides: Ctx }, Default> {
+> {
+  /** With the types of the limits, for `TypesOf`. */
+  readonly [LIMIT_SET]: LimitSet & {
+    readonly types?: { limits: Limits; contexts: Contexts & { decides: Ctx }; throws: Default };
+  };
+
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends args.NameIn<Limits>,
