@@ -4,20 +4,15 @@
  */
 import type { PropertyValidators, Validator } from "convex/values";
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any field.
-type AnyField<IsOptional extends "optional" | "required"> = Validator<any, IsOptional, any>;
-type KeysOf<Fields, IsOptional extends "optional" | "required"> = {
-  [Key in keyof Fields]: Fields[Key] extends AnyField<IsOptional> ? Key : never;
+/** Mapped over all keys of the fields: otherwise the comments are lost. */
+type ValuesOf<Fields extends PropertyValidators> = { [Key in keyof Fields]: Exclude<Fields[Key]["type"], undefined> };
+type OptionalIn<Fields> = {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any field.
+  [Key in keyof Fields]: Fields[Key] extends Validator<any, "optional", any> ? Key : never;
 }[keyof Fields];
-
-/** Mapped over keys of `Fields` itself: otherwise the comments are lost. */
-type RequiredOf<Fields extends PropertyValidators, Keys extends keyof Fields> = { [Key in Keys]: Fields[Key]["type"] };
-type OptionalOf<Fields extends PropertyValidators, Keys extends keyof Fields> = {
-  [Key in Keys]?: Exclude<Fields[Key]["type"], undefined>;
-};
 /** As one type without a name, which the compiler would show with its arguments. */
-type ObjectOf<Fields extends PropertyValidators> = RequiredOf<Fields, KeysOf<Fields, "required">> &
-  OptionalOf<Fields, KeysOf<Fields, "optional">> extends infer Both
+type ObjectOf<Fields extends PropertyValidators> = Omit<ValuesOf<Fields>, OptionalIn<Fields>> &
+  Partial<Pick<ValuesOf<Fields>, OptionalIn<Fields>>> extends infer Both
   ? { [Key in keyof Both]: Both[Key] }
   : never;
 
