@@ -7,7 +7,7 @@ import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
-import { keyedError, planAndConfigError, undefinedError } from "./errors.js";
+import { keyedError, planAndConfigError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
@@ -118,7 +118,10 @@ export function findBucket(
     if (plan !== undefined) throw planAndConfigError(name);
     return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
   }
-  if (!definition) throw undefinedError(name, definitions);
+  if (!definition) {
+    const known = definitions.names.map(show).join(", ") || "none is defined";
+    throw misuseError(name, `is not one of your limits (${known}); give its config to use it without a definition.`);
+  }
   const { overrides } = definition;
   const needsPlan = fields["plan"] === planField;
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;

@@ -79,15 +79,6 @@ export function keyedError(name: string, key: unknown): Error {
   );
 }
 
-/** The misuse of a call that names no limit and gives no config. */
-export function undefinedError(name: string, { names }: { names: readonly string[] }): Error {
-  const known = names.map(show).join(", ");
-  return misuseError(
-    name,
-    `is not one of your limits (${known || "none is defined"}); give its config to use it without a definition.`,
-  );
-}
-
 export function planAndConfigError(name: string): Error {
   return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }
