@@ -10,7 +10,6 @@ import { findIdle, sweepInTurn } from "../queue/workers.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import type { KeyArg, PlanArg } from "./args.js";
 import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
@@ -110,7 +109,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
   const set = setOf(limits, "rateLimitAdmin");
   const { definitions } = set;
   const { component } = set.place;
-  const admin = {
+  return {
     async listRateLimits(ctx: Ctx, args: ListArgs<string> & { plan?: string }): Promise<RateLimitPage> {
       checkNamed("listRateLimits", args);
       const { name, plan, ...options } = args;
@@ -121,8 +120,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const listed = { name, config, overrides, plans: plan === undefined ? plansOf(own) : undefined };
       const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
-      const asked = present({ ...listed, ...options });
-      return await component.query(ctx)(component.api.upkeep.list, asked);
+      return await component.query(ctx)(component.api.upkeep.list, { ...listed, ...options });
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
@@ -143,8 +141,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     },
 
     sweepRateLimits: (ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>) => sweep(set, ctx, options),
-  } satisfies Record<keyof RateLimitAdmin<never, InTables>, unknown>;
-  return admin as never;
+  } satisfies Record<keyof RateLimitAdmin<never, InTables>, unknown> as never;
 }
 
 async function sweep(

@@ -58,7 +58,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
     return await component.query(ctx)(component.api.queue.get, asked);
   }
 
-  const functions = {
+  return {
     enqueueRateLimited: (ctx: Ctx, asked: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
       enqueue(set, ctx, asked, { fn, fnArgs }),
 
@@ -93,8 +93,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
         const { config } = definition ?? {};
         return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
       }),
-  } satisfies Record<keyof RateLimitQueues<never, InTables>, unknown>;
-  return functions as never;
+  } satisfies Record<keyof RateLimitQueues<never, InTables>, unknown> as never;
 }
 
 /** A write in the app's own tables: in its turn, with what a queue needs of a ctx. */
