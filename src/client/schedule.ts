@@ -7,7 +7,7 @@ import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
-import type { RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
+import type { AllowedStatus, DeniedStatus, RateLimitedJob } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { concludeOne, orGiveBack, report } from "./decision.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
@@ -30,9 +30,8 @@ export type CancellingCtx = SchedulingCtx & JobReader;
  * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no limit.
  */
 export type ScheduleResult =
-  | { ok: true; runAt: number; job: RateLimitedJob; retryAt?: never; shadow?: NonNullable<Allowed["shadow"]> }
+  | { ok: true; runAt: number; job: RateLimitedJob; retryAt?: never; shadow?: AllowedStatus | DeniedStatus }
   | { ok: false; retryAt: number; runAt?: never; job?: never };
-type Allowed = Extract<RateLimitStatus, { ok: true }>;
 
 /** The state that a job was found in when it was too late to cancel it; "deleted" when Convex has forgotten it. */
 export type CancelResult =
