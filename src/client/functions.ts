@@ -101,12 +101,11 @@ type ListOptions = { throws?: ThrowChoice | undefined };
 
 function parseAll(set: LimitSet, call: string, list: List, choice: ListOptions = {}): JudgedRequest[] {
   // JavaScript may pass anything.
-  const given: unknown = list;
-  if (!Array.isArray(given) || given.length === 0) {
-    throw new Error(`${call} needs an array of one or more requests, got ${show(given)}.`);
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);
   }
   checkFields(call, "the options", choice, { throws: throwsField });
-  return Array.from(list, (args) => {
+  return Array.from(list, (args: AnyArgs) => {
     const request = judge(set, call, args, demandFields());
     const { throws = request.throws } = choice;
     const shadow = request.mode === "shadow" || undefined;
