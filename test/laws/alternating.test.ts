@@ -97,18 +97,31 @@ describe("Law 9, live config: windows count what was used", () => {
     },
   );
 
-  it.each(placeNames.flatMap((place) => [100, 200].map((capacity) => ({ place, capacity }))))(
-    "so do callers who ask the same of plans with other starts and kinds in each second ($place, $capacity)",
-    async ({ place, capacity }) => {
-      const kind = "fixed window";
-      const calendars = { A: { kind, start: 0 }, B: { kind, start: 300 }, C: { kind, start: 600 } } as const;
-      const kinds = { ...calendars, D: { kind: "token bucket" }, E: { kind: "sliding window" } } as const;
-      const all = Object.entries(kinds).flatMap(([letter, plan]): [string, object][] => [
-        [letter, { ...plan, rate: 100, ...("start" in plan && { capacity }) }],
-        [letter.toLowerCase(), { ...plan, rate: 10 }],
+  const others = {
+    kinds: {
+      D: { kind: "token bucket", rate: 100 },
+      E: { kind: "sliding window", rate: 100 },
+      d: { kind: "token bucket", rate: 10 },
+      e: { kind: "sliding window", rate: 10 },
+    },
+    lengths: { f: { kind: "fixed window", start: 0, period: 100, rate: 1 } },
+  } as const;
+  const cases = placeNames.flatMap((place) =>
+    (["kinds", "lengths"] as const).flatMap((of) => [
+      { place, of, capacity: 100 },
+      { place, of, capacity: 200 },
+      ...(of === "lengths" ? [{ place, of, capacity: 100, shards: { atLeast: 2, atMost: 2 } }] : []),
+    ]),
+  );
+  it.each(cases)(
+    "so do callers who ask the same of plans with other starts and $of in each second ($place, $capacity, $shards)",
+    async ({ place, capacity, of, shards }) => {
+      const windows = Object.entries({ A: 0, B: 300, C: 600 }).flatMap(([letter, start]): [string, object][] => [
+        [letter, { kind: "fixed window", start, rate: 100, capacity }],
+        [letter.toLowerCase(), { kind: "fixed window", start, rate: 10 }],
       ]);
-      const plans = Object.fromEntries(all);
-      const limits = defineIn(place, { quota: { period: 1000, plans } });
+      const plans = { ...Object.fromEntries(windows), ...others[of] };
+      const limits = defineIn(place, { quota: { period: 1000, shards, plans } });
       const names = fc.constantFrom(...Object.keys(plans));
       const ask = fc.tuple(
         fc.nat(19).map((n) => 50 * n),
@@ -136,12 +149,49 @@ describe("Law 9, live config: windows count what was used", () => {
         // The first window after another kind, of a small plan, was raised to a whole one: at once, or at its other start.
         "50 a 200, 325 A 200, 975 D 200, 999 D 1",
         "150 a 1, 425 C 200, 625 C 200, 900 D 1, 975 c 1",
+        // That window ended at a start of another, which was whole.
+        "350 D 1, 300 B 200, 0 A 200, 350 A 1",
+        // What shorter windows brought paid for what was used, and the next longer one was whole; on several rows, at once.
+        "0 C 1, 100 f 1, 350 f 200, 400 f 200, 400 C 200, 400 A 200, 500 A 1, 650 C 200",
+        "0 A 200, 200 f 1, 250 A 1, 300 B 1, 300 A 200",
       ];
       const parsed = found.map((text) => text.split(", ").map((one) => one.split(" ")));
-      const examples = parsed.map((cycle) => [cycle.map(([at, plan, count]) => [Number(at), plan, Number(count)])]);
+      const known = parsed.filter((cycle) => cycle.every(([, plan = ""]) => plan in plans));
+      const examples = known.map((cycle) => [cycle.map(([at, plan, count]) => [Number(at), plan, Number(count)])]);
       await fc.assert(property, { numRuns: runs(100), examples: examples as never });
     },
   );
+
+  it.each(placeNames)("an upgrade from days to months takes nothing of the next months (%s)", async (place) => {
+    const plans = { free: { period: "day", rate: 10 }, pro: { period: "month", rate: 1000 } } as const;
+    const limits = defineIn(place, { quota: { kind: "fixed window", plans } });
+    const step = fc.record({ wait: fc.nat(9 * DAY), count: fc.constantFrom(1, 9, 300, 1000) });
+    const steps = fc.array(step, { minLength: 1, maxLength: 9, size: "max" });
+    const dateOf = (time: number) => new Date(time).toISOString();
+    const property = fc.asyncProperty(steps, steps, async (before, after) => {
+      const db = new FakeDb();
+      const all = [
+        ...before.map((step) => ({ ...step, plan: "free" })),
+        ...after.map((step) => ({ ...step, plan: "pro" })),
+      ];
+      let now = T0;
+      /** What counts, and in which month; of the days, the last one that was used. */
+      let used = { in: "", count: 0 };
+      for (const { wait, count, plan } of all) {
+        now += wait;
+        vi.setSystemTime(now);
+        const date = dateOf(now).slice(0, plan === "pro" ? 7 : 10);
+        if (!used.in.startsWith(date)) used = { in: date, count: 0 };
+        const left = (plan === "pro" ? 1000 : 10) - used.count;
+        const asked = { name, plan, count, atLeast: 0 } as const;
+        const status = await db.transaction(async (ctx) => await limits.rateLimit(ctx as never, asked as never));
+        const { taken = 0 } = status as { taken?: number };
+        expect(taken).toBe(Math.min(left, count));
+        if (taken > 0) used = { in: date, count: used.count + taken };
+      }
+    });
+    await fc.assert(property, { numRuns: runs(1000) });
+  });
 
   const kinds = families[2].kinds;
   const threeKinds = kinds.flatMap((a) => kinds.flatMap((b) => kinds.map((c) => [a, b, c] as const)));

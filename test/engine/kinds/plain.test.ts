@@ -1,5 +1,5 @@
 /** Plain configs, which need no full parse. The full parse accepts every one of them. */
-import type { RateLimitConfig, RateLimitDefinitions } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseDefinitions } from "../../../src/client/definitions.js";
@@ -70,7 +70,7 @@ describe("a plain config", () => {
     const terms = { mode: "shadow", queue: {}, throws: { jitter: 0.5 } } as const;
     const own = Object.entries(terms).map(([term, value]) => [term, { ...plain, [term]: value }]);
     const definitions = Object.fromEntries([["plain", plain], ...own, ["fine", { ...plain, rate: 0.1 }]]) as object;
-    parseDefinitions(definitions as RateLimitDefinitions, (name) => void parsed.push(name));
+    parseDefinitions(definitions, (name) => void parsed.push(name));
     expect(parsed).toEqual(["fine"]);
   });
 
