@@ -1,12 +1,12 @@
-/** Runs the servers in front of Convex of docs/http-servers.md. */
+/** Runs the servers in front of Convex of docs/http-recipes.md. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FunctionReference } from "convex/server";
 import { convexTest } from "convex-test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import modules from "docs:http-servers";
-import { api } from "docs:http-servers/convex/_generated/api";
-import schema from "docs:http-servers/convex/schema";
+import modules from "docs:http-recipes";
+import { api } from "docs:http-recipes/convex/_generated/api";
+import schema from "docs:http-recipes/convex/schema";
 import { pass, useClock } from "../http/backend.js";
 
 useClock();
@@ -31,13 +31,13 @@ type Send = (key: string, method?: string) => Promise<Response>;
 
 const servers: Record<string, () => Promise<{ send: Send; close?: () => void }>> = {
   Hono: async () => {
-    const { app } = await import("docs:http-servers/src/hono");
+    const { app } = await import("docs:http-recipes/src/hono");
     return {
       send: async (key, method = "GET") => await app.request("/hello", { method, headers: { "X-Api-Key": key } }),
     };
   },
   Express: async () => {
-    const { app } = await import("docs:http-servers/src/express");
+    const { app } = await import("docs:http-recipes/src/express");
     const server = app.listen(0, "127.0.0.1");
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
@@ -50,7 +50,7 @@ const servers: Record<string, () => Promise<{ send: Send; close?: () => void }>>
     };
   },
   "a Next.js route handler": async () => {
-    const { GET } = await import("docs:http-servers/src/app/api/hello/route");
+    const { GET } = await import("docs:http-recipes/src/app/api/hello/route");
     const url = "https://app.example/api/hello";
     return { send: async (key) => await GET(new Request(url, { headers: { "X-Api-Key": key } })) };
   },
@@ -109,8 +109,8 @@ describe("Next.js", () => {
   beforeEach(() => vi.stubGlobal("currentUser", () => Promise.resolve("ada")));
 
   it("a server action returns the wait, and the proxy answers in place of the page", async () => {
-    const { subscribe } = await import("docs:http-servers/src/app/actions");
-    const { proxy } = await import("docs:http-servers/src/proxy");
+    const { subscribe } = await import("docs:http-recipes/src/app/actions");
+    const { proxy } = await import("docs:http-recipes/src/proxy");
     for (let i = 0; i < 5; i++) {
       expect(await subscribe()).toEqual({ ok: true });
       expect(await proxy(request())).toBeUndefined();
@@ -123,15 +123,15 @@ describe("Next.js", () => {
   it("neither the action nor the proxy serves a request if Convex is unreachable", async () => {
     vi.spyOn(console, "error").mockReturnValue();
     backend.mutation.mockRejectedValue(new TypeError("fetch failed"));
-    const { subscribe } = await import("docs:http-servers/src/app/actions");
-    const { proxy } = await import("docs:http-servers/src/proxy");
+    const { subscribe } = await import("docs:http-recipes/src/app/actions");
+    const { proxy } = await import("docs:http-recipes/src/proxy");
     const answer = await proxy(request());
     expect([answer?.status, answer?.headers.get("Retry-After")]).toEqual([503, "10"]);
     expect(await subscribe()).toEqual({ ok: false, retryAt: Date.now() + 10_000 });
   });
 
   it("the proxy skips the path whose route handler consumes, so a request counts once", async () => {
-    const { config } = await import("docs:http-servers/src/proxy");
+    const { config } = await import("docs:http-recipes/src/proxy");
     const isProxied = (path: string) => new RegExp(`^${config.matcher}$`).test(path);
     const paths = ["/api/users", "/api/hello/world", "/api/hello", "/hello"];
     expect(paths.filter(isProxied)).toEqual(paths.slice(0, 2));
