@@ -97,31 +97,26 @@ describe("Law 9, live config: windows count what was used", () => {
     },
   );
 
-  const others = {
-    kinds: {
-      D: { kind: "token bucket", rate: 100 },
-      E: { kind: "sliding window", rate: 100 },
-      d: { kind: "token bucket", rate: 10 },
-      e: { kind: "sliding window", rate: 10 },
-    },
-    lengths: { f: { kind: "fixed window", start: 0, period: 100, rate: 1 } },
-  } as const;
-  const cases = placeNames.flatMap((place) =>
-    (["kinds", "lengths"] as const).flatMap((of) => [
-      { place, of, capacity: 100 },
-      { place, of, capacity: 200 },
-      ...(of === "lengths" ? [{ place, of, capacity: 100, shards: { atLeast: 2, atMost: 2 } }] : []),
-    ]),
-  );
-  it.each(cases)(
-    "so do callers who ask the same of plans with other starts and $of in each second ($place, $capacity, $shards)",
-    async ({ place, capacity, of, shards }) => {
-      const windows = Object.entries({ A: 0, B: 300, C: 600 }).flatMap(([letter, start]): [string, object][] => [
-        [letter, { kind: "fixed window", start, rate: 100, capacity }],
-        [letter.toLowerCase(), { kind: "fixed window", start, rate: 10 }],
-      ]);
-      const plans = { ...Object.fromEntries(windows), ...others[of] };
-      const limits = defineIn(place, { quota: { period: 1000, shards, plans } });
+  type Plans = Record<string, { kind: string; rate: number; start?: number; period?: number; capacity?: number }>;
+  const bucket = { kind: "token bucket", rate: 100 };
+  const sliding = { kind: "sliding window", rate: 100 };
+  const kinds: Plans = { D: bucket, d: { ...bucket, rate: 10 }, E: sliding, e: { ...sliding, rate: 10 } };
+  const lengths: Plans = { f: { kind: "fixed window", start: 0, period: 100, rate: 1 } };
+  const variants: [Plans, number, object?][] = [
+    ...[100, 200].flatMap((capacity): [Plans, number][] => [[kinds, capacity], [lengths, capacity]]), // prettier-ignore
+    [lengths, 100, { atLeast: 2, atMost: 2 }],
+  ];
+  it.each(
+    placeNames.flatMap((place) => variants.map(([others, capacity, shards]) => ({ place, others, capacity, shards }))),
+  )(
+    "so do callers who ask the same of plans with other starts, and of $others, in each second ($place, $capacity, $shards)",
+    async ({ place, others, capacity, shards }) => {
+      const plans = { ...others };
+      for (const [letter, start] of Object.entries({ A: 0, B: 300, C: 600 })) {
+        plans[letter] = { kind: "fixed window", rate: 100, start, capacity };
+        plans[letter.toLowerCase()] = { kind: "fixed window", rate: 10, start };
+      }
+      const limits = defineIn(place, { quota: { period: 1000, shards, plans } as never });
       const names = fc.constantFrom(...Object.keys(plans));
       const ask = fc.tuple(
         fc.nat(19).map((n) => 50 * n),
@@ -193,8 +188,8 @@ describe("Law 9, live config: windows count what was used", () => {
     await fc.assert(property, { numRuns: runs(1000) });
   });
 
-  const kinds = families[2].kinds;
-  const threeKinds = kinds.flatMap((a) => kinds.flatMap((b) => kinds.map((c) => [a, b, c] as const)));
+  const names = families[2].kinds;
+  const threeKinds = names.flatMap((a) => names.flatMap((b) => names.map((c) => [a, b, c] as const)));
 
   it.each(placeNames)("plans of few tokens make none of what a plan of another kind has left (%s)", async (place) => {
     for (const [many, few, more] of threeKinds) {
