@@ -45,15 +45,15 @@ export async function backlogOf(
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
-  // The first count finds all as new.
-  let { countedAt = now } = run;
+  // When it was last found full. The first count finds all as new.
+  let { countedAt = queued < maxQueued ? 0 : now } = run;
   if (queued >= maxQueued && now - countedAt >= RECOUNT_MS) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count = 0, isCut = true } = waiting ?? {};
     // The run itself no longer finds the jobs that it has taken.
     queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
-    countedAt = now;
+    if (queued >= maxQueued) countedAt = now;
   }
   const left = (row.fullUntil ?? 0) - now;
   if (queued >= maxQueued) {

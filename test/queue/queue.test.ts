@@ -246,6 +246,17 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
   });
 
+  it("a queue in which one job waits is not said to be full of those that were cancelled", async () => {
+    const { enqueue, jobOf, cancel, pass } = open({ llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } } });
+    await enqueue("first");
+    await enqueue("waits");
+    for (let i = 0; i < 20; i++) {
+      const next = await jobOf("next");
+      await pass(100);
+      expect(await cancel(next)).toBe(true);
+    }
+  });
+
   it.each<[{ maxQueued: number; fair?: boolean }, ok: boolean, bursts?: number[]]>([
     [{ maxQueued: 270 }, false],
     // A job that gets its turn late has been counted.
