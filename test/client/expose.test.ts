@@ -115,6 +115,7 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     const time = makeFunctionReference<"mutation", Record<string, never>, number>("own:getServerTime");
     vi.setSystemTime(NOW + 123);
     expect(await openApp(place).t.mutation(time, {})).toBe(NOW + 123);
+    await expect(openApp(place).t.mutation(time, { at: 0 } as never)).rejects.toThrow(/[Vv]alidator/);
   });
 });
 

@@ -97,6 +97,7 @@ describe.each(placeNames)("in the %s", (place) => {
       { hot: { ...bucket, shards: { atMost: 4 } } },
       {
         onDecision: (_ctx, { config, reserve }) => {
+          expect(config.shards).toEqual({ atMost: 4 });
           Object.assign(config.shards as object, { atMost: 0 });
           Object.assign(reserve as object, { within: 99 });
         },

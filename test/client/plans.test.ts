@@ -162,6 +162,7 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     };
     const plan = (_ctx: unknown, key: string | undefined) => (key === "a" ? "pro" : "free");
     expect(await shown({ plan })).toMatchObject({ plan: "pro", tokens: 50_000 });
+    expect(await shown({ plan: "pro" })).toMatchObject({ plan: "pro", tokens: 50_000 });
     await rateLimit({ name: "tokens", key: "a", plan: "pro", count: 10_000 });
     expect(await shown({})).toMatchObject({ plan: "pro", tokens: 50_000, value: 40_000 });
   });

@@ -5,6 +5,7 @@
  */
 import { makeFunctionReference } from "convex/server";
 import * as entry from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits/component";
 import { ConvexError } from "convex/values";
 import { describe, expect, it } from "vitest";
 import { thrownBy } from "../support/errors.js";
@@ -98,12 +99,15 @@ const { exposeQueue } = defineIn("tables", { open: { ...config, queue: {} } }, {
 const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
 const exposeInline = entry.defineRateLimits({}).exposeRateLimit as Fn;
 const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
+const inComponent = { name: "defineRateLimits", fn: defineRateLimits as Fn };
+const besides: Fn = (limits, options) => inComponent.fn(limits, { component, ...(options as object) });
 const expose = { name: "exposeRateLimit", fn: exposeRateLimit as Fn };
 /** Correct calls of the functions without a ctx. */
 const plainCalls: Call[] = [
   { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
   { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
   { ...define, args: [{ open: config }, {}], right: { 0: ["an empty array"], 1: ["undefined", "an empty array"] } },
+  { ...inComponent, args: [{ open: config }, { component }], right: { 0: ["an empty array"] } },
   { ...expose, args: ["open", {}], right: { 0: ["a string"], 1: ["an empty array"] } },
   { ...expose, fn: exposeInline, args: ["open", { config }], right: { 0: ["a string"] } },
 ];
@@ -113,6 +117,8 @@ const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unkno
   ["config", expose, "open", [null, 7, "x", true, []]],
   ["kye", expose, "open", [() => "a"]],
   ["component", define, { open: config }, [null, 7, "rateLimits", {}]],
+  ["component", inComponent, { open: config }, [undefined, null, 7, "rateLimits", {}]],
+  ["throwz", { ...inComponent, fn: besides }, { open: config }, [true]],
   ["componnet", define, { open: config }, [component]],
   ["errorKeys", define, { open: config }, [1]],
   ["throws", define, { open: config }, [null, 1, "on", { jitter: 1.1 }]],

@@ -191,6 +191,12 @@ const differences: Record<string, Difference> = {
     ours: [go, go, value(1)],
     theirs: [go, go, value(1)],
   },
+  "a thrown wait ends when the tokens are there, also for a reservation that would owe too much, as there": {
+    config: { maxReserved: 1 },
+    play: limitEach({ count: 3, reserve: true }, { throws: true }, { reserve: true, throws: true }),
+    ours: [{ ok: true, retryAfter: 500 }, denied(1000), denied(1000)],
+    theirs: [{ ok: true, retryAfter: 500 }, denied(1000), denied(1000)],
+  },
   "a definition with throws returns its denials, since only a call can have them thrown": {
     config: { throws: true },
     play: limitEach({ count: 2 }, {}),
@@ -263,6 +269,7 @@ describe("ours alone:", () => {
           'Rate limit "other": is not one of your limits ("send"); give its config to use it without a definition.',
         );
       }
+      expect(await callsOf(new RateLimiter(component) as never, ctx).limit()).toContain("(none is defined); give");
     });
   });
 
@@ -275,6 +282,11 @@ describe("ours alone:", () => {
       const { limit } = callsOf(limiter as never, ctx);
       expect(await limit({ count: 6, reserve: true, throws: true })).toEqual(go);
       expect(await limit({ count: 6, reserve: true, throws: true })).toEqual(denied(200));
+      // Both ask before either takes, as in two actions.
+      await limiter.reset(ctx, "send");
+      const both = [1, 2].map(() => limit({ count: 6, reserve: true, throws: true }));
+      expect(await Promise.all(both)).toEqual([go, denied(200)]);
+      expect(await limit({ count: 4 })).toEqual(go);
     });
   });
 

@@ -174,10 +174,17 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 describe("in the tables", () => {
-  const { insert, start, finish, left } = useSweeps("tables");
+  const { define, insert, start, finish, left } = useSweeps("tables");
 
   it("a cursor that no batch returned is refused", async () => {
     await expect(start({ send }, "send")).rejects.toThrow("cursor must be one that the page before");
+    await expect(start({ send }, 5 as never)).rejects.toThrow(
+      "cursor must be one that the batch before passed on, got 5",
+    );
+  });
+
+  it("a sweep needs next, even if one batch is enough", async () => {
+    await expect(define({ send }).sweepRateLimits({})).rejects.toThrow("sweepRateLimits needs next");
   });
 
   it("a cursor of a removed limit continues with the next limit", async () => {

@@ -2,6 +2,7 @@
 import { expect, it, vi } from "vitest";
 import { backlogOf } from "../../src/queue/backlog.js";
 import type { WorkerCtx } from "../../src/queue/batch.js";
+import { countJobs, readPresent } from "../../src/queue/rows.js";
 
 type Look = Parameters<typeof backlogOf>[1];
 
@@ -12,6 +13,20 @@ const backlog = async (look: object, ctx: object = {}) => {
   const nothing = { queue, run: {}, row: {}, pace: RUN, arrived: 0, taken: 0, retried: 0, isDrained: false };
   return await backlogOf({ now: NOW, ...ctx } as WorkerCtx, { ...nothing, ...look } as Look);
 };
+
+it("a count reads no more jobs than it was asked for, and those that were cancelled since a query are left out", async () => {
+  function* endless() {
+    for (let at = 1n; ; at++) yield { at, args: {} };
+  }
+  const found = { _id: "a", at: 1n };
+  const db = {
+    query: () => ({ withIndex: endless }),
+    get: (_table: string, id: string) => (id === "a" ? found : null),
+  };
+  const counted = await countJobs({ db } as never, { name: "llm", key: undefined }, { most: 3 });
+  expect(counted).toEqual({ count: 3, last: 3n, isCut: false });
+  expect(await readPresent({ db } as never, [{ _id: "a" }, { _id: "cancelled" }] as never)).toEqual([found]);
+});
 
 it("the first count of a start is not taken again at once", async () => {
   const first = { run: { queued: 200, countedAt: NOW }, row: { fullUntil: NOW + 1000 } };
