@@ -166,7 +166,7 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     const window = { since: NOW, ends: NOW + 1000, used: tokens(1) };
     const last = { value: 0, ts: NOW + 5, window: { since: NOW + 5, ...(ends && { ends }), used: tokens(2) } };
     const joined = limit.kind.join(limit, [{ ...last, window }, last]).window;
-    expect(joined).toEqual({ since: NOW + 5, ...latest, used: tokens(3) });
+    expect(joined).toStrictEqual({ since: NOW + 5, ...latest, used: tokens(3) });
   });
 
   it("keeps its own use after a refund of an earlier take", () => {
