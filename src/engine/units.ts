@@ -63,12 +63,12 @@ function windowFrom(
   window: NonNullable<StoredState["window"]>,
   key: string | undefined,
 ): NonNullable<State["window"]> {
-  const { since, ends = 0, used, excess = 0, before = 0, loweredAt = 0 } = window;
+  const { since, used, excess = 0, before = 0, loweredAt = 0 } = window;
   // More was never used: the units of a larger number overflow.
   const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
   // A window in which the kind changed begins between two ms (`markOf`).
-  const areWhole = [2 * since, ends, 2 * before, loweredAt].every(Number.isInteger);
-  const areTimes = areWhole && Math.max(since, ends, before, loweredAt) <= END_OF_TIME;
+  const areWhole = [2 * since, 2 * before, loweredAt].every(Number.isInteger);
+  const areTimes = areWhole && Math.max(since, before, loweredAt) <= END_OF_TIME;
   if (!(areTimes && isPlausible)) {
     const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
     throw damageError(name, key, `the stored window is unusable (${stored})`);

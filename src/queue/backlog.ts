@@ -47,7 +47,8 @@ export async function backlogOf(
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
   // When it was last found full. The first count finds all as new.
   let { countedAt = queued < maxQueued ? 0 : now } = run;
-  if (queued >= maxQueued && now - countedAt >= RECOUNT_MS) {
+  // The clock may have stepped back.
+  if (queued >= maxQueued && Math.abs(now - countedAt) >= RECOUNT_MS) {
     const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
     const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
     const { count = 0, isCut = true } = waiting ?? {};

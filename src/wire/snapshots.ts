@@ -12,15 +12,14 @@ export const stateFields = () => ({
   /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   /**
-   * For a fixed window, the tokens that were used in the window that began at `since` and ends at `ends`, in milliseconds since the epoch.
-   * Another config then counts what was used. `excess`: tokens that were used before, in a window that began at `before` or earlier, and count if
+   * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
+   * config then counts what was used. `excess`: tokens that were used before, in a window that began at `before` or earlier, and count if
    * the capacity is raised again. `loweredAt`: the last write before the capacity was lowered below `used`. A `since` between two ms: the
    * kind changed then.
    */
   window: v.optional(
     v.object({
       since: v.number(),
-      ends: v.optional(v.number()),
       used: v.number(),
       excess: v.optional(v.number()),
       before: v.optional(v.number()),

@@ -157,37 +157,6 @@ describe("Law 9, live config: windows count what was used", () => {
     },
   );
 
-  it.each(placeNames)("an upgrade from days to months takes nothing of the next months (%s)", async (place) => {
-    const plans = { free: { period: "day", rate: 10 }, pro: { period: "month", rate: 1000 } } as const;
-    const limits = defineIn(place, { quota: { kind: "fixed window", plans } });
-    const step = fc.record({ wait: fc.nat(9 * DAY), count: fc.constantFrom(1, 9, 300, 1000) });
-    const steps = fc.array(step, { minLength: 1, maxLength: 9, size: "max" });
-    const dateOf = (time: number) => new Date(time).toISOString();
-    const property = fc.asyncProperty(steps, steps, async (before, after) => {
-      const db = new FakeDb();
-      const all = [
-        ...before.map((step) => ({ ...step, plan: "free" })),
-        ...after.map((step) => ({ ...step, plan: "pro" })),
-      ];
-      let now = T0;
-      /** What counts, and in which month; of the days, the last one that was used. */
-      let used = { in: "", count: 0 };
-      for (const { wait, count, plan } of all) {
-        now += wait;
-        vi.setSystemTime(now);
-        const date = dateOf(now).slice(0, plan === "pro" ? 7 : 10);
-        if (!used.in.startsWith(date)) used = { in: date, count: 0 };
-        const left = (plan === "pro" ? 1000 : 10) - used.count;
-        const asked = { name, plan, count, atLeast: 0 } as const;
-        const status = await db.transaction(async (ctx) => await limits.rateLimit(ctx as never, asked as never));
-        const { taken = 0 } = status as { taken?: number };
-        expect(taken).toBe(Math.min(left, count));
-        if (taken > 0) used = { in: date, count: used.count + taken };
-      }
-    });
-    await fc.assert(property, { numRuns: runs(1000) });
-  });
-
   const names = families[2].kinds;
   const threeKinds = names.flatMap((a) => names.flatMap((b) => names.map((c) => [a, b, c] as const)));
 

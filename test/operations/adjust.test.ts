@@ -221,8 +221,8 @@ describe.each(placeNames)("a window in the %s", (place) => {
   // Without the first take, 100 of the window's 100 tokens would be used instead of 150, so the window would hold 0 either way.
   it.each([
     ["refunds nothing in the window that was lowered", 7505, -50 + 300],
-    // The other config's window ended before this one began, so it adds 100 tokens.
-    ["refunds nothing in the next window, which has the rest as its excess", 10_000, 100 - 50 + 300],
+    // The window began 4,999 ms after that of the other config, so it adds 49 tokens.
+    ["refunds nothing in the next window, which has the rest as its excess", 10_000, 49 - 50 + 300],
   ])("that was raised and lowered, and then became a token bucket, %s", async (_what, laterMs, held) => {
     const at = (ms: number, config: object) => {
       vi.setSystemTime(NOW + ms);

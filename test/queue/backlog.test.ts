@@ -48,6 +48,8 @@ it.each([
   [10_000, { count: 130, isCut: false }, 125, 0],
   [10_000, { count: 130, isCut: true }, 150, 0],
   [10_000, { count: 170, isCut: true }, 165, 0],
+  // A clock that has stepped back.
+  [-10_000, { count: 130, isCut: false }, 125, 0],
 ])("a full queue is counted anew after ten seconds: after %i ms, %j", async (agoMs, waiting, queued, nextAgoMs) => {
   const runQuery = vi.fn().mockResolvedValue({ waiting });
   const { run } = await backlog({ run: { queued: 155, countedAt: NOW - agoMs }, taken: 5 }, { runQuery });

@@ -100,8 +100,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     // After another kind the next window does not bring all either.
     const isMarked = isMark(began) && (isCurrent || (current === last + 1 && began > windows.startOf(last)));
     const since = isMarked ? markOf(Math.max(ts, start)) : start;
-    const ends = isMarked ? undefined : windows.startOf(current + 1);
-    return windowOf({ since, ends, used: missing, excess, before: window?.since });
+    return windowOf({ since, used: missing, excess, before: window?.since });
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {
@@ -182,9 +181,9 @@ function sinceOf({ ts, window }: State): number {
 }
 
 /**
- * The units that the next window after a state's last write brings: all if the last one ends before it, as a day in a month does. Under
- * windows with other starts it brings whole tokens in proportion to the time since the last one began. Else a caller who changes the time
- * zone each hour got a window each hour. Another kind, which wrote no window, has counted the time until its write (or never, at 0).
+ * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
+ * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
+ * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
  */
 function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, state: State): number {
   const current = windows.windowAt(state.ts);
@@ -192,7 +191,6 @@ function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit,
   const since = Math.ceil(sinceOf(state));
   if (since <= start) return refill;
   const next = windows.startOf(current + 1);
-  if (state.window?.ends !== undefined && state.window.ends <= next) return refill;
   const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);
   const units = Math.floor(tokens) * unitsPerToken;
   // The parts of all shards add up to it.

@@ -22,11 +22,9 @@ export interface State {
   readonly window?: Window;
 }
 
-/** The units that were used in a window, when it began, and when it ends. They say what a row holds under another config. */
+/** The units that were used in a window, and when it began. They say what a row holds under another config. */
 interface Window {
   readonly since: number;
-  /** Absent if what was used before it, or under another kind, still counts. */
-  readonly ends?: number;
   readonly used: number;
   /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
   readonly excess?: number;
@@ -175,10 +173,9 @@ export function isMark(at: number): boolean {
 }
 
 /** A window without an excess of 0 or below; a field is absent, not undefined. */
-export function windowOf({ since, ends, used, excess = 0, before, loweredAt }: Given<Window>): Window {
+export function windowOf({ since, used, excess = 0, before, loweredAt }: Given<Window>): Window {
   const earlier = excess > 0 && { excess, ...(before !== undefined && { before }) };
-  const end = !earlier && ends !== undefined && { ends };
-  return { since, ...end, used, ...earlier, ...(loweredAt !== undefined && { loweredAt }) };
+  return { since, used, ...earlier, ...(loweredAt !== undefined && { loweredAt }) };
 }
 type Given<Fields> = { [Field in keyof Fields]: Fields[Field] | undefined } & Pick<Window, "since" | "used">;
 

@@ -159,7 +159,5 @@ function joinedWindow(windows: readonly State["window"][]): State["window"] {
   const excess = known.reduce((sum, window) => sum + (window.excess ?? 0), 0);
   // A bucket that was lowered is one row; if it is not, the next write says that it was lowered before that.
   const before = Math.max(...known.map((window) => (window.excess ? (window.before ?? window.since) : -Infinity)));
-  const allEnds = known.flatMap(({ ends = [] }) => ends);
-  const ends = allEnds.length < known.length ? undefined : Math.max(...allEnds);
-  return using(windowOf({ since, ends, used, excess, before }), 0);
+  return using(windowOf({ since, used, excess, before }), 0);
 }

@@ -2,7 +2,7 @@
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { decide, isServed, outlook } from "../decide.js";
 import { remembering } from "../headroom.js";
-import { emptyState, type Limit, windowOf } from "../kinds/kind.js";
+import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { END_OF_TIME, firstTime } from "../time.js";
 import { isFast, levelsFor } from "./policy.js";
@@ -170,9 +170,7 @@ export function whenAnyServes(limit: Limit, shards: readonly Shard[], now: numbe
   const { window } = empty;
   // Where windows have moved, a row's may have begun later, and the next one brings less.
   const begun = [empty, ...shards.map((row) => advance(row, now).state)].map((state) => state.window?.since ?? 0);
-  const state = window
-    ? { ...empty, window: windowOf({ ...window, since: Math.max(...begun), ends: undefined }) }
-    : empty;
+  const state = window ? { ...empty, window: { ...window, since: Math.max(...begun) } } : empty;
   return whenEachHolds([shardAt(limit, smallest, state), ...shards], now, units);
 }
 

@@ -145,11 +145,9 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     ["forgets a debt that has been paid by then", -10, 20, 1000, { used: 10 }],
     ["has used the same in debt", -2, 12, 0, { used: 12 }],
   ])("that is paused %s", (_what, held, used, ms, after) => {
-    const before = { value: tokens(held), ts: NOW, window: { since: NOW, ends: NOW + 1000, used: tokens(used) } };
+    const before = { value: tokens(held), ts: NOW, window: { since: NOW, used: tokens(used) } };
     const { window } = limit.kind.pause(limit, before, NOW + ms);
-    // What was used before the window still counts, whenever it ends.
-    const end = after.excess === undefined && { ends: NOW + ms + 1000 };
-    expect(window).toEqual({ ...windowOf(after), since: NOW + ms, ...end });
+    expect(window).toEqual({ ...windowOf(after), since: NOW + ms });
   });
 
   it("is joined as a window that began when the latest part did, after the latest use before it", () => {
@@ -157,16 +155,6 @@ describe("a fixed window whose capacity was lowered after it was used", () => {
     const last = { value: 0, ts: NOW + 5, window: { since: NOW + 5, used: tokens(2) } };
     const joined = limit.kind.join(limit, [{ ...last, window }, last]).window;
     expect(joined).toEqual({ ...window, since: NOW + 5, used: tokens(3) });
-  });
-
-  it.each([
-    [NOW + 995, { ends: NOW + 1000 }],
-    [undefined, {}],
-  ])("is joined as a window that ends with the latest part, if that is known: %s", (ends, latest) => {
-    const window = { since: NOW, ends: NOW + 1000, used: tokens(1) };
-    const last = { value: 0, ts: NOW + 5, window: { since: NOW + 5, ...(ends && { ends }), used: tokens(2) } };
-    const joined = limit.kind.join(limit, [{ ...last, window }, last]).window;
-    expect(joined).toStrictEqual({ since: NOW + 5, ...latest, used: tokens(3) });
   });
 
   it("keeps its own use after a refund of an earlier take", () => {

@@ -5,7 +5,6 @@ import type { RefillingLimit } from "./config.js";
 /** The tokens that count as used in a fixed window, and since when. */
 export interface Window {
   readonly since: number;
-  readonly ends: number;
   readonly used: Rational;
   readonly excess?: Rational;
   readonly before?: number | undefined;

@@ -26,7 +26,7 @@ export function levelAt(limit: RefillingLimit, state: Level, now: number): Ratio
   const capacity = rational(limit.capacity);
   if (!state) return capacity;
   const held = heldBy(limit, state);
-  return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, countsSince(limit, state))));
+  return now <= state.ts ? held : least(capacity, plus(held, gained(limit, state.ts, now, sinceOf(state))));
 }
 
 /** The tokens at the last write. Under another capacity a window holds the tokens that were not used of it; no more than before if not all use is known. */
@@ -54,7 +54,7 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   if (old && isCurrent) return old;
   const used = minus(rational(limit.capacity), levelAt(limit, state, ts));
   const counted = old ? plus(old.used, old.excess ?? ZERO) : ZERO;
-  const gainedSince = state ? gained(limit, state.ts, ts, countsSince(limit, state)) : ZERO;
+  const gainedSince = state ? gained(limit, state.ts, ts, sinceOf(state)) : ZERO;
   const excess = greatest(ZERO, minus(minus(counted, gainedSince), used));
   const since = isCurrent ? sinceOf(state) : fixedWindow.startOf(limit, current);
   // The first window after another kind does not bring all.
@@ -62,21 +62,12 @@ function windowOf(limit: RefillingLimit, state: Level, ts: number): Window | und
   const isNext = state !== undefined && fixedWindow.windowAt(limit, state.ts) === last;
   const isShort = isCurrent === true || (isNext && sinceOf(state) > fixedWindow.startOf(limit, last));
   const isAdopted = state !== undefined && old?.isAdopted !== false && isShort;
-  const ends = isLess(ZERO, excess) ? Infinity : fixedWindow.startOf(limit, current + 1n);
-  return { since, ends, used, excess, before: old?.since, isAdopted };
+  return { since, used, excess, before: old?.since, isAdopted };
 }
 
 /** When the window before began. Under another kind time has counted until the last write. */
 function sinceOf({ ts, window }: Written): number {
   return window ? window.since : ts;
-}
-
-/** The same, where it counts: a window whose use is all its own takes nothing of one that begins after its end. */
-function countsSince(limit: RefillingLimit, state: Written): number {
-  const { window, ts } = state;
-  if (limit.kind !== "fixed window" || !window || window.isAdopted) return sinceOf(state);
-  const next = fixedWindow.startOf(limit, fixedWindow.windowAt(limit, ts) + 1n);
-  return window.ends <= next ? -Infinity : window.since;
 }
 
 /** A call gets tokens that are there or may be owed. A denial has the first millisecond at which it would get them. */
@@ -149,7 +140,7 @@ export function pause(limit: RefillingLimit, state: Level, now: number, until: n
   const counted = plus(before.used, before.excess ?? ZERO);
   if (!isLess(minus(rational(limit.capacity), levelAt(limit, state, ts)), counted)) return after;
   const excess = greatest(after.window.excess ?? ZERO, minus(counted, after.window.used));
-  return { ...after, window: { ...after.window, excess, ends: Infinity } };
+  return { ...after, window: { ...after.window, excess } };
 }
 
 function allowed(limit: RefillingLimit, after: Level, now: number): Outcome<Level> {
@@ -250,7 +241,7 @@ function whenHolding(limit: RefillingLimit, state: Level, now: number, wanted: R
   if (!isLess(ZERO, missing)) return state.ts;
   return limit.kind === "token bucket"
     ? tokenBucket.whenGained(limit, state.ts, missing)
-    : fixedWindow.whenGained(limit, state.ts, missing, countsSince(limit, state));
+    : fixedWindow.whenGained(limit, state.ts, missing, sinceOf(state));
 }
 
 function outlook(limit: RefillingLimit, state: Level, now: number): Pick<Answer, "remaining" | "resetAt"> {
@@ -267,7 +258,7 @@ function resetAt(limit: RefillingLimit, state: Level, now: number): number {
     const isEmpty =
       state &&
       fixedWindow.windowAt(limit, state.ts) === current &&
-      !isLess(ZERO, gained(limit, state.ts, next, countsSince(limit, state)));
+      !isLess(ZERO, gained(limit, state.ts, next, sinceOf(state)));
     return isEmpty ? fixedWindow.startOf(limit, current + 2n) : next;
   }
   return Math.max(now, whenHolding(limit, state, now, rational(limit.capacity)));
