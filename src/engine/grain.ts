@@ -29,6 +29,19 @@ interface Quantities {
 }
 
 /**
+ * The finest grain, if rate and period are whole numbers and it counts all quantities: what `chooseGrain` chooses for most limits. A run
+ * that parses one of them compiles no more than this.
+ */
+export function finestGrain(rate: number, per: number, { exact, debt }: Quantities): Grain | undefined {
+  if (!Number.isInteger(rate) || !Number.isInteger(per)) return undefined;
+  const divisor = commonDivisor(rate, per);
+  const unitsPerToken = (per / divisor) * FINEST;
+  const refill = (rate / divisor) * FINEST;
+  const isCounted = Math.max(refill, unitsPerToken, unitsPerToken * exact) <= EXACT_UNITS;
+  return isCounted && unitsPerToken * debt <= MAX_UNITS ? { unitsPerToken, refill } : undefined;
+}
+
+/**
  * Chooses the grain for `rate / per` tokens per step. A ratio that is no fraction of decimals (1/3), or too fine for so large
  * quantities, is rounded down to about 15 digits: never up.
  */
@@ -47,20 +60,28 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: Quantiti
   return { unitsPerToken, refill: (rate / per) * unitsPerToken * (1 - 4 * SNAP) };
 }
 
-/** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined unless both are decimals of at most nine places. */
+/** `dividend / divisor` as a fraction of whole numbers in lowest terms; undefined when they are no short decimals. */
 function toFraction(dividend: number, divisor: number): readonly [number, number] | undefined {
-  for (let scale = 1; scale <= 1e9; scale *= 10) {
-    const numerator = Math.round(dividend * scale);
-    const denominator = Math.round(divisor * scale);
-    if (Math.max(numerator, denominator) > Number.MAX_SAFE_INTEGER) break;
-    if (numerator / scale !== dividend || denominator / scale !== divisor) continue;
-    const common = commonDivisor(numerator, denominator);
-    return [numerator / common, denominator / common];
-  }
-  return undefined;
+  const above = toDecimal(dividend);
+  const below = toDecimal(divisor);
+  if (!above || !below) return undefined;
+  const numerator = above.digits * below.scale;
+  const denominator = below.digits * above.scale;
+  if (numerator > Number.MAX_SAFE_INTEGER || denominator > Number.MAX_SAFE_INTEGER) return undefined;
+  const common = commonDivisor(numerator, denominator);
+  return [numerator / common, denominator / common];
 }
 
 /** Euclid's algorithm; exact, since remainders of whole numbers are. */
 function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b);
+}
+
+/** The number as `digits / scale` with at most nine decimals, if it is one. */
+function toDecimal(number: number): { digits: number; scale: number } | undefined {
+  for (let scale = 1; scale <= 1e9; scale *= 10) {
+    const digits = Math.round(number * scale);
+    if (digits / scale === number) return { digits, scale };
+  }
+  return undefined;
 }

@@ -1,7 +1,7 @@
 /** The units that limits of all kinds are counted in, and how far their buckets may be split. */
 import type { RateLimitConfig } from "../../wire/configs.js";
 import { misuseError } from "../misuse.js";
-import { chooseGrain, type Grain } from "../grain.js";
+import { chooseGrain, finestGrain, type Grain } from "../grain.js";
 import { levelsOf } from "../sharding/levels.js";
 import { floorUnits, MAX_UNITS } from "../units.js";
 import { DAY_MS } from "./civil.js";
@@ -47,13 +47,14 @@ function grainFor({ rate, per, periodMs, capacity, maxReserved = 0 }: Quantities
   const exact = Math.max(capacity, maxReserved);
   const buckets = DEBT_BUCKETS * capacity;
   const ofADay = (rate / steps) * (DAY_MS / periodMs);
+  const most = Math.max(1, buckets, ofADay);
   const counting = (debt: number): Grain | undefined => {
     const { unitsPerToken, refill: given } = chooseGrain(rate, steps, { exact, debt: Math.max(1, debt) });
     const refill = per === "window" ? Math.floor(given) : given;
     return refill / unitsPerToken >= (rate / steps) * (1 - RATE_ERROR) ? { unitsPerToken, refill } : undefined;
   };
   // A window brings whole units. If a day's debt leaves too few of them for a third of a token, less may be owed.
-  return counting(Math.max(buckets, ofADay)) ?? counting(buckets) ?? counting(capacity);
+  return finestGrain(rate, steps, { exact, debt: most }) ?? counting(most) ?? counting(buckets) ?? counting(capacity);
 }
 
 /** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
