@@ -100,18 +100,21 @@ describe("Law 9, live config: windows count what was used", () => {
   type Plans = Record<string, { kind: string; rate: number; start?: number; period?: number; capacity?: number }>;
   const bucket = { kind: "token bucket", rate: 100 };
   const sliding = { kind: "sliding window", rate: 100 };
-  const kinds: Plans = { D: bucket, d: { ...bucket, rate: 10 }, E: sliding, e: { ...sliding, rate: 10 } };
-  const lengths: Plans = { f: { kind: "fixed window", start: 0, period: 100, rate: 1 } };
-  const variants: [Plans, number, object?][] = [
-    ...[100, 200].flatMap((capacity): [Plans, number][] => [[kinds, capacity], [lengths, capacity]]), // prettier-ignore
-    [lengths, 100, { atLeast: 2, atMost: 2 }],
+  const others: Record<"kinds" | "lengths", Plans> = {
+    kinds: { D: bucket, d: { ...bucket, rate: 10 }, E: sliding, e: { ...sliding, rate: 10 } },
+    lengths: { f: { kind: "fixed window", start: 0, period: 100, rate: 1 } },
+  };
+  const variants: ["kinds" | "lengths", capacity: number, shards?: object][] = [
+    ["kinds", 100],
+    ["kinds", 200],
+    ["lengths", 100],
+    ["lengths", 200],
+    ["lengths", 100, { atLeast: 2, atMost: 2 }],
   ];
-  it.each(
-    placeNames.flatMap((place) => variants.map(([others, capacity, shards]) => ({ place, others, capacity, shards }))),
-  )(
-    "so do callers who ask the same of plans with other starts, and of $others, in each second ($place, $capacity, $shards)",
-    async ({ place, others, capacity, shards }) => {
-      const plans = { ...others };
+  it.each(placeNames.flatMap((place) => variants.map(([of, capacity, shards]) => ({ place, of, capacity, shards }))))(
+    "so do callers who ask the same of plans with other starts and $of in each second ($place, $capacity, $shards)",
+    async ({ place, of, capacity, shards }) => {
+      const plans = { ...others[of] };
       for (const [letter, start] of Object.entries({ A: 0, B: 300, C: 600 })) {
         plans[letter] = { kind: "fixed window", rate: 100, start, capacity };
         plans[letter.toLowerCase()] = { kind: "fixed window", rate: 10, start };
@@ -144,9 +147,9 @@ describe("Law 9, live config: windows count what was used", () => {
         // The first window after another kind, of a small plan, was raised to a whole one: at once, or at its other start.
         "50 a 200, 325 A 200, 975 D 200, 999 D 1",
         "150 a 1, 425 C 200, 625 C 200, 900 D 1, 975 c 1",
-        // That window ended at a start of another, which was whole.
+        // The first window after another kind ended where one of other starts began, which was whole.
         "350 D 1, 300 B 200, 0 A 200, 350 A 1",
-        // What shorter windows brought paid for what was used, and the next longer one was whole; on several rows, at once.
+        // Shorter windows paid for what was used, and the next longer one was whole: once they had paid all, on several rows at once.
         "0 C 1, 100 f 1, 350 f 200, 400 f 200, 400 C 200, 400 A 200, 500 A 1, 650 C 200",
         "0 A 200, 200 f 1, 250 A 1, 300 B 1, 300 A 200",
       ];
@@ -157,8 +160,8 @@ describe("Law 9, live config: windows count what was used", () => {
     },
   );
 
-  const names = families[2].kinds;
-  const threeKinds = names.flatMap((a) => names.flatMap((b) => names.map((c) => [a, b, c] as const)));
+  const kinds = families[2].kinds;
+  const threeKinds = kinds.flatMap((a) => kinds.flatMap((b) => kinds.map((c) => [a, b, c] as const)));
 
   it.each(placeNames)("plans of few tokens make none of what a plan of another kind has left (%s)", async (place) => {
     for (const [many, few, more] of threeKinds) {
