@@ -23,8 +23,6 @@ interface Look {
   readonly pace: Pace;
   readonly arrived: number;
   readonly taken: number;
-  /** Those of them that have run before: they are no arrivals, so nobody has counted them. */
-  readonly retried: number;
   /** Whether all jobs that the run could see were taken. */
   readonly isDrained: boolean;
 }
@@ -32,7 +30,7 @@ interface Look {
 /** The state for the next run (`run`), and the state for callers (`row`). */
 export async function backlogOf(
   ctx: WorkerCtx,
-  { queue, row, run, pace, arrived, taken, retried, isDrained }: Look,
+  { queue, row, run, pace, arrived, taken, isDrained }: Look,
 ): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; row: Partial<WorkerRow> }> {
   const { now } = ctx;
   const { maxQueued, exact } = queue.terms;
@@ -44,7 +42,7 @@ export async function backlogOf(
   // The number that callers counted while the queue was exact is no longer true.
   const forgotten = row.queued === undefined ? {} : { queued: undefined };
   if (maxQueued === Infinity) return { run: {}, row: forgotten };
-  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - (taken - retried));
+  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - taken);
   // When it was last found full. The first count finds all as new.
   let { countedAt = queued < maxQueued ? 0 : now } = run;
   // The clock may have stepped back.

@@ -8,7 +8,10 @@ type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue"
 type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
 type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
-export type JobRow = Omit<StoredJob, "at"> & { readonly at: bigint };
+export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
+  readonly at: bigint;
+  readonly arrivedAt?: bigint | undefined;
+}
 export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
 /** The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type parameters. */
@@ -48,15 +51,16 @@ export interface QueueWriter {
 
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
-/** All commits come after this. */
-const BEFORE_ALL = -1n;
 
 /** Counting jobs may read this much of their arguments, and as much of the rest: half of the 16 MiB of a transaction. */
 const MOST_BYTES = 4 * 2 ** 20;
 
+const toCommit = (ts: StoredJob["at"]) => (typeof ts === "bigint" ? ts : YET_TO_COME);
+
 const toJob = (stored: StoredJob): JobRow => ({
   ...stored,
-  at: typeof stored.at === "bigint" ? stored.at : YET_TO_COME,
+  at: toCommit(stored.at),
+  arrivedAt: stored.arrivedAt && toCommit(stored.arrivedAt),
 });
 
 /** Which waiting jobs of a bucket: the first `most` of a range. */
@@ -76,12 +80,14 @@ export interface JobRange {
 
 /** The one query for jobs of a bucket: by arrival, or by rounds. */
 function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<JobRange, "most">) {
-  const { priority, isSorted = false, user, since = BEFORE_ALL, upTo } = range;
-  const until = (jobs: convex.IndexRange & { lte: (field: "at", upTo: bigint) => convex.IndexRange }) =>
-    upTo === undefined ? jobs : jobs.lte("at", upTo);
+  const { priority, isSorted = false, user, since, upTo } = range;
   const table = db.query("rateLimitQueue");
   if (priority === undefined) {
-    return table.withIndex("by_arrival", (q) => until(q.eq("name", name).eq("key", key).gt("at", since)));
+    return table.withIndex("by_arrival", (q) => {
+      const all = q.eq("name", name).eq("key", key);
+      const jobs = since === undefined ? all : all.gt("arrivedAt", since);
+      return upTo === undefined ? jobs : jobs.lte("arrivedAt", upTo);
+    });
   }
   if (user) {
     return table.withIndex("by_user", (q) => {
@@ -91,7 +97,9 @@ function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<Job
   }
   return table.withIndex("by_order", (q) => {
     const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
-    return isSorted ? jobs.gt("round", undefined) : until(jobs.eq("round", undefined));
+    if (isSorted) return jobs.gt("round", undefined);
+    const arrivals = jobs.eq("round", undefined);
+    return upTo === undefined ? arrivals : arrivals.lte("at", upTo);
   });
 }
 
@@ -123,7 +131,7 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...r
   for await (const stored of queryJobs(ctx, bucket, range)) {
     count++;
     bytes += getConvexSize(stored.args);
-    last = toJob(stored).at;
+    last = toJob(stored).arrivedAt;
     if (count >= most) break;
     if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }
@@ -145,11 +153,11 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
   return job?.name === name && job.key === key ? toJob(job) : null;
 }
 
-/** @param job - one that waits again came when it first did. */
+/** @param job - one that waits again has the place that it had. */
 export const insertJob = (
   { db }: QueueWriter,
-  job: Omit<convex.WithoutSystemFields<StoredJob>, "at"> & { at?: bigint },
-) => db.insert("rateLimitQueue", { at: db.vars.commitTs, ...job });
+  job: Omit<convex.WithoutSystemFields<StoredJob>, "at" | "arrivedAt"> & { at?: bigint },
+) => db.insert("rateLimitQueue", { at: db.vars.commitTs, arrivedAt: db.vars.commitTs, ...job });
 
 export const patchJob = (
   { db }: QueueWriter,

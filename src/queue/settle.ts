@@ -6,7 +6,6 @@ import { parseBucket } from "../engine/request.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
-import { cancelPending } from "../storage/jobs.js";
 import { idOf } from "../storage/rows.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
@@ -140,7 +139,5 @@ async function waitAgain(
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, { ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call });
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
-  // It is no arrival. A sleeping worker would go on with a count without it, so its run is cancelled, and the next one counts anew.
-  if (row?.state === "waiting" && row.start) await cancelPending(ctx, row.start);
   await ensureRunning(ctx, queue, row, queued);
 }

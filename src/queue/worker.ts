@@ -42,14 +42,14 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = ctx.lookUp?.(row) ?? parseQueue(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
-  const { taken, retried, awaited } = await takeJobs(ctx, queue, first);
+  const { taken, awaited } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   // A user whose job has no round yet has no turn.
   const hasMore = isUnsorted || (!awaited && (goesOn || taken < first.length));
   const found = paceOf({ now, hasMore, awaited, busyAt });
   const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, retried, isDrained });
+  const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, isDrained });
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const isDamaged = awaited !== undefined && !awaited.job;
   const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
@@ -81,18 +81,14 @@ interface Awaited {
   readonly isAhead: boolean;
 }
 
-/**
- * Pays for jobs in order and schedules them, as many as one run may. Says how many, how many of these have run before, and for what the next
- * one waits.
- */
+/** Pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
-  if (first.length === 0) return { taken: 0, retried: 0 };
+  if (first.length === 0) return { taken: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, retried: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
-  let retried = 0;
   let awaited: Awaited | undefined;
   for (const job of jobs.slice(0, mostPaidFrom(shards))) {
     const payment = payFor(queue.limit, held, ctx.now, job);
@@ -105,10 +101,9 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
     if (await scheduleJob(ctx, queue, { ...job, runAt, takenAt })) held = left;
     await deleteJob(ctx, job);
     taken++;
-    if (job.runs !== undefined) retried++;
   }
   await write(ctx, changeOf(queue, shards, held));
-  return { taken, retried, awaited };
+  return { taken, awaited };
 }
 
 /**

@@ -15,8 +15,10 @@ export const rateLimitQueueTables = {
     name: v.string(),
     key: v.optional(v.string()),
     priority: v.number(),
-    /** When it came, which is when its caller's mutation committed: nanoseconds of the database's own clock. */
+    /** When its caller's mutation committed, which is its place: nanoseconds of the database's own clock. */
     at: v.commitTs(),
+    /** When this row came: later for a job that waits to run again. Rows of earlier versions do not have it. */
+    arrivedAt: v.optional(v.commitTs()),
     /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
@@ -30,7 +32,7 @@ export const rateLimitQueueTables = {
     first: v.optional(v.string()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])
-    .index("by_arrival", ["name", "key", "at"])
+    .index("by_arrival", ["name", "key", "arrivedAt"])
     .index("by_user", ["name", "key", "priority", "fairBy", "round"])
     .index("by_first", ["first"]),
 

@@ -178,6 +178,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
 
+  it("jobs that wait again make a queue full whose worker runs", async () => {
+    const { enqueue, pass } = open({ attempts: 2, maxQueued: 3 });
+    for (const label of ["first", "second"]) await enqueue(label, [againAfter(1000)], { count: 5 });
+    await pass(900);
+    for (const label of ["third", "fourth", "fifth"]) await enqueue(label);
+    await pass(200);
+    expect(await enqueue("late")).toMatchObject({ ok: false });
+  });
+
   it.each([true, false])("jobs that run again take no room once they have ended (exact: %s)", async (exact) => {
     const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
     for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
