@@ -57,7 +57,7 @@ export const wake = mutation({
   handler: (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket),
 });
 
-// The worker's own functions, which only the scheduler calls: as registered.ts has them for an app's tables.
+// The worker's own functions, which only the scheduler calls: client/queue.ts registers them for an app's tables.
 
 export const workQueue = internalMutation({
   get args() {

@@ -1,27 +1,35 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
-import { createFunctionHandle, type GenericQueryCtx, queryGeneric } from "convex/server";
+import * as convex from "convex/server";
 import { v } from "convex/values";
 import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import type { BucketArgs } from "../engine/request.js";
+import { findBatch, type WorkerCtx } from "../queue/batch.js";
 import * as jobs from "../queue/job.js";
-import { registeredQueue, type RegisteredQueue } from "../queue/registered.js";
+import { runAction } from "../queue/settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
 import { inQueue, type QueueCtx } from "../queue/wake.js";
+import { work } from "../queue/worker.js";
 import { inTurn } from "../storage/rows.js";
 import { functionOf } from "../wire/functionOf.js";
 import * as wire from "../wire/queue.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
-import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf } from "./place.js";
-import { setOf } from "./place.js";
+import {
+  type AnyDataModel,
+  type Ctx,
+  type DefinedRateLimits,
+  type InTables,
+  type LimitSet,
+  setOf,
+  type TypesOf,
+} from "./place.js";
 import { BY_ROWS } from "./plans.js";
-import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
+import type { ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
 import { checkFunction, type JobCall } from "./schedule.js";
 
-export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
-export type { RegisteredQueue } from "../queue/registered.js";
+export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
 export type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
 export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "./place.js";
 
@@ -46,7 +54,6 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   limits: Set,
 ): RateLimitQueues<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
   const set = setOf(limits, "rateLimitQueue");
-  const { definitions, options } = set;
   const { component } = set.place;
 
   async function getQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.RateLimitQueuePosition | null> {
@@ -73,27 +80,41 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
 
     exposeQueue(args: { job: ExposedJob<AnyDataModel> }): ExposedQueue {
       checkFields("exposeQueue", "the options", args, { job: jobField });
-      const handler = async (ctx: GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
+      const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
         const job = await args.job(ctx, requested);
         return job && (await getQueued(ctx as never, job));
       };
       const returns = () => v.union(wire.queuePositionValidator(), v.null());
-      return { getQueued: queryGeneric(functionOf(() => ({ job: v.string() }), returns, handler)) };
+      return { getQueued: convex.queryGeneric(functionOf(() => ({ job: v.string() }), returns, handler)) };
     },
 
-    exposeQueueWorker: (): RegisteredQueue =>
-      registeredQueue(queueModuleOf(options), ({ name, key, plan, queue: stored }) => {
-        const own = definitions.get(name);
-        // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
-        const queue = own?.queue ?? stored;
-        if (!own || !queue) return undefined;
-        const { plans } = own;
-        // The plan of jobs from before the limit had plans is unknown.
-        const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
-        const { config } = definition ?? {};
-        return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
-      }),
+    exposeQueueWorker: (): RegisteredQueue => registerWorker(set),
   } satisfies Record<keyof RateLimitQueues<never, InTables>, unknown> as never;
+}
+
+/** Registers the functions of the workers for the app: convex/queue.ts has those of the component. */
+function registerWorker({ definitions, options }: LimitSet): RegisteredQueue {
+  const module = queueModuleOf(options);
+  const lookUp: WorkerCtx["lookUp"] = ({ name, key, plan, queue: stored }) => {
+    const own = definitions.get(name);
+    // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
+    const queue = own?.queue ?? stored;
+    if (!own || !queue) return undefined;
+    const { plans } = own;
+    // The plan of jobs from before the limit had plans is unknown.
+    const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
+    const { config } = definition ?? {};
+    return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
+  };
+  return {
+    workQueue: convex.internalMutationGeneric(
+      functionOf(wire.workArgs, v.null, (ctx, asked) => work({ ...inQueue(ctx, module), lookUp }, asked)),
+    ),
+    findArrivals: convex.internalQueryGeneric(functionOf(wire.findArrivalsArgs, wire.arrivalsValidator, findBatch)),
+    runQueuedAction: convex.internalActionGeneric(
+      functionOf(wire.queuedRunArgs, v.null, (ctx, job) => runAction(ctx, job, module)),
+    ),
+  };
 }
 
 /** A write in the app's own tables: in its turn, with what a queue needs of a ctx. */
@@ -109,7 +130,7 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
   checkFunction(queue.name, fn, fnArgs);
   const parsed = jobs.parseJob(queue, { ...asked, args });
-  const job = async () => ({ ...parsed, fn: await createFunctionHandle(fn) });
+  const job = async () => ({ ...parsed, fn: await convex.createFunctionHandle(fn) });
   const result: wire.EnqueueResult = component
     ? await component.mutation(ctx)(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
     : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));

@@ -1,7 +1,6 @@
 /** The functions of limits with a queue, as their users see them, and what calls to them say. */
 import type * as convex from "convex/server";
-import type { RegisteredQueue } from "../queue/registered.js";
-import type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
+import type * as wire from "../wire/queue.js";
 import type { CountArg, KeyArg, PlanArg, CallAnswer, ThrowsArg } from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables } from "./place.js";
@@ -54,11 +53,21 @@ interface OnlyWithFairTrue {
 export type ExposedJob<DataModel extends convex.GenericDataModel = convex.GenericDataModel> = (
   ctx: convex.GenericQueryCtx<DataModel>,
   requested: string,
-) => RateLimitQueuedJob | null | Promise<RateLimitQueuedJob | null>;
+) => wire.RateLimitQueuedJob | null | Promise<wire.RateLimitQueuedJob | null>;
 
 /** The public query of a queue. */
 export interface ExposedQueue {
-  getQueued: convex.RegisteredQuery<"public", { job: string }, Promise<RateLimitQueuePosition | null>>;
+  getQueued: convex.RegisteredQuery<"public", { job: string }, Promise<wire.RateLimitQueuePosition | null>>;
+}
+
+/** The functions of a worker, to export from the module that `queueModule` names. Only the scheduler calls them. */
+export interface RegisteredQueue {
+  /** One run of the worker, or of a job that is a mutation, with its settlement. */
+  workQueue: convex.RegisteredMutation<"internal", wire.WorkArgs, Promise<null>>;
+  /** The jobs for a run: needed only before convex 1.47, where a run does not know the commit up to which it reads. */
+  findArrivals: convex.RegisteredQuery<"internal", wire.FindArrivalsArgs, Promise<wire.ArrivalBatch>>;
+  /** Runs a job that is an action and says what it has used. */
+  runQueuedAction: convex.RegisteredAction<"internal", wire.QueuedRunArgs, Promise<null>>;
 }
 
 export interface RateLimitQueues<
@@ -81,13 +90,13 @@ export interface RateLimitQueues<
     args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
     fn: Fn,
     ...fnArgs: convex.OptionalRestArgs<Fn>
-  ) => Promise<CallAnswer<EnqueueResult, Limits, Name, Said, Default>>;
+  ) => Promise<CallAnswer<wire.EnqueueResult, Limits, Name, Said, Default>>;
 
   /** Takes a job out of its queue: those behind it move up. A job that has its start time, at most a second ahead, stays. */
-  cancelQueued: (ctx: Contexts["queueMutation"], job: RateLimitQueuedJob) => Promise<CancelQueuedResult>;
+  cancelQueued: (ctx: Contexts["queueMutation"], job: wire.RateLimitQueuedJob) => Promise<wire.CancelQueuedResult>;
 
   /** The place of a job; null if it does not wait now. It reads the first 200 jobs of each priority, or fewer if there are more than two. */
-  getQueued: (ctx: Contexts["queueQuery"], job: RateLimitQueuedJob) => Promise<RateLimitQueuePosition | null>;
+  getQueued: (ctx: Contexts["queueQuery"], job: wire.RateLimitQueuedJob) => Promise<wire.RateLimitQueuePosition | null>;
 
   /**
    * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function from ctx and the id

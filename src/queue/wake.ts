@@ -8,7 +8,7 @@ import { storedPart } from "./terms.js";
 
 /** The ctx of a queue's functions in a mutation. */
 export interface QueueCtx extends QueueWriter {
-  /** The module that exports the worker's functions: see registered.ts. */
+  /** The module that exports the worker's functions: convex/queue.ts, or one of the app. */
   readonly module: string;
   /** When the call began, in ms since the epoch. */
   readonly now: number;
