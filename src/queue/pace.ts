@@ -1,4 +1,5 @@
 /** When a worker looks again: pure, so that no rule hides in what reads and writes. */
+import type { Due } from "./pay.js";
 
 /** Between two runs while there is more to do: at most 50 a second. */
 export const GAP_MS = 20;
@@ -21,8 +22,8 @@ interface Findings {
   readonly now: number;
   /** Whether it took all that it looked at, so that more may wait. */
   readonly hasMore: boolean;
-  /** When the first job that waits can be paid, and whether tokens of the future can pay for it. */
-  readonly awaited: { readonly dueAt: number; readonly isAhead: boolean } | undefined;
+  /** Of the first job that waits. */
+  readonly awaited: Due | undefined;
   readonly busyAt: number;
 }
 

@@ -12,6 +12,14 @@ import type { JobRow } from "./rows.js";
  */
 const AHEAD_MS = 1050;
 
+/** What a job that is not paid waits for. */
+export interface Due {
+  /** The first ms at which it can be paid if nothing else happens. */
+  readonly dueAt: number;
+  /** Whether it waits for a start time that is near enough; if not, for room under `maxReserved`. */
+  readonly isAhead: boolean;
+}
+
 type Payment =
   | {
       readonly isPaid: true;
@@ -22,13 +30,7 @@ type Payment =
       /** The shards after the job has taken its tokens. */
       readonly left: readonly Shard[];
     }
-  | {
-      readonly isPaid: false;
-      /** The first ms at which it can be paid if nothing else happens. */
-      readonly dueAt: number;
-      /** Whether it waits for a start time that is near enough; if not, for room under `maxReserved`. */
-      readonly isAhead: boolean;
-    };
+  | (Due & { readonly isPaid: false });
 
 type PayableJob = Pick<JobRow, "count" | "settles">;
 

@@ -11,7 +11,7 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { mostPaidFrom, payFor } from "./pay.js";
+import { type Due, mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob, readPresent } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -51,8 +51,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, isDrained });
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
-  const isDamaged = awaited !== undefined && !awaited.job;
-  const mayRest = found.kind === "run" || isDamaged || (await isFirst(ctx, queue, awaited?.job?._id));
+  const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));
   const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
@@ -71,29 +70,23 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
-  if (pace.kind === "wait" && awaited?.job) await patchJob(ctx, awaited.job, { isAwaited: true });
-}
-
-interface Awaited {
-  /** Undefined where the bucket is damaged. */
-  readonly job?: WaitingJob;
-  readonly dueAt: number;
-  readonly isAhead: boolean;
+  if (pace.kind === "wait" && awaited) await patchJob(ctx, awaited.job, { isAwaited: true });
 }
 
 /** Pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
   if (first.length === 0) return { taken: 0 };
   const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
+  const [head] = jobs;
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, awaited: { dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
+  if (!shards) return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
-  let awaited: Awaited | undefined;
+  let awaited: (Due & { readonly job: WaitingJob }) | undefined;
   for (const job of jobs.slice(0, mostPaidFrom(shards))) {
     const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
-      awaited = { job, dueAt: payment.dueAt, isAhead: payment.isAhead };
+      awaited = { job, ...payment };
       break;
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
