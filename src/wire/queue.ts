@@ -118,8 +118,13 @@ export const enqueueArgs = () => ({
 });
 export type JoinArgs = ObjectType<ReturnType<typeof enqueueArgs>>;
 
-/** When a job's tokens were promised, and when they were taken. */
-const takingArgs = () => ({ at: v.optional(v.number()), takenAt: v.optional(v.number()) });
+/** A job that has been paid: how many tokens, when they were promised, and when they were taken. */
+const paidArgs = () => ({
+  ...plannedArgs(),
+  at: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
+  count: v.number(),
+});
 
 /** The data with which a job that runs again keeps its place. */
 const turn = () =>
@@ -139,9 +144,7 @@ const turn = () =>
 
 /** A job that is run by the worker's wrapper, which settles it. */
 export const queuedRunArgs = () => ({
-  ...plannedArgs(),
-  ...takingArgs(),
-  count: v.number(),
+  ...paidArgs(),
   ...callArgs(),
   turn: v.optional(turn()),
 });
@@ -149,9 +152,7 @@ export type QueuedRunArgs = ObjectType<ReturnType<typeof queuedRunArgs>>;
 
 /** A job that has said what it used, and perhaps that it must run again. */
 const settleArgs = () => ({
-  ...plannedArgs(),
-  ...takingArgs(),
-  count: v.number(),
+  ...paidArgs(),
   used: v.number(),
   again: v.optional(
     v.object({
