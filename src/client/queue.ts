@@ -149,11 +149,11 @@ const enqueueFields = (): Fields => ({
 });
 
 function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Queue {
-  const { name, plan, definition } = bucket;
+  const { name, definition } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
   if (!definition) throw misuseError(name, "config must be left out: a queue has that of its definition.");
-  return parseQueue({ ...bucket, plan: plan ?? undefined, queue });
+  return parseQueue({ ...bucket, queue });
 }
 
 function findJob(set: LimitSet, job: unknown, call: string): Queue {

@@ -1,7 +1,7 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { parseBucket } from "../engine/request.js";
+import { type BucketArgs, parseBucket } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
@@ -40,18 +40,15 @@ export interface Queue extends Bucket {
   readonly plan?: string | undefined;
 }
 
-/** Which queue, from the wire, from the worker's row or from a call. */
-interface QueueArgs extends Omit<Parameters<typeof parseBucket>[0], "plan"> {
-  plan?: string | undefined;
-  queue: QueueConfig;
-}
-
-/** @throws when name, key, config or the queue's own config are not permitted. */
-export function parseQueue({ queue, ...bucket }: QueueArgs): Queue {
+/**
+ * Parses a queue from the wire, from the worker's row or from a call.
+ * @throws when name, key, config or the queue's own config are not permitted.
+ */
+export function parseQueue({ queue, ...bucket }: BucketArgs & { queue: QueueConfig }): Queue {
   checkQueueConfig(bucket.name, queue);
   const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, exact = false, attempts = 1 } = queue;
   const terms = { maxQueued, priorities, aging, fair, exact, attempts };
-  return { ...parseBucket(bucket), plan: bucket.plan, terms };
+  return { ...parseBucket(bucket), plan: bucket.plan ?? undefined, terms };
 }
 
 /** The queue as it is stored and sent. */
