@@ -6,7 +6,7 @@ import { compareValues } from "convex/values";
 import { misuseError } from "../engine/misuse.js";
 import { readCursor, writeCursor } from "../storage/batches.js";
 import { readJob } from "../storage/jobs.js";
-import { type BucketId, idOf } from "../storage/rows.js";
+import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
 import { type Queue, storedPart, toStoredQueue } from "./terms.js";
@@ -84,10 +84,9 @@ const BATCH_ROWS = 256;
 /** Cursors of this walk begin so; those of buckets begin with "[". */
 const WALK = "workers ";
 
-/** What one batch has done or found, and the start of the next batch; null after the last. */
-type Batch<Result> = Result & { readonly cursor: string | null };
-type IdleBatch = Batch<{ readonly buckets: BucketId[] }>;
-type SweptBatch = Batch<{ readonly deleted: number }>;
+/** What one batch has found or done, and the start of the next batch; null after the last. */
+type IdleBatch = { buckets: BucketId[]; cursor: string | null };
+type SweptBatch = { deleted: number; cursor: string | null };
 
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found idle. */
 export async function sweepInTurn(
@@ -109,11 +108,10 @@ export async function findIdle(
   { names, cursor }: { names: readonly string[]; cursor: string },
 ): Promise<IdleBatch> {
   const now = Date.now();
-  const from = cursor === WALK ? undefined : readCursor("sweep", cursor.slice(WALK.length));
-  const sorted = [...names].sort();
+  const from: Cursor = cursor === WALK ? { name: "" } : readCursor("sweep", cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
-  for (const name of from ? sorted.filter((each) => each >= from.name) : sorted) {
-    const after = name === from?.name ? from.after : undefined;
+  for (const name of names.filter((each) => each >= from.name).sort()) {
+    const after = name === from.name ? from.after : undefined;
     const rows = await ctx.db
       .query("rateLimitWorkers")
       .withIndex("by_name_key", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
