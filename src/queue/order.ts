@@ -7,11 +7,7 @@
 import type { JobRow } from "./rows.js";
 
 /** The fields that decide a job's turn. */
-interface Waiting {
-  readonly priority: number;
-  /** When it came, in ns of the database's clock: no two that do not come together have the same. */
-  readonly at: bigint;
-}
+type Waiting = Pick<JobRow, "priority" | "at">;
 
 export const NS_PER_MS = 1_000_000;
 

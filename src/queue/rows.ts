@@ -1,4 +1,4 @@
-/** Rows of the table of jobs, and what is asked of a database: only this file and workers.ts touch the tables of queues. */
+/** Rows of the table of jobs, and what is asked of a database: only this file, wake.ts and workers.ts touch the tables of queues. */
 import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
@@ -9,6 +9,7 @@ type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWor
 type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
+  /** In ns of the database's clock: no two that do not come together have the same. */
   readonly at: bigint;
   readonly arrivedAt?: bigint | undefined;
 }
