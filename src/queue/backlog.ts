@@ -35,13 +35,12 @@ export async function backlogOf(
   const { now } = ctx;
   const { maxQueued, exact } = queue.terms;
   const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
-  if (exact) {
-    const counted = taken > 0 && row.queued !== undefined ? { queued: Math.max(0, row.queued - taken) } : {};
-    return { run: {}, row: { ...counted, ...(wakesAt !== undefined && { fullUntil: wakesAt }) } };
-  }
-  // The number that callers counted while the queue was exact is no longer true.
-  const forgotten = row.queued === undefined ? {} : { queued: undefined };
-  if (maxQueued === Infinity) return { run: {}, row: forgotten };
+  // What callers counted while the queue was exact is no longer true when it is not.
+  const known = exact ? row.queued : undefined;
+  const rest = known && (pace.kind === "stop" ? 0 : Math.max(0, known - taken));
+  const counted = rest === row.queued ? {} : { queued: rest };
+  if (exact) return { run: {}, row: { ...counted, ...(wakesAt !== undefined && { fullUntil: wakesAt }) } };
+  if (maxQueued === Infinity) return { run: {}, row: counted };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - taken);
   // When it was last found full. The first count finds all as new.
   let { countedAt = queued < maxQueued ? 0 : now } = run;
@@ -58,9 +57,9 @@ export async function backlogOf(
   if (queued >= maxQueued) {
     const fullUntil = wakesAt === undefined ? now + FULL_MS : wakesAt + WAKING_MS;
     const isSaid = left >= 0.7 * FULL_MS && pace.kind === "run";
-    return { run: { queued, countedAt }, row: { ...forgotten, ...(!isSaid && { fullUntil }) } };
+    return { run: { queued, countedAt }, row: { ...counted, ...(!isSaid && { fullUntil }) } };
   }
   // A report for a second ends by itself.
   const isStale = left > (row.state === "waiting" ? 0 : FULL_MS);
-  return { run: { queued, countedAt }, row: { ...forgotten, ...(isStale && { fullUntil: now }) } };
+  return { run: { queued, countedAt }, row: { ...counted, ...(isStale && { fullUntil: now }) } };
 }

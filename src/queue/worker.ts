@@ -48,11 +48,11 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   // A user whose job has no round yet has no turn.
   const hasMore = isUnsorted || (!awaited && (goesOn || taken < first.length));
   const found = paceOf({ now, hasMore, awaited, busyAt });
-  const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, pace: found, arrived, taken, isDrained });
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));
   const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
+  const isDrained = !awaited && !hasMore;
+  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained });
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
   const mustRenew = pace.kind === "wait" || row.runsUntil - now < LEASE_MS / 2;
@@ -66,8 +66,6 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...(pace.kind === "wait" && { start: planned }),
     ...(state !== row.state && { state }),
     ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
-    // Nothing waits, so the number is known here.
-    ...(pace.kind === "stop" && row.queued !== undefined && { queued: 0 }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "wait" && awaited) await patchJob(ctx, awaited.job, { isAwaited: true });
