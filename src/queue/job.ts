@@ -137,7 +137,7 @@ export async function getPosition(
   const { first } = merged(lists, aging, share);
   const jobs = first.slice(0, MOST_AHEAD + 1);
   const found = jobs.findIndex(({ _id }) => _id === job._id);
-  const before = found < 0 ? jobs.slice(0, MOST_AHEAD) : jobs.slice(0, found);
+  const before = jobs.slice(0, found < 0 ? MOST_AHEAD : found);
   let { now } = ctx;
   // For more jobs than that as one row, which may be early: a decision on thousands of rows for each takes seconds.
   const isMany = before.length >= mostPaidFrom(shards);
