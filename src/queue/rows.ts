@@ -123,7 +123,7 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 
 /**
  * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction should read.
- * `last`: the commit of the last one that was counted. A single commit of more than 4 MiB may have more.
+ * `last`: the commit of the last one that was counted. If it has more, nobody counts these.
  */
 export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...range }: JobRange) {
   let count = 0;
@@ -132,7 +132,8 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...r
   for await (const stored of queryJobs(ctx, bucket, range)) {
     count++;
     bytes += getConvexSize(stored.args);
-    last = toJob(stored).arrivedAt;
+    const { at, arrivedAt = at } = toJob(stored);
+    last = arrivedAt;
     if (count >= most) break;
     if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }

@@ -254,6 +254,15 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
+it.each([{}, { maxQueued: 9 }])("a worker sleeps while rows of an earlier version wait: %j", async (queue) => {
+  const { enqueueAll, t, pass, until } = useQueues("tables", { llm: { ...slow, queue } }, { count: 10 });
+  await enqueueAll(["first", "second"]);
+  await changeIn("tables", t, "rateLimitQueue", { arrivedAt: undefined } as never);
+  await pass(1000);
+  expect(await documentsIn("tables", t, "rateLimitWorkers")).toMatchObject([{ state: "waiting" }]);
+  await until(2 * MINUTE);
+});
+
 it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
   const { enqueueAll, t, pass, until, log } = useQueues("component", { llm: { ...slow, queue: {} } }, { count: 10 });
   // The worker runs meanwhile, and sleeps until the second job can be paid without these tokens.
