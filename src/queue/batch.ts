@@ -75,7 +75,7 @@ async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, u
 /** Whether any job has come, where nobody counts. */
 async function findNewest(ctx: storage.QueueReader, bucket: BucketId, range: Pick<storage.JobRange, "since" | "upTo">) {
   const [newest] = await storage.jobsOf(ctx, bucket, { ...range, order: "desc", most: 1 });
-  return { count: newest ? 1 : 0, last: newest?.arrivedAt ?? newest?.at };
+  return { count: newest ? 1 : 0, last: newest?.arrivedAt };
 }
 
 /** The same for the wire: what orders and pays for the jobs. */

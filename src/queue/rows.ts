@@ -11,7 +11,7 @@ type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue
 export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
   /** In ns of the database's clock: no two that do not come together have the same. */
   readonly at: bigint;
-  readonly arrivedAt?: bigint | undefined;
+  readonly arrivedAt: bigint;
 }
 export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 
@@ -61,7 +61,7 @@ const toCommit = (ts: StoredJob["at"]) => (typeof ts === "bigint" ? ts : YET_TO_
 const toJob = (stored: StoredJob): JobRow => ({
   ...stored,
   at: toCommit(stored.at),
-  arrivedAt: stored.arrivedAt && toCommit(stored.arrivedAt),
+  arrivedAt: toCommit(stored.arrivedAt ?? stored.at),
 });
 
 /** Which waiting jobs of a bucket: the first `most` of a range. */
@@ -132,8 +132,7 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...r
   for await (const stored of queryJobs(ctx, bucket, range)) {
     count++;
     bytes += getConvexSize(stored.args);
-    const { at, arrivedAt = at } = toJob(stored);
-    last = arrivedAt;
+    last = toJob(stored).arrivedAt;
     if (count >= most) break;
     if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }

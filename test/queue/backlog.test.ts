@@ -18,7 +18,7 @@ it("a count reads no more jobs than it was asked for, and those that were cancel
   function* endless() {
     for (let arrivedAt = 1n; ; arrivedAt++) yield { at: 0n, arrivedAt, args: {} };
   }
-  const found = { _id: "a", at: 1n };
+  const found = { _id: "a", at: 1n, arrivedAt: 2n };
   const db = {
     query: () => ({ withIndex: endless }),
     get: (_table: string, id: string) => (id === "a" ? found : null),
