@@ -6,12 +6,13 @@ import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
 import type { Queue } from "./terms.js";
 
-/** The worker's count includes cancelled jobs. So all are counted again before a queue is reported full, and this often while it is. */
+/**
+ * The worker's count includes jobs that were cancelled while it ran. So all are counted again before a queue is reported full, and this
+ * often while it is, until it sleeps on a count that is true: later cancels wake it.
+ */
 const RECOUNT_MS = 10_000;
 /** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
 const MOST_WAITING = 20_000;
-/** Jobs may be cancelled while the worker sleeps: a queue is said to be full for no longer than this. */
-const MOST_FULL_MS = 60_000;
 /** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
 const WAKING_MS = 400;
 
@@ -27,20 +28,19 @@ interface Look {
   readonly isDrained: boolean;
 }
 
-/** The state for the next run (`run`), and the state for callers (`row`). */
+/** The state for the next run (`run`), which comes no later than `recountAt`, and the state for callers (`row`). */
 export async function backlogOf(
   ctx: WorkerCtx,
   { queue, row, run, pace, arrived, taken, isDrained }: Look,
-): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; row: Partial<WorkerRow> }> {
+): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; recountAt?: number; row: Partial<WorkerRow> }> {
   const { now } = ctx;
   const { maxQueued, exact } = queue.terms;
-  const wakesAt = pace.kind === "wait" ? Math.min(pace.at, now + MOST_FULL_MS) : undefined;
-  // What callers counted while the queue was exact is no longer true when it is not.
-  const known = exact ? row.queued : undefined;
-  const rest = known && (pace.kind === "stop" ? 0 : Math.max(0, known - taken));
-  const counted = rest === row.queued ? {} : { queued: rest };
-  if (exact) return { run: {}, row: { ...counted, ...(wakesAt !== undefined && { fullUntil: wakesAt }) } };
-  if (maxQueued === Infinity) return { run: {}, row: counted };
+  const saying = (known: number | undefined) => (known === row.queued ? {} : { queued: known });
+  if (exact) {
+    const rest = row.queued && (pace.kind === "stop" ? 0 : Math.max(0, row.queued - taken));
+    return { run: {}, row: { ...saying(rest), ...(pace.kind === "wait" && { fullUntil: pace.at }) } };
+  }
+  if (maxQueued === Infinity) return { run: {}, row: saying(undefined) };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - taken);
   // When it was last found full. The first count finds all as new.
   let { countedAt = queued < maxQueued ? 0 : now } = run;
@@ -53,13 +53,17 @@ export async function backlogOf(
     queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
     if (queued >= maxQueued) countedAt = now;
   }
+  const next = { queued, countedAt };
   const left = (row.fullUntil ?? 0) - now;
-  if (queued >= maxQueued) {
-    const fullUntil = wakesAt === undefined ? now + FULL_MS : wakesAt + WAKING_MS;
-    const isSaid = left >= 0.7 * FULL_MS && pace.kind === "run";
-    return { run: { queued, countedAt }, row: { ...counted, ...(!isSaid && { fullUntil }) } };
+  if (queued < maxQueued) {
+    // A report for a second ends by itself.
+    const isStale = left > (row.state === "waiting" ? 0 : FULL_MS);
+    return { run: next, row: { ...saying(undefined), ...(isStale && { fullUntil: now }) } };
   }
-  // A report for a second ends by itself.
-  const isStale = left > (row.state === "waiting" ? 0 : FULL_MS);
-  return { run: { queued, countedAt }, row: { ...counted, ...(isStale && { fullUntil: now }) } };
+  if (pace.kind !== "wait") {
+    const isSaid = left >= 0.7 * FULL_MS;
+    return { run: next, row: { ...saying(undefined), ...(!isSaid && { fullUntil: now + FULL_MS }) } };
+  }
+  const recountAt = countedAt === now ? Infinity : countedAt + RECOUNT_MS;
+  return { run: next, recountAt, row: { ...saying(queued), fullUntil: pace.at + WAKING_MS } };
 }

@@ -98,16 +98,17 @@ async function countAll(ctx: QueueReader, queue: Queue): Promise<number> {
   return isCut ? maxQueued : count;
 }
 
-/** Removes a job whose start time is not set: one read and one delete, unless the worker waits for just this job. */
+/** Removes a job whose start time is not set: one read and one delete, and a read of the worker's row if the queue has a bound. */
 export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<CancelQueuedResult> {
   const job = await findJob(ctx, queue, id);
   if (!job) return { canceled: false };
   await deleteJob(ctx, job);
-  if (queue.terms.exact) {
-    const row = await readWorker(ctx, queue);
-    if (row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
-  }
-  if (job.isAwaited === true) await wake(ctx, queue);
+  const { maxQueued, exact } = queue.terms;
+  const row = maxQueued < Infinity ? await readWorker(ctx, queue) : null;
+  if (exact && row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
+  // The worker of a full queue sleeps on its count, unless the count is exact.
+  const isMissed = !exact && (row?.fullUntil ?? 0) > ctx.now;
+  if (job.isAwaited === true || isMissed) await wake(ctx, queue);
   return { canceled: true };
 }
 

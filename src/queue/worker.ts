@@ -54,7 +54,8 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const isDrained = !awaited && !hasMore;
   const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained });
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
-  const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS);
+  const { recountAt = Infinity } = backlog;
+  const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS, recountAt);
   const mustRenew = pace.kind === "wait" || row.runsUntil - now < LEASE_MS / 2;
   // A number that was counted under other terms is not passed on: without a bound nobody counts.
   const { generation } = run;

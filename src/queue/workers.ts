@@ -18,14 +18,17 @@ export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: Wor
 }
 
 /**
- * Whether a full exact queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. Each
- * deploy lets one job in. Plans let in one beyond the bound, since their callers may take turns.
+ * Whether a full queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. Each
+ * deploy lets one job in. Callers of plans may take turns: they let in one beyond an exact bound, and as many again as another permits.
  */
 export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow, queue: Queue): boolean {
+  const { maxQueued, exact } = queue.terms;
   // Where nobody knows how many wait, more do.
-  const beyond = queued - queue.terms.maxQueued;
-  const isFull = state === "waiting" && (plan === queue.plan ? beyond >= 0 : beyond === 0);
-  return isFull && compareValues(config, toStoredQueue(queue).config) !== 0;
+  const beyond = queued - maxQueued;
+  const most = plan === queue.plan ? Infinity : exact ? 0 : maxQueued;
+  return (
+    state === "waiting" && beyond >= 0 && beyond <= most && compareValues(config, toStoredQueue(queue).config) !== 0
+  );
 }
 
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */

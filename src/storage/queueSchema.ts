@@ -53,7 +53,7 @@ export const rateLimitQueueTables = {
     start: v.optional(v.id("_scheduled_functions")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
-    /** With `exact`, the jobs that wait. */
+    /** The jobs that wait: with `exact`, or while the worker of a full queue sleeps. */
     queued: v.optional(v.number()),
   }).index("by_name_key", ["name", "key"]),
 };

@@ -101,6 +101,8 @@ const CROWDS = [
   { perSecond: 200, rate: 150, maxQueued: 100, seconds: 12, skewMs: 200 },
   // More than a run may count by their size, and the worker sleeps now and then.
   { perSecond: 20, rate: 1, maxQueued: 600, seconds: 45, bytes: 8000 },
+  // The worker sleeps for minutes.
+  { perSecond: 1, rate: 0.005, maxQueued: 5, seconds: 400 },
 ];
 
 describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) => {

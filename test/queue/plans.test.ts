@@ -57,6 +57,28 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await position(last)).toBeNull();
   });
 
+  it.each([
+    ["free", "pro", [true, false]],
+    ["pro", "free", [true, false]],
+  ])(
+    "a full queue whose worker sleeps under plan %s lets plan %s in, and no more than twice its bound",
+    async (before, after, ok) => {
+      const slow = { free: { rate: 0.01, capacity: 1 }, pro: { rate: 0.02, capacity: 1 } };
+      const { enqueue, pass } = open({ llm: { ...shared, plans: slow, queue: { maxQueued: 3 } } });
+      const accepts = async (plan: string) => {
+        const result = await enqueue("a1", { plan });
+        await pass(500);
+        return result.ok;
+      };
+      for (let i = 0; i < 4; i++) await accepts(before);
+      expect(await accepts(before)).toBe(false);
+      expect([await accepts(after), await accepts(after)]).toEqual(ok);
+      let waiting = 4;
+      for (let i = 0; i < 20; i++) if (await accepts(i % 2 === 0 ? before : after)) waiting++;
+      expect(waiting).toBe(7);
+    },
+  );
+
   it.each([false, true])("a job is settled by its key's plan (its worker's row is gone: %s)", async (isGone) => {
     const { t, enqueue, pass, until, order, snapshot } = open();
     await enqueue("a1", { plan: "pro", count: 10, settles: "mutation" }, { used: 4 });

@@ -257,6 +257,29 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
   });
 
+  it("a full queue whose worker sleeps stays full for hours, and has the places of jobs that are cancelled within ten seconds", async () => {
+    const { enqueue, jobOf, cancel, pass } = open({
+      llm: { ...config, period: 600 * MINUTE, queue: { maxQueued: 3 } },
+    });
+    await enqueue("first");
+    for (const i of [1, 2]) await enqueue(`waits ${i}`);
+    const jobs = [await jobOf("third"), await jobOf("fourth")];
+    await pass(100);
+    for (let i = 0; i < 10; i++) {
+      expect(await enqueue("late")).toMatchObject({ ok: false });
+      vi.setSystemTime(Date.now() + 20 * MINUTE);
+      await pass(100);
+    }
+    for (const job of jobs) await cancel(job);
+    await pass(100);
+    const accepted = [];
+    for (let i = 0; i < 3; i++) {
+      accepted.push((await enqueue("late")).ok);
+      await pass(10_000);
+    }
+    expect(accepted).toEqual([true, false, false]);
+  });
+
   it.each<[{ maxQueued: number; fair?: boolean }, ok: boolean, bursts?: number[]]>([
     [{ maxQueued: 270 }, false],
     // A job that gets its turn late has been counted.
