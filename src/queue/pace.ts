@@ -1,5 +1,5 @@
 /** When a worker looks again: pure, so that no rule hides in what reads and writes. */
-import type { Due } from "./pay.js";
+import type { LaterPayment } from "./pay.js";
 
 /** Between two runs while there is more to do: at most 50 a second. */
 export const GAP_MS = 20;
@@ -23,7 +23,7 @@ interface Findings {
   /** Whether it took all that it looked at, so that more may wait. */
   readonly hasMore: boolean;
   /** Of the first job that waits. */
-  readonly awaited: Due | undefined;
+  readonly awaited: LaterPayment | undefined;
   readonly busyAt: number;
 }
 

@@ -13,7 +13,7 @@ import type { JobRow } from "./rows.js";
 const AHEAD_MS = 1050;
 
 /** What a job that is not paid waits for. */
-export interface Due {
+export interface LaterPayment {
   /** The first ms at which it can be paid if nothing else happens. */
   readonly dueAt: number;
   /** Whether it waits for a start time that is near enough; if not, for room under `maxReserved`. */
@@ -30,7 +30,7 @@ type Payment =
       /** The shards after the job has taken its tokens. */
       readonly left: readonly Shard[];
     }
-  | (Due & { readonly isPaid: false });
+  | (LaterPayment & { readonly isPaid: false });
 
 type PayableJob = Pick<JobRow, "count" | "settles">;
 

@@ -11,7 +11,7 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { GAP_MS, type Pace, paceOf } from "./pace.js";
-import { type Due, mostPaidFrom, payFor } from "./pay.js";
+import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob, readPresent } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
@@ -81,7 +81,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
   if (!shards) return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
   let held: readonly Shard[] = shards;
   let taken = 0;
-  let awaited: (Due & { readonly job: WaitingJob }) | undefined;
+  let awaited: (LaterPayment & { readonly job: WaitingJob }) | undefined;
   for (const job of jobs.slice(0, mostPaidFrom(shards))) {
     const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
