@@ -66,7 +66,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work(inQueue(ctx, MODULE), asked),
+  handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp: parseQueue }, asked),
 });
 
 export const findArrivals = internalQuery({

@@ -16,15 +16,8 @@ import * as wire from "../wire/queue.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
-import {
-  type AnyDataModel,
-  type Ctx,
-  type DefinedRateLimits,
-  type InTables,
-  type LimitSet,
-  setOf,
-  type TypesOf,
-} from "./place.js";
+import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf } from "./place.js";
+import { setOf } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
 import { checkFunction, type JobCall } from "./schedule.js";
@@ -95,16 +88,16 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
 /** Registers the functions of the workers for the app: convex/queue.ts has those of the component. */
 function registerWorker({ definitions, options }: LimitSet): RegisteredQueue {
   const module = queueModuleOf(options);
-  const lookUp: WorkerCtx["lookUp"] = ({ name, key, plan, queue: stored }) => {
+  const lookUp: WorkerCtx["lookUp"] = (stored) => {
+    const { name, key, plan } = stored;
     const own = definitions.get(name);
-    // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
-    const queue = own?.queue ?? stored;
-    if (!own || !queue) return undefined;
-    const { plans } = own;
+    const plans = own?.plans;
     // The plan of jobs from before the limit had plans is unknown.
     const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
-    const { config } = definition ?? {};
-    return config && parseQueue({ name, key, config, definition, plan: plans && plan, queue });
+    if (!definition) return parseQueue(stored);
+    // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
+    const { config, queue = stored.queue } = definition;
+    return parseQueue({ name, key, config, definition, plan: plans && plan, queue });
   };
   return {
     workQueue: convex.internalMutationGeneric(

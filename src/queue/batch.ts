@@ -24,8 +24,8 @@ export type WaitingJob = Pick<storage.JobRow, "_id" | "at" | "priority" | "count
 /** The ctx of the worker's own mutations. */
 export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runQuery" | "runMutation"> {
   meta?: { getSnapshotTs?: () => bigint };
-  /** Finds a bucket's queue as it is defined now; undefined where only the worker's row knows it, as always in the component. */
-  readonly lookUp?: (bucket: BucketId & Partial<Pick<StoredQueue, "plan" | "queue">>) => Queue | undefined;
+  /** The queue as it is defined now; as it was stored where nobody knows more, as always in the component. */
+  readonly lookUp: (stored: StoredQueue) => Queue;
 }
 
 /** The first jobs of each class. */

@@ -2,7 +2,6 @@
 import * as convex from "convex/server";
 import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { parseBucket } from "../engine/request.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
@@ -10,7 +9,7 @@ import { idOf } from "../storage/rows.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
 import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
-import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
+import { type Queue, toStoredQueue } from "./terms.js";
 import { planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
 import { ensureRunning } from "./workers.js";
 
@@ -103,15 +102,15 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
-  const last = row ?? (again && { ...bucket, queue: again.turn.queue });
-  const queue = ctx.lookUp?.(row ?? bucket) ?? (last && parseQueue(last));
+  // The row may be gone by now. A job that does not run again only needs the bucket.
+  const last = row ?? { ...bucket, queue: again?.turn.queue ?? {} };
+  const queue = ctx.lookUp(last);
   if (used !== count) {
-    const charged = queue ?? parseBucket(bucket);
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
-    const units = parseAdjustment(charged.limit, used) - parseAdjustment(charged.limit, count);
-    await adjust(ctx, { ...adjustmentOf(charged, { count: used - count, at, takenAt }), units });
+    const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
+    await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
   }
-  if (again && queue) await waitAgain(ctx, { ...settling, again }, { queue, row });
+  if (again) await waitAgain(ctx, { ...settling, again }, { queue, row });
   if (used < count) await wake(ctx, bucket);
 }
 

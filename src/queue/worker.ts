@@ -14,7 +14,7 @@ import { GAP_MS, type Pace, paceOf } from "./pace.js";
 import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob, readPresent } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
-import { parseQueue, type Queue, toStoredQueue } from "./terms.js";
+import { type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
 import { readOwnWorker } from "./workers.js";
 
@@ -39,7 +39,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const { now } = ctx;
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const queue = ctx.lookUp?.(row) ?? parseQueue(row);
+  const queue = ctx.lookUp(row);
   const { most = FIRST_JOBS } = run;
   const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const { taken, awaited } = await takeJobs(ctx, queue, first);
