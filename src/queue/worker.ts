@@ -51,8 +51,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));
   const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
-  const isDrained = !awaited && !hasMore;
-  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained });
+  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained: !awaited && !hasMore });
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const { recountAt = Infinity } = backlog;
   const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS, recountAt);
