@@ -103,25 +103,21 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
   // The row may be gone by now. A job that does not run again only needs the bucket.
-  const last = row ?? { ...bucket, queue: again?.turn.queue ?? {} };
-  const queue = ctx.lookUp(last);
+  const queue = ctx.lookUp(row ?? { ...bucket, queue: again?.turn.queue ?? {} });
   if (used !== count) {
     // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
     const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
     await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
   }
-  if (again) await waitAgain(ctx, { ...settling, again }, { queue, row });
+  await waitAgain(ctx, queue, row, settling);
   if (used < count) await wake(ctx, bucket);
 }
 
-/** Puts a job back into the place it had, now or later, unless it has run as often as it may. */
-async function waitAgain(
-  ctx: QueueCtx,
-  settling: SettleArgs & { again: NonNullable<SettleArgs["again"]> },
-  { queue, row }: { queue: Queue; row: WorkerRow | null },
-): Promise<void> {
-  const { count } = settling;
-  const { turn, notBefore, ...call } = settling.again;
+/** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may. */
+async function waitAgain(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, settling: SettleArgs): Promise<void> {
+  const { count, again } = settling;
+  if (!again) return;
+  const { turn, notBefore, ...call } = again;
   const { name, terms } = queue;
   if (turn.runs >= terms.attempts) {
     console.error(misuseError(name, `a queued job has run ${turn.runs} times (queue.attempts): it is dropped.`));
