@@ -2,7 +2,7 @@
 import type { LaterPayment } from "./pay.js";
 
 /** Between two runs while there is more to do: at most 50 a second. */
-export const GAP_MS = 20;
+const GAP_MS = 20;
 /** The pause while jobs keep coming, or wait for tokens that come soon. A job waits half of it on average. */
 const NAP_MS = 20;
 /**

@@ -10,7 +10,7 @@ import { changeOf, loadAll, loadAt } from "../storage/shards.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
-import { GAP_MS, type Pace, paceOf } from "./pace.js";
+import { paceOf } from "./pace.js";
 import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob, readPresent } from "./rows.js";
 import { runMutation, scheduleJob, settle } from "./settle.js";
@@ -50,7 +50,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const found = paceOf({ now, hasMore, awaited, busyAt });
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));
-  const pace: Pace = mayRest ? found : { kind: "run", at: now + GAP_MS };
+  const pace = mayRest ? found : paceOf({ now, hasMore: true, awaited, busyAt });
   const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained: !awaited && !hasMore });
   const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
   const { recountAt = Infinity } = backlog;
