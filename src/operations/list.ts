@@ -4,7 +4,7 @@ import { misuseError } from "../engine/misuse.js";
 import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { asWritten } from "../engine/bucket.js";
-import * as walk from "../storage/batches.js";
+import { BATCH_ROWS, type BucketRows, cursorError, readCursor, walk } from "../storage/batches.js";
 import type { Cursor, Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
@@ -26,6 +26,9 @@ export interface ListOptions {
   onlyOverridden?: boolean | undefined;
 }
 
+/** A page ends at the first bucket after this many rows. */
+const PAGE_ROWS = 4 * BATCH_ROWS;
+
 const FIELDS: Fields = {
   cursor: { permitted: "one that the page before returned", holds: (value) => typeof value === "string" },
   limit: { atLeast: 1, atMost: 1000, isWhole: true },
@@ -45,8 +48,8 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
   if (onlyOverridden && !overrides) {
     throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
   }
-  const from = cursor === undefined ? { name } : walk.readCursor(name, cursor);
-  if (from.name !== name) throw walk.cursorError(name, cursor);
+  const from: Cursor = cursor === undefined ? [name] : readCursor(name, cursor);
+  if (from[0] !== name) throw cursorError(name, cursor);
   // Parsed once for all keys.
   const listed = { ...asked, definition: { config, limit } };
   return { listed, from, most, onlyLimited, onlyOverridden };
@@ -57,26 +60,22 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const now = Date.now();
   const { listed, from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
-  let next: Cursor | null = from;
-  for (let batches = 0, bytes = 0; next && walk.mayGoOn(batches, bytes); batches++) {
-    const batch = await walk.readBatch(ctx, next);
-    for (const bucket of batch.buckets) {
-      const { key } = bucket;
-      const entry = await describe(listed, bucket, now);
-      const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
-      if (isWanted) page.push(present({ key, ...entry }));
-      if (page.length === most) return { page, cursor: walk.writeCursor({ name: from.name, after: { key } }) };
-    }
-    bytes += batch.bytes;
-    next = batch.next;
+  let next: Cursor | null = null;
+  for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
+    const { key } = bucket;
+    const entry = await describe(listed, bucket, now);
+    const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
+    if (isWanted) page.push(present({ key, ...entry }));
+    next = bucket.next;
+    if (page.length === most) break;
   }
-  return { page, cursor: next && walk.writeCursor(next) };
+  return { page, cursor: next && JSON.stringify(next) };
 }
 
 type Entry = Omit<RateLimitPage["page"][number], "key">;
 
 /** The state of a bucket and its answer to one more token; for a damaged one, the error. */
-async function describe(listed: ListRequest["listed"], { key, rows }: walk.BucketRows, now: number): Promise<Entry> {
+async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows, now: number): Promise<Entry> {
   const [override] = listed.overrides ? overridesAmong(rows) : [];
   const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
   const shown = isOverridden ? { override } : {};

@@ -4,7 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { overrideOf, parseOverride } from "../engine/override.js";
 import { advance } from "../engine/sharding/shard.js";
 import { storedLimit } from "../engine/bucket.js";
-import { type BucketRows, readBatch, readCursor, writeCursor } from "../storage/batches.js";
+import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitOverride } from "../wire/configs.js";
@@ -25,14 +25,18 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
-  if (!from) return { buckets: [], cursor: null };
-  const limits = limitsOf(from.name);
-  const batch = await readBatch(ctx, from);
-  const buckets = batch.buckets
-    .map((bucket) => ({ ...bucket, rows: rowsToDelete(limits, bucket, now) }))
-    .filter(({ rows }) => rows.length > 0);
-  const next = batch.next ?? (await findNext(ctx, limitsOf, from.name));
-  return { buckets, cursor: next && writeCursor(next) };
+  const buckets: BucketRows[] = [];
+  if (!from) return { buckets, cursor: null };
+  const [name] = from;
+  const limits = limitsOf(name);
+  let next: storage.Cursor | null = null;
+  for await (const bucket of walk(ctx, from)) {
+    const rows = rowsToDelete(limits, bucket, now);
+    if (rows.length > 0) buckets.push({ ...bucket, rows });
+    next = bucket.next;
+  }
+  next ??= await findNext(ctx, limitsOf, name);
+  return { buckets, cursor: next && JSON.stringify(next) };
 }
 
 /** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
@@ -41,7 +45,7 @@ async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): 
   if (!row) return null;
   const { name, plan } = row;
   const isJudged = typeof plan === "object" || limitsOf(name).length > 0;
-  return isJudged ? { name } : await findNext(ctx, limitsOf, name);
+  return isJudged ? [name] : await findNext(ctx, limitsOf, name);
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */

@@ -4,7 +4,7 @@
  */
 import { compareValues } from "convex/values";
 import { misuseError } from "../engine/misuse.js";
-import { readCursor, writeCursor } from "../storage/batches.js";
+import { readCursor } from "../storage/batches.js";
 import { readJob } from "../storage/jobs.js";
 import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
@@ -111,17 +111,19 @@ export async function findIdle(
   { names, cursor }: { names: readonly string[]; cursor: string },
 ): Promise<IdleBatch> {
   const now = Date.now();
-  const from: Cursor = cursor === WALK ? { name: "" } : readCursor("sweep", cursor.slice(WALK.length));
+  const [first, place]: Cursor = cursor === WALK ? [""] : readCursor("sweep", cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
-  for (const name of names.filter((each) => each >= from.name).sort()) {
-    const after = name === from.name ? from.after : undefined;
+  for (const name of names.filter((each) => each >= first).sort()) {
+    const after = name === first ? place : undefined;
     const rows = await ctx.db
       .query("rateLimitWorkers")
-      .withIndex("by_name_key", (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)))
+      .withIndex("by_name_key", (q) =>
+        after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
+      )
       .take(BATCH_ROWS);
     buckets.push(...rows.filter((row) => isOver(row, now)).map(idOf));
     const last = rows.length === BATCH_ROWS ? rows.at(-1) : undefined;
-    if (last) return { buckets, cursor: WALK + writeCursor({ name, after: { key: last.key } }) };
+    if (last) return { buckets, cursor: WALK + JSON.stringify([name, last.key ?? null]) };
   }
   return { buckets, cursor: null };
 }

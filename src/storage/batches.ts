@@ -14,55 +14,45 @@ export interface BucketRows extends BucketId {
   readonly rows: readonly Row[];
 }
 
-interface Batch {
-  /** The next buckets, each with all its rows. */
-  readonly buckets: readonly BucketRows[];
-  readonly bytes: number;
-  /** The start of the next batch; null after the last. */
+/** A bucket of a batch, with all its rows. */
+interface Walked extends BucketRows {
+  /** The place after it; null after the limit's last bucket. */
   readonly next: Cursor | null;
 }
 
-export async function readBatch(ctx: Reader, cursor: Cursor): Promise<Batch> {
-  const { name } = cursor;
-  const buckets: (BucketId & { rows: Row[] })[] = [];
+/** The buckets of one batch after a place, read as they are asked for. */
+export async function* walk(ctx: Reader, from: Cursor, mostRows = BATCH_ROWS): AsyncGenerator<Walked> {
+  const [name] = from;
+  let rows: Row[] = [];
   let read = 0;
   let bytes = 0;
-  for await (const row of rowsAfter(ctx, cursor)) {
-    const last = buckets.at(-1);
-    if (last && last.key === row.key) last.rows.push(row);
-    else if (last && (read >= BATCH_ROWS || bytes >= BATCH_BYTES)) {
-      return { buckets, bytes, next: { name, after: { key: last.key } } };
-    } else buckets.push({ name, key: row.key, rows: [row] });
+  for await (const row of rowsAfter(ctx, from)) {
+    const { key } = rows[0] ?? row;
+    if (key !== row.key) {
+      yield { name, key, rows, next: [name, key ?? null] };
+      if (read >= mostRows || bytes >= BATCH_BYTES) return;
+      rows = [];
+    }
+    rows.push(row);
     read++;
     bytes += sizeOf(row);
   }
-  return { buckets, bytes, next: null };
+  const [last] = rows;
+  if (last) yield { name, key: last.key, rows, next: null };
 }
 
 /** At most, in bytes: UTF-8 takes three for a UTF-16 unit, an entry of `recent` 40, and all other fields together 300. */
-function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
+export function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
   return 300 + 3 * (name.length + key.length + note.length) + 40 * recent.length;
 }
 
-/** Whether a walk may read another batch in the same transaction. */
-export function mayGoOn(batches: number, bytes: number): boolean {
-  return batches < 4 && bytes < BATCH_BYTES;
-}
-
-/** A cursor as text. JSON has no undefined: null is the bucket without a key. */
-export function writeCursor({ name, after }: Cursor): string {
-  return JSON.stringify(after ? [name, after.key ?? null] : [name]);
-}
-
-/** @throws when the text is none that `writeCursor` wrote; `limit` is the one to name then. */
+/** @throws when the text is no cursor as JSON; `limit` is the one to name then. */
 export function readCursor(limit: string, text: string): Cursor {
   try {
     const parsed: unknown = JSON.parse(text);
-    const [name, key, ...more] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
-    const isKey = key === undefined || key === null || typeof key === "string";
-    if (typeof name === "string" && isKey && more.length === 0) {
-      return key === undefined ? { name } : { name, after: { key: key ?? undefined } };
-    }
+    const [name, after, ...more] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+    const isPlace = after === undefined || after === null || typeof after === "string";
+    if (typeof name === "string" && isPlace && more.length === 0) return parsed as Cursor;
   } catch {
     // It is no JSON.
   }

@@ -132,15 +132,14 @@ export async function readNextName(ctx: Reader, after = ""): Promise<Row | null>
   return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
-/** A place between two buckets of a limit; without `after`, the one before the first. */
-export interface Cursor {
-  readonly name: string;
-  readonly after?: { readonly key: string | undefined } | undefined;
-}
+/** A place in a limit: before its first bucket, or after that of a key, null for the bucket without one. Outside it is text, in JSON. */
+export type Cursor = readonly [name: string, after?: string | null];
 
 /** The rows of a limit that come after a place, in the order of their keys, one by one. */
-export function rowsAfter(ctx: Reader, { name, after }: Cursor): AsyncIterable<Row> {
-  return rowsIn(ctx, (q) => (after ? q.eq("name", name).gt("key", after.key) : q.eq("name", name)));
+export function rowsAfter(ctx: Reader, [name, after]: Cursor): AsyncIterable<Row> {
+  return rowsIn(ctx, (q) =>
+    after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
+  );
 }
 
 /** A write: contents in the place of a bucket's rows. */

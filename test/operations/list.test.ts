@@ -66,6 +66,7 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const limit of [1, 2, 3]) {
       expect((await walk({ name: "send", limit })).keys).toEqual([undefined, "a", "b", "c", "d"]);
     }
+    expect((await walk({ name: "send", limit: 5 })).lengths).toEqual([5]);
     await insert(...Array.from({ length: 96 }, (_, i) => ({ name: "send", key: `e${i}`, value: 1, ts: NOW })));
     expect((await walk({ name: "send" })).lengths).toEqual([100, 1]);
     const first = await listRateLimits({ name: "send", limit: 1 });
@@ -157,4 +158,14 @@ it("a page ends once it has read 4 MiB", async () => {
   expect(first.cursor).toBe(JSON.stringify(["send", keys[0]]));
   const small = await listIn(readerOf(["a", "b", "c"]), parseList({ name: "send", config: send }, {}));
   expect(small).toMatchObject({ page: [{ key: "a" }, { key: "b" }, { key: "c" }], cursor: null });
+});
+
+it("a page ends once it has read 2,048 rows", async () => {
+  const keys = Array.from({ length: 2050 }, (_, i) => String(1000 + i));
+  const { page, cursor } = await listIn(
+    readerOf(keys),
+    parseList({ name: "send", config: send, overrides: true }, { onlyOverridden: true }),
+  );
+  expect(page).toEqual([]);
+  expect(cursor).toBe(JSON.stringify(["send", keys[2047]]));
 });
