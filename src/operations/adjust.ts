@@ -7,7 +7,7 @@ import { WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { changeOf, loadAt, shardsOf } from "../storage/shards.js";
+import { changeOf, loadAt } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { Call } from "./answer.js";
@@ -18,13 +18,13 @@ import { reshaped } from "./split.js";
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
   const call: Call = { now: Date.now(), random: Math.random };
   const { now } = call;
-  const { counted, rows, row } = await findTerms(ctx, given, call);
+  const { counted, load, row } = await findTerms(ctx, given, call);
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
   const adjustment = counted === given ? given : adjustmentOf(counted, given.asked);
   const alone = await adjustOneRow(ctx, adjustment, call, row);
   if (alone) return alone;
   const { limit, asked } = adjustment;
-  const shards = shardsOf(adjustment, rows ?? (await readRows(ctx, adjustment)));
+  const shards = await load(adjustment);
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, left, now);
@@ -70,8 +70,8 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
   const { now } = call;
   const until = parsePause(bucket.name, asked, now);
   if (until <= now) return null;
-  const { counted, rows } = await findTerms(ctx, bucket, call);
-  const shards = shardsOf(counted, rows ?? (await readRows(ctx, counted)));
+  const { counted, load } = await findTerms(ctx, bucket, call);
+  const shards = await load(counted);
   await write(ctx, changeOf(counted, shards, pauseAll(counted.limit, shards, now, until)));
   return null;
 }

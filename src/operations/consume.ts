@@ -96,12 +96,9 @@ async function answer(ctx: Reader, request: Request, call: Call, known?: readonl
 }
 
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { override, rows } = await findTerms(ctx, request, call);
-  return await answerUnder(override, request, {
-    now: call.now,
-    ask: (own) => answer(ctx, { ...own, isOverridable: false }, call, rows),
-    load: async (own) => shardsOf(own, rows ?? (await readRows(ctx, own))),
-  });
+  const { override, load, rows } = await findTerms(ctx, request, call);
+  const ask = (own: Request) => answer(ctx, { ...own, isOverridable: false }, call, rows);
+  return await answerUnder(override, request, { now: call.now, ask, load });
 }
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */

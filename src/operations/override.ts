@@ -6,7 +6,7 @@ import { checkBucket } from "../engine/names.js";
 import { type Override, overrideError, overrideOf, parseOverride } from "../engine/override.js";
 import { OVERRIDE_SHARD, pointAt } from "../engine/sharding/interval.js";
 import * as storage from "../storage/rows.js";
-import { planOf } from "../storage/shards.js";
+import { planOf, shardsOf } from "../storage/shards.js";
 import type { Call } from "./answer.js";
 
 /** Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins. */
@@ -34,8 +34,8 @@ export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketI
 }
 
 /**
- * The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that. One that cannot be split is read
- * with its override, in one range. Else the override is read, and a row if the stored plan decides.
+ * The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that: `load` reads the rest. One that
+ * cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides.
  */
 export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call) {
   const { isOverridable, plans } = asked;
@@ -44,7 +44,8 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
   const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
   const among = rows ?? (isOverridable ? await storage.readOverrideRows(ctx, asked) : []);
   const override = overrideAmong(bucket, among, now);
-  return { override, counted: countedUnder(override, bucket), rows, row };
+  const load = async (own: Bucket) => shardsOf(own, rows ?? (await storage.readRows(ctx, own)));
+  return { override, counted: countedUnder(override, bucket), load, rows, row };
 }
 
 /** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
