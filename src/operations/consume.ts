@@ -27,7 +27,9 @@ export async function consume(ctx: Writer, request: Request): Promise<RateLimitS
 
 /** The same decision on all rows, taking nothing. */
 export async function check(ctx: Reader, request: Request): Promise<RateLimitStatus> {
-  return (await answerInFull(ctx, request, Date.now())).status;
+  const now = Date.now();
+  const { status } = await answerOnRows(request, await readRows(ctx, request), now);
+  return status;
 }
 
 /** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
@@ -43,12 +45,8 @@ export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimit
 /** The same decision on all rows, taking nothing. */
 export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
   const now = Date.now();
-  return combine(bundle, await Promise.all(bundle.summed.map((request) => answerInFull(ctx, request, now))), now);
-}
-
-/** The answer of a bucket to a demand, with all its rows read. */
-async function answerInFull(ctx: Reader, request: Request, now: number): Promise<Answer> {
-  return await answerOnRows(request, await readRows(ctx, request), now);
+  const answers = bundle.summed.map(async (request) => answerOnRows(request, await readRows(ctx, request), now));
+  return combine(bundle, await Promise.all(answers), now);
 }
 
 /** The answer of all rows of a bucket, with its override. */
@@ -62,7 +60,8 @@ export async function answerOnRows(request: Request, rows: readonly Row[], now: 
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const rows = await readRows(ctx, asked);
   const bucket = asWritten(asked, planOf(rows));
-  const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...planned(bucket) };
+  const { plan } = bucket;
+  const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...(typeof plan === "string" && { plan }) };
   const override = overrideAmong(bucket, rows);
   if (!override) return snapshot;
   const { until } = override;
@@ -70,11 +69,6 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   if (override.does !== "configure") return { ...snapshot, override: { until, unlimited: true } };
   const { limit } = override;
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
-}
-
-/** The name of a bucket's plan, if it is under one. */
-export function planned({ plan }: Bucket): { plan?: string } {
-  return typeof plan === "string" ? { plan } : {};
 }
 
 /** The answer of a bucket to a demand. @param known - its rows, if they have been read. */

@@ -9,7 +9,7 @@ import type { Cursor, Reader } from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { answerOnRows, planned } from "./consume.js";
+import { answerOnRows } from "./consume.js";
 import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
@@ -62,23 +62,19 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
-    const { key } = bucket;
     const entry = await describe(listed, bucket, now);
     const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
-    if (isWanted) page.push(present({ key, ...entry }));
+    if (isWanted) page.push(present(entry));
     next = bucket.next;
     if (page.length === most) break;
   }
   return { page, cursor: next && JSON.stringify(next) };
 }
 
-type Entry = Omit<RateLimitPage["page"][number], "key">;
-
 /** The state of a bucket and its answer to one more token; for a damaged one, the error. */
-async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows, now: number): Promise<Entry> {
+async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows, now: number) {
   const [override] = listed.overrides ? overridesAmong(rows) : [];
-  const isOverridden = override !== undefined && (override.until ?? Infinity) > now;
-  const shown = isOverridden ? { override } : {};
+  const entry = { key, override: (override?.until ?? Infinity) > now ? override : undefined };
   try {
     const bucket = asWritten(parseBucket({ ...listed, key }), planOf(rows));
     const counted = countedUnder(overrideAmong(bucket, rows, now), bucket);
@@ -86,8 +82,9 @@ async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows
     const shards = shardsOf(counted, rows);
     const count = Math.min(1, capacity / unitsPerToken);
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
-    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...shown, ...planned(bucket) };
+    const plan = typeof bucket.plan === "string" ? bucket.plan : undefined;
+    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...entry, plan };
   } catch (error) {
-    return { value: 0, ok: false, error: (error as Error).message, ...shown };
+    return { value: 0, ok: false, error: (error as Error).message, ...entry };
   }
 }
