@@ -155,8 +155,7 @@ async function sweep(
     const definition = definitions.get(name);
     if (!definition) return [];
     // A bucket is full only under all of a limit's plans.
-    const all = definition.plans ? plansOf(definition) : [definition];
-    return [{ name, configs: all.map(({ config }) => config) }];
+    return [{ name, configs: Array.from(definition.plans?.values() ?? [definition], ({ config }) => config) }];
   });
   if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
   const { cursor, next } = options;

@@ -123,7 +123,7 @@ export function findBucket(
     throw misuseError(name, `is not one of your limits (${known}); give its config to use it without a definition.`);
   }
   const { overrides } = definition;
-  const needsPlan = fields["plan"] === planField;
+  const needsPlan = !("plan" in more);
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held, overrides };
