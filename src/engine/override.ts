@@ -7,9 +7,11 @@ import { misuseError, show } from "./misuse.js";
 import { type Bucket, storedConfig, storedLimit } from "./bucket.js";
 import { END_OF_TIME } from "./time.js";
 
-/** A stored override, checked. `until` is the end of time if the override has no end. */
+/** A stored override, checked: another limit, or what a snapshot says. `until` is the end of time if the override has no end. */
 export type Override = { readonly until: number } & (
-  { readonly does: "configure"; readonly limit: Limit } | { readonly does: "block" | "unlimit" }
+  | { readonly limit: Limit; readonly unlimited?: undefined }
+  | { readonly unlimited: true; readonly limit?: undefined }
+  | { readonly reason: "blocked"; readonly unlimited?: undefined; readonly limit?: undefined }
 );
 
 function makeFields(): Fields {
@@ -54,8 +56,8 @@ export function overrideOf({ limit, key }: Bucket, stored: RateLimitOverride): O
   const { shards } = limit.config;
   try {
     const { config, block, until = END_OF_TIME } = parseOverride(name, stored);
-    if (!config) return { until, does: block ? "block" : "unlimit" };
-    return { until, does: "configure", limit: storedLimit({ name, key }, { ...config, shards }) };
+    if (config) return { until, limit: storedLimit({ name, key }, { ...config, shards }) };
+    return block ? { until, reason: "blocked" } : { until, unlimited: true };
   } catch (error) {
     throw overrideError({ name, key }, (error as Error).message);
   }

@@ -82,8 +82,8 @@ interface Asking {
  * @throws when the count can never be served.
  */
 export async function answerUnder(override: Override | undefined, request: Request, asking: Asking): Promise<Answer> {
-  if (override?.does === "unlimit") return showing({ unlimited: true }, request, await letThrough(request, asking));
-  if (override?.does === "configure") {
+  if (override?.unlimited) return showing({ unlimited: true }, request, await letThrough(request, asking));
+  if (override?.limit) {
     return showing({ config: override.limit.config }, request, await answerAs(override, request, asking));
   }
   if (!isServable(request)) throw neverServedError(request.limit, request.asked);
@@ -96,7 +96,7 @@ function showing(override: RateLimitStatus["override"], { asked }: Request, answ
 }
 
 /** The bucket under another config: what is asked of it in tokens is asked in the units of that. */
-async function answerAs(override: Override & { does: "configure" }, request: Request, asking: Asking): Promise<Answer> {
+async function answerAs(override: Override & { limit: Limit }, request: Request, asking: Asking): Promise<Answer> {
   const own = requestTo({ ...request, limit: override.limit }, request.asked);
   const answer = isServable(own) ? await asking.ask(own) : await refuse(own, request, asking);
   const { status } = answer;

@@ -63,11 +63,8 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const { plan } = bucket;
   const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...(typeof plan === "string" && { plan }) };
   const override = overrideAmong(bucket, rows);
-  if (!override) return snapshot;
-  const { until } = override;
-  if (override.does === "block") return { ...snapshot, override: { until, reason: "blocked" } };
-  if (override.does !== "configure") return { ...snapshot, override: { until, unlimited: true } };
-  const { limit } = override;
+  if (!override?.limit) return override ? { ...snapshot, override } : snapshot;
+  const { limit, until } = override;
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
 }
 

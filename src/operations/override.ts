@@ -50,7 +50,7 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
 
 /** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
 export function countedUnder(override: Override | undefined, bucket: Bucket): Bucket {
-  return override?.does === "configure" ? { ...bucket, limit: override.limit } : bucket;
+  return override?.limit ? { ...bucket, limit: override.limit } : bucket;
 }
 
 /**

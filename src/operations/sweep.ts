@@ -131,7 +131,7 @@ function isFull(
     const limits = typeof written === "object" ? [...defined, storedLimit({ name, key }, written)] : defined;
     const overridden = limits.flatMap((limit) => {
       const override = stored && overrideOf({ name, limit, key }, stored);
-      return override?.does === "configure" ? [override.limit] : [];
+      return override?.limit ? [override.limit] : [];
     });
     return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);
   } catch {

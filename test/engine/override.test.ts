@@ -45,15 +45,15 @@ describe("an override in force", () => {
   const bucket = parseBucket({ name: "send", key: "alice", config });
 
   it("blocks the bucket or lifts the limit, until it ends or for ever", () => {
-    expect(overrideOf(bucket, { block: true, until: NOW })).toEqual({ does: "block", until: NOW });
-    expect(overrideOf(bucket, { unlimited: true })).toEqual({ does: "unlimit", until: END_OF_TIME });
+    expect(overrideOf(bucket, { block: true, until: NOW })).toEqual({ reason: "blocked", until: NOW });
+    expect(overrideOf(bucket, { unlimited: true })).toEqual({ unlimited: true, until: END_OF_TIME });
   });
 
   it("replaces the limit at the same key, with the bucket's own number of rows", () => {
     const stored: RateLimitOverride = { config: { kind: "fixed window", rate: 100, period: 3_600_000 } };
     const limitIn = (own: RateLimitConfig, key: string) => {
       const override = overrideOf(parseBucket({ name: "send", key, config: own }), stored);
-      return override.does === "configure" ? override.limit : undefined;
+      return override.limit;
     };
     expect(limitIn(config, "alice")).toMatchObject({ name: "send", levels: { most: 0 } });
     expect(limitIn({ ...config, shards: 8 }, "alice")?.levels.most).toBe(3);
