@@ -6,7 +6,7 @@ import { heldByAll } from "../engine/sharding/shard.js";
 import { asWritten } from "../engine/bucket.js";
 import { BATCH_ROWS, type BucketRows, cursorError, readCursor, walk } from "../storage/batches.js";
 import type { Cursor, Reader } from "../storage/rows.js";
-import { planOf, shardsOf } from "../storage/shards.js";
+import { nameOf, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerOnRows } from "./consume.js";
@@ -82,8 +82,7 @@ async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows
     const shards = shardsOf(counted, rows);
     const count = Math.min(1, capacity / unitsPerToken);
     const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
-    const plan = typeof bucket.plan === "string" ? bucket.plan : undefined;
-    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...entry, plan };
+    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };
   }

@@ -102,7 +102,8 @@ function wasSplitUnder({ shard, config, plan }: Row, bucket: Bucket): boolean {
   return nameOf(plan) === nameOf(bucket.plan) && areEqual(splitConfig(bucket.limit), config);
 }
 
-function nameOf(plan: StoredPlan | undefined): string | undefined {
+/** The name of a plan; a config of a call has none. */
+export function nameOf(plan: StoredPlan | undefined): string | undefined {
   return typeof plan === "string" ? plan : undefined;
 }
 
