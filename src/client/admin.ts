@@ -120,7 +120,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const listed = { name, config, overrides, plans: plan === undefined ? plansOf(own) : undefined };
       const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
-      return await component.query(ctx)(component.api.upkeep.list, { ...listed, ...options });
+      return await component.query(ctx, component.api.upkeep.list, { ...listed, ...options });
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
@@ -131,13 +131,13 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
       if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
-      return await component.mutation(ctx)(component.api.upkeep.override, { ...id, ...parsed });
+      return await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
       const id = idOf(findOverridable(definitions, "clearRateLimitOverride", args));
       if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
-      return await component.mutation(ctx)(component.api.upkeep.clearOverride, id);
+      return await component.mutation(ctx, component.api.upkeep.clearOverride, id);
     },
 
     sweepRateLimits: (ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>) => sweep(set, ctx, options),
@@ -157,7 +157,7 @@ async function sweep(
     // A bucket is full only under all of a limit's plans.
     return [{ name, configs: Array.from(definition.plans?.values() ?? [definition], ({ config }) => config) }];
   });
-  if (component) return await component.mutation(ctx)(component.api.sweep.sweep, { targets });
+  if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets });
   const { cursor, next } = options;
   if (!next) {
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);

@@ -67,16 +67,16 @@ function inComponent(api: ComponentApi): Place {
     check: ({ name, config }) => {
       checkConfig(name, config);
     },
-    consume: (ctx, request) => mutation(ctx)(api.public.consume, demandArgs(request)),
-    peek: (ctx, request) => query(ctx)(api.public.check, demandArgs(request)),
-    consumeAll: (ctx, all) => mutation(ctx)(api.public.consumeAll, { requests: all.map(demandArgs) }),
-    peekAll: (ctx, all) => query(ctx)(api.public.checkAll, { requests: all.map(demandArgs) }),
-    adjust: (ctx, adjustment) => mutation(ctx)(api.public.adjust, argsOf(adjustment)),
-    adjustAll: (ctx, all) => mutation(ctx)(api.public.adjustAll, { adjustments: all.map(argsOf) }),
-    get: (ctx, bucket) => query(ctx)(api.public.get, argsOf({ bucket, asked: {} })),
-    pause: (ctx, pausing) => mutation(ctx)(api.public.pause, argsOf(pausing)),
-    reset: (ctx, bucket) => mutation(ctx)(api.public.reset, idOf(bucket)),
-    wake: (ctx, bucket) => mutation(ctx)(api.queue.wake, idOf(bucket)),
+    consume: (ctx, request) => mutation(ctx, api.public.consume, demandArgs(request)),
+    peek: (ctx, request) => query(ctx, api.public.check, demandArgs(request)),
+    consumeAll: (ctx, all) => mutation(ctx, api.public.consumeAll, { requests: all.map(demandArgs) }),
+    peekAll: (ctx, all) => query(ctx, api.public.checkAll, { requests: all.map(demandArgs) }),
+    adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, argsOf(adjustment)),
+    adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(argsOf) }),
+    get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
+    pause: (ctx, pausing) => mutation(ctx, api.public.pause, argsOf(pausing)),
+    reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
+    wake: (ctx, bucket) => mutation(ctx, api.queue.wake, idOf(bucket)),
   };
 }
 
@@ -94,14 +94,14 @@ function demandArgs(request: CalledRequest) {
 
 const NEED = "Rate limits in the component need the ctx of a";
 
-const mutation: ComponentCalls["mutation"] = (ctx) => {
+const mutation: ComponentCalls["mutation"] = (ctx, ...call) => {
   checkCtx(ctx, "runMutation", `${NEED} mutation or action`);
-  return (...call) => inOrder(ctx, () => ctx.runMutation(...call));
+  return inOrder(ctx, () => ctx.runMutation(...call));
 };
 
-const query: ComponentCalls["query"] = (ctx) => {
+const query: ComponentCalls["query"] = (ctx, ...call) => {
   checkCtx(ctx, "runQuery", `${NEED} query, mutation or action`);
-  return (...call) => inOrder(ctx, () => ctx.runQuery(...call));
+  return inOrder(ctx, () => ctx.runQuery(...call));
 };
 
 /**

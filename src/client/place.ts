@@ -35,9 +35,11 @@ export interface InTables {
   queueMutation: MutationCtxWithRateLimitQueue;
 }
 
-type RunOne<Type extends "mutation" | "query"> = <Fn extends FunctionReference<Type, FunctionVisibility>>(
-  fn: Fn,
-  args: FunctionArgs<Fn>,
+/** @typeParam First - what stands before the function and its arguments. */
+type RunOne<Type extends "mutation" | "query", First extends unknown[] = []> = <
+  Fn extends FunctionReference<Type, FunctionVisibility>,
+>(
+  ...call: [...First, fn: Fn, args: FunctionArgs<Fn>]
 ) => Promise<FunctionReturnType<Fn>>;
 
 /**
@@ -81,8 +83,8 @@ export interface Place {
 /** The component's functions, and how a ctx calls them. */
 export interface ComponentCalls {
   readonly api: ComponentApi;
-  readonly mutation: (ctx: InComponent["mutation"]) => RunOne<"mutation">;
-  readonly query: (ctx: InComponent["query"]) => RunOne<"query">;
+  readonly mutation: RunOne<"mutation", [ctx: InComponent["mutation"]]>;
+  readonly query: RunOne<"query", [ctx: InComponent["query"]]>;
 }
 
 /** A set of limits: what the functions of every entry work on, and find in the object that `defineRateLimits` returned. */

@@ -55,7 +55,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
     const { id } = job;
     if (!component) return await inTurn(ctx, () => jobs.getPosition(inQueue(ctx, ""), queue, id));
     const asked = { ...toStoredQueue(queue), ...(plans && { plans: [...plans] }), id };
-    return await component.query(ctx)(component.api.queue.get, asked);
+    return await component.query(ctx, component.api.queue.get, asked);
   }
 
   return {
@@ -66,7 +66,7 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
       const queue = findJob(set, job, "cancelQueued");
       const { id } = job;
       if (!component) return await write(set, ctx, (own) => jobs.cancel(own, queue, id));
-      return await component.mutation(ctx)(component.api.queue.cancel, { ...toStoredQueue(queue), id });
+      return await component.mutation(ctx, component.api.queue.cancel, { ...toStoredQueue(queue), id });
     },
 
     getQueued,
@@ -125,7 +125,7 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   const parsed = jobs.parseJob(queue, { ...asked, args });
   const job = async () => ({ ...parsed, fn: await convex.createFunctionHandle(fn) });
   const result: wire.EnqueueResult = component
-    ? await component.mutation(ctx)(component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
+    ? await component.mutation(ctx, component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
     : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));
   if (throws && !result.ok) throw denialError(queue, result, throws, options);
   return result;
