@@ -9,6 +9,7 @@ import * as storage from "../storage/rows.js";
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { SweepArgs } from "../wire/answers.js";
+import { overridesAmong } from "./override.js";
 
 /**
  * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less than a
@@ -94,9 +95,8 @@ function parseTargets(targets: Targets): Limits {
  */
 function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
   const { name, rows } = bucket;
-  const [row, ...others] = rows.filter((each) => !storage.holdsTokens(each));
+  const [override, ...others] = overridesAmong(rows);
   if (others.length > 0) return [];
-  const override = row?.override;
   try {
     if (override) parseOverride(name, override);
   } catch {
@@ -104,7 +104,7 @@ function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number)
   }
   const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
   const isGoing = isFull(limits, bucket, hasEnded ? undefined : override, now);
-  return [...(isGoing ? rows.filter(storage.holdsTokens) : []), ...(row && hasEnded ? [row] : [])];
+  return rows.filter((row) => (storage.holdsTokens(row) ? isGoing : hasEnded));
 }
 
 /**
