@@ -29,8 +29,7 @@ export function concludeOne(decision: Decision, options: RateLimitsOptions): Rat
  */
 export function conclude(decisions: readonly Decision[], options: RateLimitsOptions): RateLimitStatus[] {
   const denials = denialsAmong(decisions);
-  const retryAt = Math.max(...denials.map(({ status }) => status.retryAt));
-  const longest = denials.find(({ status }) => status.retryAt === retryAt);
+  const [longest] = [...denials].sort((a, b) => b.status.retryAt - a.status.retryAt);
   // The longest denial is thrown as it would be by itself, if it would be thrown.
   const throws = [longest, ...denials].map((each) => each?.request.throws).find(Boolean);
   if (throws && longest) throw denialError(longest.request.bucket, longest.status, throws, options);

@@ -20,8 +20,7 @@ export async function hashKey(text: string): Promise<string> {
   // The types forbid anything else, JavaScript does not.
   const given: unknown = text;
   if (typeof given !== "string") throw new Error(`hashKey: text must be a string, got ${show(given)}.`);
-  // A regular expression that reads code points finds only the lone half of a pair.
-  if (/\p{Surrogate}/u.test(given)) {
+  if (!given.isWellFormed()) {
     throw new Error(`hashKey: text must be well-formed, got ${show(given)} (it has an unpaired surrogate).`);
   }
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(given));

@@ -40,9 +40,7 @@ export interface Writer {
   db: WriterDb;
 }
 type ReaderDb = Reader["db"];
-interface WriterDb extends ReaderDb, TableWriter<"rateLimits", Row> {
-  normalizeId?: NonNullable<ReaderDb["normalizeId"]>;
-}
+interface WriterDb extends ReaderDb, TableWriter<"rateLimits", Row> {}
 /** Writes to one table. */
 export interface TableWriter<Table extends string, Doc extends convex.GenericDocument> {
   insert(table: Table, row: convex.WithoutSystemFields<Doc>): Promise<Doc["_id"]>;
