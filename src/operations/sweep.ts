@@ -19,10 +19,9 @@ import { overridesAmong } from "./override.js";
 const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
-type Found = { buckets: BucketRows[]; cursor: string | null };
 
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
-export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs): Promise<Found> {
+export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
   const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
@@ -68,10 +67,7 @@ export async function deleteFull(
 }
 
 /** One batch where the rows are at hand, in the same transaction. */
-export async function sweepBatch(
-  ctx: storage.Writer,
-  batch: SweepArgs,
-): Promise<{ deleted: number; cursor: string | null }> {
+export async function sweepBatch(ctx: storage.Writer, batch: SweepArgs) {
   const { buckets, cursor } = await findFull(ctx, batch);
   for (const bucket of buckets) await storage.write(ctx, { bucket, rows: bucket.rows, contents: [] });
   return { deleted: buckets.reduce((sum, { rows }) => sum + rows.length, 0), cursor };
