@@ -11,10 +11,9 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, planAndConfigError } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
-import { planAndConfigError } from "./errors.js";
 import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./schedule.js";
 

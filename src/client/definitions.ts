@@ -7,7 +7,6 @@ import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
-import { keyedError, planAndConfigError } from "./errors.js";
 import { modeField, throwsField } from "./options.js";
 import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
@@ -127,6 +126,20 @@ export function findBucket(
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held, overrides };
+}
+
+/** The misuse of a call that gives no key where one is needed, or one where there is none. */
+export function keyedError(name: string, key: unknown): Error {
+  return misuseError(
+    name,
+    key === undefined
+      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
+      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
+  );
+}
+
+export function planAndConfigError(name: string): Error {
+  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }
 
 /** @throws when the arguments are no object with the name of a limit. */

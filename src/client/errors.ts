@@ -1,6 +1,5 @@
 /** The denial as an error: thrown by the client code where `throws` says so, in both places alike. */
 import { ConvexError } from "convex/values";
-import { misuseError, show } from "../engine/misuse.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { BucketId } from "../storage/rows.js";
 import { present } from "../wire/present.js";
@@ -67,18 +66,4 @@ export function isRateLimitError(error: unknown): error is ConvexError<RateLimit
     // No object, or a proxy or a getter that throws: none of ours.
     return false;
   }
-}
-
-/** The misuse of a call that gives no key where one is needed, or one where there is none. */
-export function keyedError(name: string, key: unknown): Error {
-  return misuseError(
-    name,
-    key === undefined
-      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
-      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
-  );
-}
-
-export function planAndConfigError(name: string): Error {
-  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

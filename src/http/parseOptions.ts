@@ -1,8 +1,7 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { type Definitions, findBucket } from "../client/definitions.js";
+import { type Definitions, findBucket, planAndConfigError } from "../client/definitions.js";
 import { BY_ROWS } from "../client/plans.js";
-import { planAndConfigError } from "../client/errors.js";
 import type { LimitSet } from "../client/place.js";
 import { isReference } from "../client/schedule.js";
 import {
