@@ -70,6 +70,15 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await costOf(deny)).toEqual([1, 1, 0]);
   });
 
+  it("a page of a list reads the rows of its keys and one more, and none more after the last", async () => {
+    for (const key of ["a", "b", "c", "d"]) await limits.rateLimit({ name: "bucket", key });
+    const list = (limit: number) => queryCost((calls) => calls.listRateLimits({ name: "bucket", limit }));
+    expect([await list(2), await list(4)]).toEqual([
+      [1, 3, 0],
+      [1, 4, 0],
+    ]);
+  });
+
   it("several limits at once read one range each, in one hop, and read a bucket that is named twice only once", async () => {
     const requests = [{ name: "bucket" }, { name: "window", key: "a" }, { name: "bucket" }];
     expect(await costOf((calls) => calls.rateLimitAll(requests))).toEqual([2, 0, 2]);
