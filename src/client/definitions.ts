@@ -129,7 +129,7 @@ export function findBucket(
 }
 
 /** The misuse of a call that gives no key where one is needed, or one where there is none. */
-export function keyedError(name: string, key: unknown): Error {
+function keyedError(name: string, key: unknown): Error {
   return misuseError(
     name,
     key === undefined
