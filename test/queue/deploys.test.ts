@@ -250,6 +250,20 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(log()).toEqual(["1 20", "2 1010", "3 2010", `4 ${last}`]);
   });
 
+  it("a job that outlives its queue and its worker's row is settled in your tables by the limit as it is now", async () => {
+    const { t, enqueueAll, enqueue, pass, deploy, adjust, snapshot } = open({}, fast);
+    await enqueueAll(["first"]);
+    await enqueue("second", { settles: "mutation" }, { used: 0 });
+    await pass(100);
+    await changeIn(place, t, "rateLimitWorkers", null);
+    deploy(undefined, { ...slow, capacity: 100 });
+    await adjust({ count: -50 });
+    const { value } = await snapshot();
+    await pass(1000);
+    // Under the limit of the job, whose bucket was full, the ten tokens would not come back.
+    expect(Math.round((await snapshot()).value - value)).toBe(place === "tables" ? 10 : 0);
+  });
+
   it("a job that ends after a deploy is settled by the new limit", async () => {
     const { t, enqueue, pass, deploy, until, order, reset, functions } = open({});
     await enqueue("first");
