@@ -25,10 +25,8 @@ export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow
   const { maxQueued, exact } = queue.terms;
   // Where nobody knows how many wait, more do.
   const beyond = queued - maxQueued;
-  const most = plan === queue.plan ? Infinity : exact ? 0 : maxQueued;
-  return (
-    state === "waiting" && beyond >= 0 && beyond <= most && compareValues(config, toStoredQueue(queue).config) !== 0
-  );
+  const isFull = state === "waiting" && beyond >= 0 && (plan === queue.plan || beyond < (exact ? 1 : maxQueued));
+  return isFull && compareValues(config, toStoredQueue(queue).config) !== 0;
 }
 
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */

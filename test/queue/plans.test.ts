@@ -75,7 +75,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect([await accepts(after), await accepts(after)]).toEqual(ok);
       let waiting = 4;
       for (let i = 0; i < 20; i++) if (await accepts(i % 2 === 0 ? before : after)) waiting++;
-      expect(waiting).toBe(7);
+      expect(waiting).toBe(6);
     },
   );
 
