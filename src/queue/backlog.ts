@@ -35,6 +35,7 @@ export async function backlogOf(
 ): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; recountAt?: number; row: Partial<WorkerRow> }> {
   const { now } = ctx;
   const { maxQueued, exact } = queue.terms;
+  // A number that was true for other terms, or while the worker slept, is taken back.
   const saying = (known: number | undefined) => (known === row.queued ? {} : { queued: known });
   if (exact) {
     const rest = row.queued && (pace.kind === "stop" ? 0 : Math.max(0, row.queued - taken));

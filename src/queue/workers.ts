@@ -19,7 +19,7 @@ export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: Wor
 
 /**
  * Whether a full queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. Each
- * deploy lets one job in. Callers of plans may take turns: they let in one beyond an exact bound, and as many again as another permits.
+ * deploy lets one job in. Callers under different plans may take turns: they let in one beyond an exact bound, else as many as it permits.
  */
 export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow, queue: Queue): boolean {
   const { maxQueued, exact } = queue.terms;
