@@ -80,7 +80,7 @@ export async function enqueue(
   const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
   // Nobody else comes in to start such a worker again, and a caller who throws its denial would undo that. So this job is let in.
-  if (isFull && row && !isLost(row, now) && !isOutdated(row, queue)) {
+  if (isFull && row && !isLost(row, now) && !(await isOutdated(ctx, row, queue))) {
     return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
   }
   const bucket = idOf(queue);

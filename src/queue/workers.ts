@@ -7,7 +7,7 @@ import { misuseError } from "../engine/misuse.js";
 import { readCursor } from "../storage/batches.js";
 import { readJob } from "../storage/jobs.js";
 import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
-import type { RunArgs } from "../wire/queue.js";
+import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
 import { type Queue, storedPart, toStoredQueue } from "./terms.js";
 import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
@@ -19,14 +19,19 @@ export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: Wor
 
 /**
  * Whether a full queue's worker sleeps under a config that another has replaced, by a deploy or a plan: it may have been raised. Each
- * deploy lets one job in. Callers under different plans may take turns: they let in one beyond an exact bound, else as many as it permits.
+ * deploy lets one job in. Callers under different plans may take turns: they let in one beyond an exact bound, else as many as it permits,
+ * and then one that comes a minute after the last job.
  */
-export function isOutdated({ state, queued = Infinity, config, plan }: WorkerRow, queue: Queue): boolean {
+export async function isOutdated(ctx: QueueCtx, row: WorkerRow, queue: Queue): Promise<boolean> {
+  const { state, queued = Infinity, config, plan, start } = row;
   const { maxQueued, exact } = queue.terms;
   // Where nobody knows how many wait, more do.
   const beyond = queued - maxQueued;
-  const isFull = state === "waiting" && beyond >= 0 && (plan === queue.plan || beyond < (exact ? 1 : maxQueued));
-  return isFull && compareValues(config, toStoredQueue(queue).config) !== 0;
+  if (state !== "waiting" || beyond < 0 || compareValues(config, toStoredQueue(queue).config) === 0) return false;
+  if (plan === queue.plan || beyond < (exact ? 1 : maxQueued)) return true;
+  if (exact || !start) return false;
+  const [{ run } = {}] = (await readJob(ctx, start)).args as [WorkArgs?];
+  return ctx.now >= (run?.busyAt ?? 0) + LEASE_MS;
 }
 
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */

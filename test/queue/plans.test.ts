@@ -1,5 +1,5 @@
 /** Limits with plans and a queue: the jobs of a bucket wait by the plan of the newest of them. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
@@ -74,6 +74,19 @@ describe.each(placeNames)("in the %s", (place) => {
     // One has its tokens at once.
     expect(await accepts(before, before, before, before, before)).toHaveLength(4);
     expect(await accepts(after, after, before, after, before, after)).toEqual([after, before, after]);
+  });
+
+  it("a full queue lets another plan in a minute after the last job, however many wait", async () => {
+    const slow = { free: { rate: 0.01, capacity: 1 }, pro: plans.pro };
+    const { enqueue, enqueueAll, pass } = open({ llm: { ...shared, plans: slow, queue: { maxQueued: 1 } } });
+    await enqueueAll(["a1", "a2", "a3", "a4", "a5"], { plan: "free" });
+    await pass(500);
+    const accepted = [];
+    for (const ms of [59_000, 1000, 0]) {
+      vi.setSystemTime(Date.now() + ms);
+      for (const plan of ["free", "pro"]) accepted.push((await enqueue("a6", { plan })).ok);
+    }
+    expect(accepted).toEqual([false, false, false, true, false, false]);
   });
 
   it.each([false, true])("a job is settled by its key's plan (its worker's row is gone: %s)", async (isGone) => {
