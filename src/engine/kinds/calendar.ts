@@ -11,7 +11,10 @@ import { DAY_MS, firstDayOf } from "./civil.js";
 import type { Run } from "./kind.js";
 import { timeZoneOf } from "./timeZone.js";
 
-export type CalendarPeriod = "day" | "week" | "month";
+/** A month is the twelfth part of a year of 365.2425 days. */
+export const CALENDAR_MS = { day: DAY_MS, week: 7 * DAY_MS, month: (365.2425 / 12) * DAY_MS } as const;
+
+export type CalendarPeriod = keyof typeof CALENDAR_MS;
 
 /**
  * Windows of a calendar in a zone, numbered consecutively. Window `n` starts at `startOf(n)` and ends where `n + 1` starts:
@@ -106,14 +109,12 @@ function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
 }
 
 function months(anchor: number): Calendar {
-  // The Gregorian calendar repeats after 400 years: 4800 months, 146,097 days.
-  const MEAN_MONTH_MS = (146_097 / 4800) * DAY_MS;
   return {
     startOf(month) {
       const first = firstDayOf(month);
       return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
     },
     // A guess, from which calendarOf searches: months differ, and the anchor may be any day. No zone skipped a whole one.
-    windowAt: (local) => Math.floor(local / MEAN_MONTH_MS),
+    windowAt: (local) => Math.floor(local / CALENDAR_MS.month),
   };
 }

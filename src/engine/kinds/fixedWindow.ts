@@ -1,8 +1,7 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
-import { type Calendar, calendarOf, type CalendarPeriod, listedFrom, periodic } from "./calendar.js";
-import { DAY_MS } from "./civil.js";
+import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
 import { isMark, markOf, usedIn, windowOf } from "./kind.js";
@@ -17,13 +16,6 @@ interface FixedWindowLimit extends Limit {
   /** For a shard, the units of the whole bucket's windows, and its part of them. */
   readonly part?: { readonly refill: number; readonly share: Share };
 }
-
-/** A month is the twelfth part of a year of 365.2425 days. */
-const CALENDAR_MS: Readonly<Record<CalendarPeriod, number>> = {
-  day: DAY_MS,
-  week: 7 * DAY_MS,
-  month: (365.2425 / 12) * DAY_MS,
-};
 
 export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements Kind<FixedWindowLimit> {
   parse(name: string, config: FixedWindowConfig): FixedWindowLimit {
