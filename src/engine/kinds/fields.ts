@@ -7,7 +7,6 @@ import { checkFields, type Field, type Fields, isObject } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS } from "../units.js";
-import { isTimeZone } from "./zoneName.js";
 
 /** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
 let byKind: Readonly<Record<string, Fields>> | undefined;
@@ -97,3 +96,18 @@ function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWi
 
 /** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
 export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;
+
+/** Whether `Intl` knows the zone by an IANA name, such as "Europe/Berlin", "Etc/GMT+5" or "UTC". */
+export function isTimeZone(timeZone: unknown): timeZone is string {
+  // The names of three letters in the IANA time zone database.
+  const IANA_ABBREVIATIONS = "CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET ";
+  // Some runtimes also take offsets, and the abbreviations of ICU: "IST" is three zones, and ICU picks one.
+  if (typeof timeZone !== "string" || !/^[a-z]/i.test(timeZone) || /^systemv\//i.test(timeZone)) return false;
+  if (timeZone.length === 3 && !IANA_ABBREVIATIONS.includes(`${timeZone.toUpperCase()} `)) return false;
+  try {
+    new Intl.DateTimeFormat("en-US", { timeZone });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,6 @@
 /** The names of time zones. */
 import { describe, expect, it } from "vitest";
-import { isTimeZone } from "../../../src/engine/kinds/zoneName.js";
+import { isTimeZone } from "../../../src/engine/kinds/fields.js";
 
 const zones = Intl.supportedValuesOf("timeZone");
 
