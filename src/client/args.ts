@@ -11,22 +11,22 @@ type BucketArgs<Limits, Name> = {
   /** A limit that is defined, or any other if the call has its `config`. */
   name: Name;
 } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
-    [One in Name as KeyDemand<Limits>[One & keyof KeyDemand<Limits>]]: string;
+    [One in Name as Demand<Limits, One, { keyed: true }, "key">]: string;
   };
 
 /** The other arguments of a call, by name. Looked up without a condition, so that a function generic over the name can call. */
-type ArgsByName<Limits> = { [Name in keyof Limits]: DefinedArgs<Limits[Name]> } & Others<Limits, NotOneOfYourLimits>;
+type ArgsByName<Limits> = {
+  [Name in keyof Limits]: ConfigArg<Limits[Name]> & KeyArg<Limits[Name]>;
+} & Others<Limits, NotOneOfYourLimits>;
 
-/** The required field, by name, so that each of several names is checked. */
-type KeyDemand<Limits> = { [Name in keyof Limits]: Limits[Name] extends { keyed: true } ? "key" : never } & Others<
-  Limits,
-  never
->;
+/** The field that a limit of some form requires: of several names one that does so is enough. */
+type Demand<Limits, Name, Form, Field, Fields = FieldsByName<Limits, Form, Field>> = Fields[Name & keyof Fields];
+type FieldsByName<Limits, Form, Field> = {
+  [Name in keyof Limits]: Limits[Name] extends Form ? Field : never;
+} & Others<Limits, never>;
 
 /** The entry for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
-
-type DefinedArgs<Definition> = ConfigArg<Definition> & KeyArg<Definition>;
 
 /** A config in place of the defined one, as itself or as what leads to one; of a limit with plans there is none. */
 export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends { plans: object }
@@ -36,7 +36,7 @@ export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
 type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
   PlansByName<Limits>[Name & keyof PlansByName<Limits>] & {
-    [One in Name as PlanDemand<Limits>[One & keyof PlanDemand<Limits>]]: string;
+    [One in Name as Demand<Limits, One, { plans: object }, "plan">]: string;
   };
 
 /** One bucket, of calls that follow the plan or config of the bucket's rows unless they name one. */
@@ -47,11 +47,6 @@ export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
 type PlansByName<Limits> = {
   [Name in keyof Limits]: string extends keyof Limits ? { plan?: string | undefined } : PlanArg<Limits[Name]>;
 } & Others<Limits, unknown>;
-
-/** The required field, by name, so that of several names one with plans is enough. */
-type PlanDemand<Limits> = {
-  [Name in keyof Limits]: Limits[Name] extends { plans: object } ? "plan" : never;
-} & Others<Limits, never>;
 
 /** The plan, by its name or as what leads to one, if the limit has plans. */
 export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
