@@ -9,7 +9,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
-import { findBucket } from "./definitions.js";
+import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 
@@ -82,11 +82,9 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   checkName(name);
   checkFields(name, "the options of exposeRateLimit", options, fields());
   const { key: keyFor, config, plan } = options;
+  const find = (bucket: Omit<AnyBucketArgs, "name">) => findBucket(set.definitions, call, { name, ...bucket }, BY_ROWS);
   const isChosenLater = typeof config === "function" || typeof plan === "function";
-  if (!isChosenLater) {
-    const bucket = { name, key: keyFor && "any", config, plan };
-    set.place.check(findBucket(set.definitions, call, bucket, BY_ROWS));
-  }
+  if (!isChosenLater) set.place.check(find({ key: keyFor && "any", config, plan }));
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));
   return {
@@ -95,8 +93,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
         const key = keyFor && keyFrom(name, call, await keyFor(ctx, requested));
         const chosen = typeof config === "function" ? await config(ctx, key) : config;
         const under = typeof plan === "function" ? await plan(ctx, key) : plan;
-        const bucket = { name, key, config: chosen, plan: under };
-        return await readSnapshot(set, ctx as never, findBucket(set.definitions, call, bucket, BY_ROWS));
+        return await readSnapshot(set, ctx as never, find({ key, config: chosen, plan: under }));
       }),
     ),
     getServerTime: serverTime(),
