@@ -62,7 +62,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     readonly component: ComponentApi,
     readonly limits?: Defined,
   ) {
-    // The types forbid it, JavaScript does not: without a component the limits would be looked for in the app's tables.
+    // The types forbid it, JavaScript does not. The error of `defineRateLimits` would not name this class.
     if ((component as unknown) === undefined) {
       throw new Error(
         "RateLimiter needs the component: new RateLimiter(components.rateLimits, limits), got undefined.",
