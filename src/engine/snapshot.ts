@@ -18,7 +18,6 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   const config = kind.shownConfig?.(limit) ?? limit.config;
-  const lastsMs = kind.entries && periodMs;
   const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
   const parts = shards.map((shard) => partOf(shard, runs));
@@ -33,8 +32,8 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     capacity,
     maxReserved,
     // The last start of each part: all entries together are too many for the arguments of a call.
-    ...(lastsMs !== undefined && {
-      lastsMs,
+    ...(kind.entries && {
+      lastsMs: periodMs,
       lastStart: Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0)),
     }),
     runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
