@@ -6,10 +6,10 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { parseDefinitions } from "./definitions.js";
 import { functionsOf } from "./functions.js";
-import { commonFields } from "./options.js";
+import { checkOptions } from "./options.js";
 import type { ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
-import { checkFields, type Fields, isObjectOrFunction } from "../engine/fields.js";
+import { isObjectOrFunction } from "../engine/fields.js";
 import { type CalledArgs, type CalledRequest, checkDemand } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
@@ -46,14 +46,10 @@ export function defineRateLimits<
   });
   // Most options are the component alone: a run then makes no table of fields.
   const isAlone = isComponent((options as typeof options | undefined)?.component) && Object.keys(options).length === 1;
-  if (!isAlone) checkFields("defineRateLimits", "the options", options, optionFields());
+  const permitted = "a component's api, such as components.rateLimits";
+  if (!isAlone) checkOptions(options, { component: { permitted, holds: isComponent, isRequired: true } });
   return functionsOf({ definitions, place: inComponent(options.component), options }) as never;
 }
-
-const optionFields = (): Fields => ({
-  ...commonFields(),
-  component: { permitted: "a component's api, such as components.rateLimits", holds: isComponent, isRequired: true },
-});
 
 /** References are proxies, which have every property. */
 function isComponent(value: unknown): boolean {

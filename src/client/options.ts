@@ -1,5 +1,5 @@
 /** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
-import { booleanField, type Field, type Fields, isFunction, isObject } from "../engine/fields.js";
+import { booleanField, checkFields, type Field, type Fields, isFunction, isObject } from "../engine/fields.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 
 export const modeField: Field = { oneOf: ["enforce", "shadow"] };
@@ -12,18 +12,15 @@ export const throwsField: Field = {
   },
 };
 
-export const commonFields = (): Fields => ({
-  errorKeys: booleanField,
-  throws: throwsField,
-  onDecision: { permitted: "a function of ctx and a decision", holds: isFunction },
-});
-export const optionFields = (): Fields => ({
-  ...commonFields(),
-  queueModule: {
-    permitted: 'the path of a module of yours, such as "limits"',
-    holds: (value) => typeof value === "string" && /^\w[\w/-]*$/.test(value),
-  },
-});
+/** @param own - the options that only one place has. @throws when an option is unknown, missing, or has a value that is not permitted. */
+export function checkOptions(options: unknown, own: Fields): void {
+  checkFields("defineRateLimits", "the options", options, {
+    errorKeys: booleanField,
+    throws: throwsField,
+    onDecision: { permitted: "a function of ctx and a decision", holds: isFunction },
+    ...own,
+  });
+}
 
 /** @throws when the module that exports the worker was not named. */
 export function queueModuleOf({ queueModule }: RateLimitsOptions): string {

@@ -1,6 +1,5 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { bundle } from "../engine/bundle.js";
-import { checkFields } from "../engine/fields.js";
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { type CalledArgs, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
@@ -10,7 +9,7 @@ import { inQueue, wake } from "../queue/wake.js";
 import { inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
-import { optionFields, queueModuleOf } from "./options.js";
+import { checkOptions, queueModuleOf } from "./options.js";
 import { parseDefinitions } from "./definitions.js";
 import type { InTables, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
@@ -54,7 +53,10 @@ export function defineRateLimits<
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
-  if (options !== undefined) checkFields("defineRateLimits", "the options", options, optionFields());
+  if (options !== undefined) {
+    const holds = (value: unknown) => typeof value === "string" && /^\w[\w/-]*$/.test(value);
+    checkOptions(options, { queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds } });
+  }
   return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
 }
 
