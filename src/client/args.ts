@@ -11,7 +11,7 @@ type BucketArgs<Limits, Name> = {
   /** A limit that is defined, or any other if the call has its `config`. */
   name: Name;
 } & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
-    [One in Name as Demand<Limits, One, { keyed: true }, "key">]: string;
+    [One in Name as FieldNeeded<Limits, One, { keyed: true }, "key">]: string;
   };
 
 /** The other arguments of a call, by name. Looked up without a condition, so that a function generic over the name can call. */
@@ -20,7 +20,7 @@ type ArgsByName<Limits> = {
 } & Others<Limits, NotOneOfYourLimits>;
 
 /** The field that a limit of some form requires: of several names one that does so is enough. */
-type Demand<Limits, Name, Form, Field, Fields = FieldsByName<Limits, Form, Field>> = Fields[Name & keyof Fields];
+type FieldNeeded<Limits, Name, Form, Field, Fields = FieldsByName<Limits, Form, Field>> = Fields[Name & keyof Fields];
 type FieldsByName<Limits, Form, Field> = {
   [Name in keyof Limits]: Limits[Name] extends Form ? Field : never;
 } & Others<Limits, never>;
@@ -36,7 +36,7 @@ export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
 type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
   PlansByName<Limits>[Name & keyof PlansByName<Limits>] & {
-    [One in Name as Demand<Limits, One, { plans: object }, "plan">]: string;
+    [One in Name as FieldNeeded<Limits, One, { plans: object }, "plan">]: string;
   };
 
 /** One bucket, of calls that follow the plan or config of the bucket's rows unless they name one. */
