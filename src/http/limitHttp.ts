@@ -7,10 +7,10 @@ import { headerFields, withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
 import { aFunction, parseOptions } from "./parseOptions.js";
-import { planAll, reportTwice } from "./plan.js";
+import { claimAll, reportTwice } from "./claim.js";
 import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
-import { askAll, type AskedLimit, attempt, type Plan, refund, reportError, type Visit } from "./visit.js";
+import { askAll, type AskedLimit, attempt, type Claim, refund, reportError, type Visit } from "./visit.js";
 
 /**
  * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. If a limit
@@ -70,27 +70,27 @@ async function withCors({ cors = {}, request }: Visit, answer: Response): Promis
 /** The limits that the request was held to, which may be none; or the answer, if it may not pass. */
 async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   const { ctx, request, jitter = 0, onError, skip } = visit;
-  let plans: readonly Plan[];
+  let claims: readonly Claim[];
   try {
     if (request.method === "OPTIONS" || (await skip?.(request, ctx)) === true) return [];
-    plans = await planAll(visit);
+    claims = await claimAll(visit);
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.
     if (error instanceof RefusedError) return error.answer;
     await reportError(visit, error);
     return problem({ status: 500, title: "Internal server error", detail: "This request could not be processed." });
   }
-  if (plans.length === 0) return [];
-  const asked = await attempt(visit, () => askAll(visit, plans));
+  if (claims.length === 0) return [];
+  const asked = await attempt(visit, () => askAll(visit, claims));
   if (!asked) {
-    if (onError === "open" || plans.every(({ given }) => given.mode === "shadow")) return [];
+    if (onError === "open" || claims.every(({ given }) => given.mode === "shadow")) return [];
     // A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most).
     const headers = { "Retry-After": String(retryAfterSeconds(10_000, jitter)) };
     const detail = "The rate limits of this request could not be checked.";
     return problem({ status: 503, title: "Service unavailable", detail }, headers);
   }
   if (!asked.every(({ limited }) => limited.status.ok)) return await deny(visit, asked);
-  await reportTwice(visit, plans);
+  await reportTwice(visit, claims);
   return asked;
 }
 

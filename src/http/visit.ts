@@ -19,19 +19,19 @@ export interface Visit extends CommonOptions {
 }
 
 /** The request to one limit. */
-export interface Plan {
+export interface Claim {
   readonly given: CheckedLimit;
   readonly request: LimitRequest;
   readonly limited: Omit<LimitedBy, "status"> & { count: number };
 }
-export type AskedLimit = Plan & { readonly limited: LimitedBy };
+export type AskedLimit = Claim & { readonly limited: LimitedBy };
 
-export async function askAll(visit: Visit, plans: readonly Plan[]): Promise<readonly AskedLimit[]> {
-  const statuses = await ask(visit, { take: plans.map(({ request }) => request) });
-  return plans.flatMap((plan, i) => {
+export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
+  const statuses = await ask(visit, { take: claims.map(({ request }) => request) });
+  return claims.flatMap((claim, i) => {
     const status = statuses[i];
     const config = status?.override?.config;
-    return status ? [{ ...plan, limited: { ...plan.limited, ...(config && { config }), status } }] : [];
+    return status ? [{ ...claim, limited: { ...claim.limited, ...(config && { config }), status } }] : [];
   });
 }
 

@@ -10,28 +10,28 @@ import { asList } from "./headers.js";
 import { boundedKey, httpKey } from "./keys.js";
 import type { AnyHttpLimit, Caller, CheckedLimit } from "./options.js";
 import { keylessField } from "./parseOptions.js";
-import { type Plan, reportError, type Visit } from "./visit.js";
+import { type Claim, reportError, type Visit } from "./visit.js";
 
 /** The requests to the limits that apply. @throws RefusedError when the client is at fault, and any error of the app's own functions. */
-export async function planAll(visit: Visit): Promise<Plan[]> {
+export async function claimAll(visit: Visit): Promise<Claim[]> {
   const { limits, ctx, request } = visit;
-  const plans: Plan[] = [];
+  const claims: Claim[] = [];
   for (const given of limits) {
     try {
       // The types forbid undefined, JavaScript does not: a function that forgets its return switches no limit off.
       const applies: unknown = await given.when?.({ ctx, request });
       if (applies === false) continue;
-      plans.push(await planFor(visit, given));
+      claims.push(await claimOn(visit, given));
     } catch (error) {
       if (given.mode === "enforce") throw error;
       // A limit in shadow refuses nothing: one that cannot be asked is left out.
       if (!(error instanceof RefusedError)) await reportError(visit, error);
     }
   }
-  return plans;
+  return claims;
 }
 
-async function planFor(visit: Visit, given: CheckedLimit): Promise<Plan> {
+async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const { ctx, request, set } = visit;
   const { limit: name, mode, cost = 1 } = given;
   const caller = await findCaller(visit, given);
@@ -93,10 +93,10 @@ const chargedBy = new WeakMap<Request, Set<string>>();
 const reported = new Set<string>();
 
 /** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
-export async function reportTwice(visit: Visit, plans: readonly Plan[]): Promise<void> {
+export async function reportTwice(visit: Visit, claims: readonly Claim[]): Promise<void> {
   const charged = chargedBy.get(visit.request) ?? new Set();
   chargedBy.set(visit.request, charged);
-  for (const { name, key } of plans.map((plan) => plan.request.bucket)) {
+  for (const { name, key } of claims.map(({ request }) => request.bucket)) {
     const bucket = JSON.stringify([name, key]);
     if (charged.has(bucket) && !reported.has(name)) {
       reported.add(name);
