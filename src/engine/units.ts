@@ -1,6 +1,6 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { StoredState } from "../wire/snapshots.js";
-import { type Entry, type Limit, type State, type Window, windowOf } from "./kinds/kind.js";
+import { type Entry, type Limit, type State, windowOf } from "./kinds/kind.js";
 import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
@@ -50,7 +50,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
-    throw unusableError(limit, key, "state", { value, ts });
+    throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
   }
   const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
   const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
@@ -58,20 +58,21 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, "headroom", headroom, key) };
 }
 
-function unusableError({ name }: Limit, key: string | undefined, what: string, fields: Record<string, unknown>): Error {
-  const shown = Object.entries(fields).map(([field, value]) => `${field} ${show(value)}`);
-  return damageError(name, key, `the stored ${what} is unusable (${shown.join(", ")})`);
-}
-
-function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined): Window {
-  const { unitsPerToken } = limit;
+function windowFrom(
+  { name, unitsPerToken }: Limit,
+  window: NonNullable<StoredState["window"]>,
+  key: string | undefined,
+): NonNullable<State["window"]> {
   const { since, used, excess = 0, before = 0, loweredAt = 0 } = window;
   // More was never used: the units of a larger number overflow.
   const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
   // A window in which the kind changed begins between two ms (`markOf`).
   const areWhole = [2 * since, 2 * before, loweredAt].every(Number.isInteger);
   const areTimes = areWhole && Math.max(since, before, loweredAt) <= END_OF_TIME;
-  if (!(areTimes && isPlausible)) throw unusableError(limit, key, "window", { since, used, excess });
+  if (!(areTimes && isPlausible)) {
+    const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
+    throw damageError(name, key, `the stored window is unusable (${stored})`);
+  }
   return windowOf({ ...window, used: ceilUnits(used, unitsPerToken), excess: ceilUnits(excess, unitsPerToken) });
 }
 
@@ -87,8 +88,13 @@ function entriesFrom(
   return stored.map(({ at, count }) => {
     // A pause lies between two ms (headroom.ts), and so does the mark of another kind (`markOf`).
     const isTime = Number.isInteger(2 * at) && at >= last && at <= END_OF_TIME;
-    const isUsable = isTime && Number.isFinite(count) && count >= 0;
-    if (!isUsable) throw unusableError(limit, key, `entry of ${field}`, { at, count });
+    if (!(isTime && Number.isFinite(count) && count >= 0)) {
+      throw damageError(
+        limit.name,
+        key,
+        `the stored entry of ${field} is unusable (at ${show(at)}, count ${show(count)})`,
+      );
+    }
     last = at;
     // Cut off before and after: the product of the largest numbers overflows.
     return { at, units: Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, count), limit.unitsPerToken)) };
@@ -108,7 +114,7 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
   };
 }
 
-function windowInTokens(window: Window, unitsPerToken: number): Window {
+function windowInTokens(window: NonNullable<State["window"]>, unitsPerToken: number) {
   return windowOf({ ...window, used: window.used / unitsPerToken, excess: (window.excess ?? 0) / unitsPerToken });
 }
 

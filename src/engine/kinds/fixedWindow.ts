@@ -3,7 +3,7 @@ import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit, Outlook, Run, Share, State, Window } from "./kind.js";
+import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
 import { isMark, markOf, usedIn, windowOf } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { END_OF_TIME } from "../time.js";
@@ -158,7 +158,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 }
 
 /** The units of earlier windows that still count. A whole window of this calendar has brought `refill` of the capacity back. */
-function excessOf(limit: FixedWindowLimit, ts: number, window: Window): number {
+function excessOf(limit: FixedWindowLimit, ts: number, window: NonNullable<State["window"]>): number {
   const { since, excess = 0, before = Infinity } = window;
   if (excess === 0) return 0;
   const { windows, capacity, refill } = limit;

@@ -23,7 +23,7 @@ export interface State {
 }
 
 /** The units that were used in a window, and when it began. They say what a row holds under another config. */
-export interface Window {
+interface Window {
   readonly since: number;
   readonly used: number;
   /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
