@@ -50,7 +50,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
-    throw damageError(limit.name, key, `the stored state is unusable (value ${show(value)}, ts ${show(ts)})`);
+    throw unusableError(limit, key, "state", { value, ts });
   }
   const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
   const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
@@ -58,21 +58,20 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, "headroom", headroom, key) };
 }
 
-function windowFrom(
-  { name, unitsPerToken }: Limit,
-  window: NonNullable<StoredState["window"]>,
-  key: string | undefined,
-): NonNullable<State["window"]> {
+function unusableError({ name }: Limit, key: string | undefined, what: string, fields: Record<string, unknown>): Error {
+  const shown = Object.entries(fields).map(([field, value]) => `${field} ${show(value)}`);
+  return damageError(name, key, `the stored ${what} is unusable (${shown.join(", ")})`);
+}
+
+function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined) {
+  const { unitsPerToken } = limit;
   const { since, used, excess = 0, before = 0, loweredAt = 0 } = window;
   // More was never used: the units of a larger number overflow.
   const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
   // A window in which the kind changed begins between two ms (`markOf`).
   const areWhole = [2 * since, 2 * before, loweredAt].every(Number.isInteger);
   const areTimes = areWhole && Math.max(since, before, loweredAt) <= END_OF_TIME;
-  if (!(areTimes && isPlausible)) {
-    const stored = `since ${show(since)}, used ${show(used)}, excess ${show(excess)}`;
-    throw damageError(name, key, `the stored window is unusable (${stored})`);
-  }
+  if (!(areTimes && isPlausible)) throw unusableError(limit, key, "window", { since, used, excess });
   return windowOf({ ...window, used: ceilUnits(used, unitsPerToken), excess: ceilUnits(excess, unitsPerToken) });
 }
 
@@ -88,13 +87,8 @@ function entriesFrom(
   return stored.map(({ at, count }) => {
     // A pause lies between two ms (headroom.ts), and so does the mark of another kind (`markOf`).
     const isTime = Number.isInteger(2 * at) && at >= last && at <= END_OF_TIME;
-    if (!(isTime && Number.isFinite(count) && count >= 0)) {
-      throw damageError(
-        limit.name,
-        key,
-        `the stored entry of ${field} is unusable (at ${show(at)}, count ${show(count)})`,
-      );
-    }
+    const isUsable = isTime && Number.isFinite(count) && count >= 0;
+    if (!isUsable) throw unusableError(limit, key, `entry of ${field}`, { at, count });
     last = at;
     // Cut off before and after: the product of the largest numbers overflows.
     return { at, units: Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, count), limit.unitsPerToken)) };
