@@ -104,12 +104,10 @@ export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: inTokens(compact(recent, ts)) }),
     ...(headroom && { headroom: inTokens(headroom) }),
-    ...(window && { window: windowInTokens(window, unitsPerToken) }),
+    ...(window && {
+      window: windowOf({ ...window, used: window.used / unitsPerToken, excess: (window.excess ?? 0) / unitsPerToken }),
+    }),
   };
-}
-
-function windowInTokens(window: NonNullable<State["window"]>, unitsPerToken: number) {
-  return windowOf({ ...window, used: window.used / unitsPerToken, excess: (window.excess ?? 0) / unitsPerToken });
 }
 
 /** A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000. */
