@@ -7,8 +7,8 @@ import type { WorkerRow } from "./rows.js";
 import type { Queue } from "./terms.js";
 
 /**
- * The worker's count includes jobs that were cancelled while it ran. So all are counted again before a queue is reported full, and this
- * often while it is, until it sleeps on a count that is true: later cancels wake it.
+ * The worker's count includes jobs that were cancelled while it ran. So it counts all of them again before it reports a full queue, and
+ * then this often, until it sleeps on a fresh count. A later cancel wakes it.
  */
 const RECOUNT_MS = 10_000;
 /** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */

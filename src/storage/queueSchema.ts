@@ -17,7 +17,7 @@ export const rateLimitQueueTables = {
     priority: v.number(),
     /** When its caller's mutation committed, which is its place: nanoseconds of the database's own clock. */
     at: v.commitTs(),
-    /** When this row came: later for a job that waits to run again. For rows of earlier versions, which do not have it, `at` is. */
+    /** When this row came: later for a job that waits to run again. Rows of earlier versions lack it: `at` counts. */
     arrivedAt: v.optional(v.commitTs()),
     /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),

@@ -130,7 +130,7 @@ export async function readNextName(ctx: Reader, after = ""): Promise<Row | null>
   return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
-/** A place in a limit: before its first bucket, or after that of a key, null for the bucket without one. Outside it is text, in JSON. */
+/** A place in a limit: before its first bucket, or after the bucket of a key (null: without a key). Callers get it as JSON. */
 export type Cursor = readonly [name: string, after?: string | null];
 
 /** The rows of a limit that come after a place, in the order of their keys, one by one. */

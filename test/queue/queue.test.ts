@@ -257,7 +257,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     }
   });
 
-  it("a full queue whose worker sleeps stays full for hours, and has the places of jobs that are cancelled within ten seconds", async () => {
+  it("a full queue whose worker sleeps stays full for hours, and a cancelled job's place is free within ten seconds", async () => {
     const { enqueue, jobOf, cancel, pass } = open({
       llm: { ...config, period: 600 * MINUTE, queue: { maxQueued: 3 } },
     });
