@@ -1,6 +1,7 @@
 /**
  * The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. Validators are getters,
- * since Convex reads them at a deploy, and evaluates this module in every run. So upkeep.ts has what only administrators call.
+ * since only a deploy reads them, and written out, since the components directory looks for them in this text. Every run evaluates the
+ * whole module, so what only administrators call is in upkeep.ts.
  */
 import { v } from "convex/values";
 import { bundle } from "../src/engine/bundle.js";

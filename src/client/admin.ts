@@ -22,7 +22,7 @@ export type { RateLimitOverride } from "../wire/configs.js";
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
 
-/** For a limit that is not defined with `overrides: true`, a type that no name has: the compiler shows its name. */
+/** For a limit without `overrides: true`, a type that no name fits: the compiler shows the name of the type. */
 type OverridesNeeded<Definition> = true extends (Definition extends { overrides?: infer Given } ? Given : never)
   ? unknown
   : { name: LimitWithOverridesTrue };

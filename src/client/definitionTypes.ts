@@ -44,7 +44,7 @@ interface PlansField {
   plans?: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
 }
 
-/** The definitions; if they have a fault, plain types in which the compiler finds it: it looks for unknown fields in no others. */
+/** The definitions; if they have a fault, plain types: the compiler looks for unknown fields only in those. */
 export type CheckedDefinitions<Limits, Whole = WholeDefinitions<Limits>> = string extends keyof Limits
   ? Limits
   : [Limits, UnknownFields<Limits, Whole>] extends [Whole, never]

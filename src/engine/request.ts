@@ -128,7 +128,7 @@ export interface BucketArgs {
   config: RateLimitConfig;
   /** Whether calls ask for an override of its limit. */
   overrides?: boolean | undefined;
-  /** The name of the plan that the config is; null if the call has it from nowhere else. A call without plan and config has `plans`. */
+  /** The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`. */
   plan?: string | null | undefined;
   plans?: NamedPlan[] | undefined;
   /** The app's definition, if it gives the config: it was checked there, and is parsed once. */

@@ -41,7 +41,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
     const detail = "The request carries nothing by which it could be counted.";
     throw new RefusedError({ status, title: "Not identified", detail }, headers);
   }
-  // No source's keys are without a colon, so none names the bucket that requests without a key share.
+  // The keys of all sources have a colon, so none of them is the bucket that requests without a key share.
   const key = without === "share" ? "shared" : caller.key;
   const call = { ctx, request, key };
   const plan = typeof given.plan === "function" ? await given.plan(call) : (given.plan ?? caller.plan);
@@ -61,7 +61,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   return {
     given,
     request: { bucket, count, mode, refundable: given.refund !== undefined },
-    // Clients compare it, so a digest of a long one does as well.
+    // Clients only compare it, so the digest of a long one is as good.
     limited: { name, key, count, config: limit.config, partitionKey: said && (await boundedKey(said)) },
   };
 }

@@ -74,12 +74,12 @@ export async function enqueue(
   }
   const row = await readWorker(ctx, queue);
   await checkExported(ctx, row);
-  // Until a deploy's terms are stored, what was said is about another bound.
+  // Until a deploy's terms are stored, the row speaks of another bound.
   const known = row && hasBound(row, terms) ? row : undefined;
   const { fullUntil = 0 } = known ?? {};
   const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
   const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
-  // Nobody else comes in to start such a worker again, and a caller who throws its denial would undo that. So this job is let in.
+  // A lost worker, or one under an old config, is started by a job that is let in: a caller that throws a denial would undo the start.
   if (isFull && row && !isLost(row, now) && !(await isOutdated(ctx, row, queue))) {
     return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
   }

@@ -18,9 +18,9 @@ export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: Wor
 }
 
 /**
- * Whether a full queue's worker sleeps under a config that a deploy or another plan has replaced: the limit may have been raised. Each
- * deploy lets one job in. Callers under different plans may take turns. So they let in one job beyond an exact bound. Another bound they
- * may double, and after that they let in a job that comes a minute after the last one.
+ * Whether a full queue's worker sleeps under a config that a deploy or another plan has replaced. The limit may have been raised, so the
+ * caller's job is let in and starts the worker. Callers under different plans may take turns, so they let in no more than one job beyond an
+ * exact bound, or as many jobs again as another bound permits, and after that one job a minute after the last one.
  */
 export async function isOutdated(ctx: QueueCtx, row: WorkerRow, queue: Queue): Promise<boolean> {
   const { state, queued = Infinity, config, plan, start } = row;

@@ -23,8 +23,8 @@ export function idOf({ name, key }: BucketId): BucketId {
 }
 
 /**
- * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits. For
- * another the compiler prints the name of `normalizeId`'s argument, and little else, since it is the first; it is never called.
+ * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits.
+ * `normalizeId` is never called. It comes first, so for a schema without the table the compiler prints the name of its argument.
  */
 export interface Reader {
   db: {
@@ -50,12 +50,12 @@ export interface TableWriter<Table extends string, Doc extends convex.GenericDoc
 
 /**
  * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would
- * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and `runQuery`. An unknown database
- * without one belongs to the latest run: Convex loads a module for each run. convex-test does not, and a nested run must not wait
- * for its caller.
+ * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and `runQuery`. If none of them is
+ * known, the call belongs to the latest run: Convex loads the module anew for each run. convex-test does not, so there another
+ * `runQuery` means another run: a nested run must not wait for its caller.
  */
 const runs = new WeakMap<object, Run>();
-/** `lastTurn` is its end, however it ended; where a `runQuery` is known (`isMarked`), another one is another run's. */
+/** `lastTurn` settles when the last call has ended. `isMarked`: the run's `runQuery` is known, so another one is another run's. */
 type Run = { lastTurn?: Promise<unknown>; isMarked?: boolean };
 let latest: Run = {};
 

@@ -9,7 +9,7 @@ const common = () => ({
   /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
   maxReserved: v.optional(v.number()),
   /**
-   * Rows that a hot limit is spread over: a most (1 to 2,048), `"auto"`, or bounds on their number; default 1. A bucket begins as one
+   * How many rows a hot limit may be spread over: at most this many (1 to 2,048), `"auto"`, or bounds; default 1. A bucket begins as one
    * row, splits where it is hot and merges where it is cold.
    */
   shards: v.optional(

@@ -9,7 +9,7 @@ export const stateFields = () => ({
   ts: v.number(),
   /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch; half a ms earlier for another kind's. */
   recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-  /** If tokens may come back: the fewest that the bucket was short of full since `at` (ms since the epoch). No more come back. */
+  /** If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that comes back. */
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
   /**
    * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another

@@ -68,7 +68,7 @@ it.each([
   ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
   ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
   ["anchor", /when it begins. A day of the month/],
-  ["shards", /Rows that a hot limit is spread over.*default 1/],
+  ["shards", /How many rows a hot limit may be spread over.*default 1/],
   ["errorKeys", /default false/],
   ["call", /Takes `count` tokens, or says when/],
   ["count", /Tokens to take: .*default 1/],

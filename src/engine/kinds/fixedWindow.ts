@@ -173,9 +173,9 @@ function sinceOf({ ts, window }: State): number {
 }
 
 /**
- * The units that the next window after a state's last write brings. Under windows with other starts that may be soon after the last one
- * began, so it brings whole tokens in proportion to the time since then. Else a caller who changes the time zone each hour got a window each
- * hour. A state without a window was written under another kind, which has counted the time until then (or never, at 0).
+ * The units that the next window after a state's last write brings. If the windows have moved, it may begin soon after the last one
+ * began, and then brings whole tokens in proportion to the time between. Otherwise a caller who changes the time zone each hour would get
+ * a window each hour. A state without a window was written under another kind, which has counted the time until then (`ts` 0: never).
  */
 function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, state: State): number {
   const current = windows.windowAt(state.ts);

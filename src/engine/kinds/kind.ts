@@ -106,11 +106,11 @@ export interface Kind<L extends Limit = Limit> {
   entries?(limit: L, state: State): readonly Entry[];
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
-  /** If what a bucket holds is lost unless it is taken in time: whether that of all rows comes back together, or each unit by itself. */
+  /** If what a bucket holds is lost unless it is taken in time: whether all rows get their units back together, or each unit by itself. */
   lapses?(limit: L): "together" | "singly" | undefined;
   /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
   waitedMs?(limit: L, state: State): number;
-  /** How long a full bucket's row still says something in ms: of windows when the last one began, for windows with other starts. */
+  /** How long the row of a full bucket still matters, in ms: it says when the last window began, which windows with other starts need. */
   countsMs?(limit: L): number;
   /** The most units that one request can ever get: the capacity, or more. */
   most(limit: L, reserve: boolean): number;
@@ -162,8 +162,8 @@ export function fullState(limit: Limit): State {
 }
 
 /**
- * Where a window or log begins that follows a write of another kind. More may have been used than it says. So until it is over a larger capacity
- * adds nothing: else a plan of few tokens made a full bucket of what the other kind had left.
+ * The start of a window or log that follows a write of another kind: more may have been used than it says. Until it is over, a larger
+ * capacity adds nothing. Otherwise a plan with few tokens would turn what the other kind had left into a full bucket.
  */
 export function markOf(ts: number): number {
   return ts - 0.5;
