@@ -52,10 +52,7 @@ export function isRateLimitError(error: unknown): error is { data: RateLimitErro
   return data?.kind === "RateLimited" && typeof data.retryAfter === "number";
 }
 
-interface Reported extends Quantities {
-  capacity: number;
-  shards: number;
-}
+type Reported = { capacity: number; shards: number };
 
 /**
  * The answer of `getValue`: `value` tokens at `ts`, in milliseconds since the epoch. `ts` is 0 for a bucket that was never used,
@@ -65,7 +62,7 @@ export interface GetValueReturns {
   value: number;
   ts: number;
   shard: number;
-  config: (Reported & { kind: "token bucket" }) | (Reported & { kind: "fixed window"; start: number });
+  config: Reported & (TokenBucket | (FixedWindow & { start: number }));
 }
 
 export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): GetValueReturns {
