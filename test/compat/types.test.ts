@@ -1,12 +1,8 @@
 /** This package exports everything that the official component exports. `tsc -p .` checks the types. */
-import type * as Official from "@convex-dev/rate-limiter";
-import * as official from "@convex-dev/rate-limiter";
-import type * as OfficialReact from "@convex-dev/rate-limiter/react";
-import * as officialReact from "@convex-dev/rate-limiter/react";
-import type * as Ours from "convex-rate-limits/compat";
-import * as ours from "convex-rate-limits/compat";
-import type * as OursReact from "convex-rate-limits/compat/react";
-import * as oursReact from "convex-rate-limits/compat/react";
+import * as Official from "@convex-dev/rate-limiter";
+import * as OfficialReact from "@convex-dev/rate-limiter/react";
+import * as Ours from "convex-rate-limits/compat";
+import * as OursReact from "convex-rate-limits/compat/react";
 import { expect, it } from "vitest";
 
 /** The types that the official component exports, and ours of the same names, so that only an import line changes. */
@@ -29,6 +25,6 @@ type TakesAll<List extends readonly [unknown, unknown][]> = {
 it("values with the official types are accepted here, and every official value is exported", () => {
   const taken: TakesAll<Pairs> = [true, true, true, true, true, true, true, true, true, true];
   expect(taken).not.toContain(false);
-  expect(Object.keys(ours).sort()).toEqual(Object.keys(official).sort());
-  expect(Object.keys(oursReact).sort()).toEqual(Object.keys(officialReact).sort());
+  expect(Object.keys(Ours).sort()).toEqual(Object.keys(Official).sort());
+  expect(Object.keys(OursReact).sort()).toEqual(Object.keys(OfficialReact).sort());
 });
