@@ -7,6 +7,7 @@ import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference }
 import { type BucketId, idOf } from "../storage/rows.js";
 import type { ArrivalBatch, FindArrivalsArgs, RunArgs, StoredQueue } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
+import { MOST_SETTLED } from "./pay.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
@@ -60,16 +61,17 @@ export async function readHeads(
 /** The batch of a run: the first jobs of each class, and how many have come. */
 async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
   const { fair, most, since, mostCounted, mostWaiting } = asked;
-  const [heads, { count, last = since }, waiting] = await Promise.all([
+  const [heads, settlements, { count, last = since }, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
     readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
+    storage.settlementsOf(ctx, asked, { upTo, most: MOST_SETTLED }),
     mostCounted > 0
       ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })
       : findNewest(ctx, asked, { since, upTo }),
     mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
   ]);
   const all = waiting && { count: waiting.count, isCut: waiting.isCut };
-  return { ...heads, arrived: count, seenTo: last, waiting: all };
+  return { ...heads, settlements, arrived: count, seenTo: last, waiting: all };
 }
 
 /** Whether any job has come, where nobody counts. */
@@ -78,12 +80,12 @@ async function findNewest(ctx: storage.QueueReader, bucket: BucketId, range: Pic
   return { count: newest ? 1 : 0, last: newest?.arrivedAt };
 }
 
-/** The same for the wire: what orders and pays for the jobs. */
+/** The same for the wire: what orders and pays for the jobs. The settlements are the first list of arrivals. */
 export async function findBatch(ctx: storage.QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
-  const found = await findArrivals(ctx, asked);
+  const { settlements, ...found } = await findArrivals(ctx, asked);
   const shorten = (lists: readonly (readonly storage.JobRow[])[]) =>
     lists.map((jobs) => jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count })));
-  return { ...found, arrivals: shorten(found.arrivals), rounds: shorten(found.rounds) };
+  return { ...found, arrivals: shorten([settlements, ...found.arrivals]), rounds: shorten(found.rounds) };
 }
 
 /** The batch on the snapshot of the run. */
@@ -91,13 +93,15 @@ export async function findOnSnapshot(
   ctx: WorkerCtx,
   queue: Queue,
   asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-): Promise<ArrivalBatch & { isBefore?: boolean }> {
+): Promise<ArrivalBatch & { settlements: readonly WaitingJob[]; isBefore?: boolean }> {
   const { priorities, fair } = queue.terms;
   const args = { ...idOf(queue), priorities, fair, ...asked };
   const upTo = snapshotOf(ctx);
   if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
   const query = makeFunctionReference<"query", FindArrivalsArgs, ArrivalBatch>(`${ctx.module}:findArrivals`);
-  return { ...(await ctx.runQuery(query, args, { useStaleSnapshot: true })), isBefore: true };
+  const found = await ctx.runQuery(query, args, { useStaleSnapshot: true });
+  const [settlements = [], ...arrivals] = found.arrivals;
+  return { ...found, settlements, arrivals, isBefore: true };
 }
 
 /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
@@ -111,7 +115,7 @@ function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
 }
 
 /**
- * The first jobs that wait, in order, and how many have come since the last run; where nobody counts, whether any has.
+ * The settlements and the first jobs that wait, in order, and how many jobs have come since the last run; where nobody counts, whether any has.
  * @param run - what the last run knew; `most`: this many jobs of each priority, or fewer if there are many priorities.
  */
 export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "seenTo" | "queued"> & { most: number }) {
@@ -122,13 +126,14 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
   const since = mostCounted > 0 && run.queued === undefined ? undefined : run.seenTo;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = { most: fair ? MOST_READ : most, mostCounted, since };
-  const { arrivals, rounds, arrived, seenTo, share } = await findOnSnapshot(ctx, queue, asked);
-  if (!fair) return { arrived, seenTo, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
+  const { arrivals, rounds, share, settlements, arrived, seenTo } = await findOnSnapshot(ctx, queue, asked);
+  const found = { arrived, seenTo, settlements: await storage.readPresent(ctx, settlements) };
+  if (!fair) return { ...found, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
   for (const jobs of arrivals) await sortIn(ctx, queue, await storage.readPresent(ctx, jobs));
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const isUnsorted = arrivals.some(({ length }) => length === share);
-  return { arrived, seenTo, isUnsorted, ...merged(sorted, aging, own) };
+  return { ...found, isUnsorted, ...merged(sorted, aging, own) };
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
@@ -145,9 +150,14 @@ async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: read
   for (const { job, round } of roundsOf(arrivals, lowest?.round, own)) await storage.patchJob(ctx, job, { round });
 }
 
-/** Whether this job, or none, is the first that waits: read as it is now, so that a caller who comes meanwhile makes the run conflict. */
+/**
+ * Whether this job, or none, is the first that waits, and no settlement does: read as it is now, so that a caller who comes meanwhile
+ * makes the run conflict.
+ */
 export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storage.JobRow["_id"] | undefined) {
   const { priorities, fair, aging } = queue.terms;
+  const [settlement] = await storage.settlementsOf(ctx, queue, { most: 1 });
+  if (settlement) return false;
   const { share, arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
   // A job that has not been sorted in may still go first.
   if (fair && arrivals.some(({ length }) => length > 0)) return false;

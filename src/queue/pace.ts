@@ -16,7 +16,7 @@ const MOST_BATCH_MS = 400;
 const CALM_MS = 100;
 const CALM_NAP_MS = 50;
 /** and after this time it stops: the next caller starts it, which costs that caller a write. */
-const LINGER_MS = 200;
+export const LINGER_MS = 200;
 
 interface Findings {
   readonly now: number;

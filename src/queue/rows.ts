@@ -2,7 +2,8 @@
 import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
-import type { BucketId, Reader, TableWriter, Writer } from "../storage/rows.js";
+import { type BucketId, idOf, type Reader, type TableWriter, type Writer } from "../storage/rows.js";
+import type { SettleArgs } from "../wire/queue.js";
 
 type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
 type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
@@ -49,6 +50,12 @@ export interface QueueWriter {
     };
   scheduler: convex.Scheduler;
 }
+
+/** What an ended job was charged and has used, and when its tokens were promised and taken. */
+export type Settlement = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
+
+/** The `priority` of a row that is no job but a settlement, which the worker makes with its next run. */
+const SETTLEMENT = -1;
 
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
@@ -109,7 +116,10 @@ export async function jobsOf(ctx: QueueReader, bucket: BucketId, range: JobRange
   return (await queryJobs(ctx, bucket, range).order(order).take(most)).map(toJob);
 }
 
-/** Whether any job waits, in a round or not. */
+export const settlementsOf = (ctx: QueueReader, bucket: BucketId, range: Pick<JobRange, "upTo" | "most">) =>
+  jobsOf(ctx, bucket, { ...range, priority: SETTLEMENT });
+
+/** Whether any job or settlement waits. */
 export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boolean> {
   return (await jobsOf(ctx, bucket, { most: 1 })).length > 0;
 }
@@ -130,6 +140,7 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...r
   let bytes = 0;
   let last: bigint | undefined;
   for await (const stored of queryJobs(ctx, bucket, range)) {
+    if (stored.priority === SETTLEMENT) continue;
     count++;
     bytes += getConvexSize(stored.args);
     last = toJob(stored).arrivedAt;
@@ -159,6 +170,17 @@ export const insertJob = (
   { db }: QueueWriter,
   job: Omit<convex.WithoutSystemFields<StoredJob>, "at" | "arrivedAt"> & { at?: bigint },
 ) => db.insert("rateLimitQueue", { at: db.vars.commitTs, arrivedAt: db.vars.commitTs, ...job });
+
+/** It has not arrived at any time: it is no job that a worker counts. */
+export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settlement: Settlement) =>
+  db.insert("rateLimitQueue", {
+    ...idOf(bucket),
+    at: db.vars.commitTs,
+    priority: SETTLEMENT,
+    count: settlement.count,
+    fn: "",
+    args: settlement,
+  });
 
 export const patchJob = (
   { db }: QueueWriter,

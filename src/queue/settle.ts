@@ -6,11 +6,21 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
+import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import type { WorkerCtx } from "./batch.js";
-import { insertJob, type JobRow, jobsOf, type WorkerRow } from "./rows.js";
+import {
+  deleteJob,
+  insertJob,
+  insertSettlement,
+  type JobRow,
+  jobsOf,
+  type Settlement,
+  type WorkerRow,
+} from "./rows.js";
+import { mostSettledIn } from "./pay.js";
 import { type Queue, toStoredQueue } from "./terms.js";
-import { planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
+import { isBusy, planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
 import { ensureRunning } from "./workers.js";
 
 interface PaidJob extends JobRow {
@@ -97,7 +107,7 @@ export async function runAction(
   return null;
 }
 
-/** Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Then the queue moves up. */
+/** By the limit as it is now: the job may have begun before a deploy. Then the queue moves up. */
 export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
@@ -105,12 +115,33 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   // The row may be gone by now. A job that does not run again only needs the bucket.
   const queue = ctx.lookUp(row ?? { ...bucket, queue: again?.turn.queue ?? {} });
   if (used !== count) {
-    // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
-    const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
-    await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
+    const settlement = present({ count, used, at, takenAt });
+    // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
+    if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
+    else await charge(ctx, queue, settlement);
   }
   await waitAgain(ctx, queue, row, settling);
   if (used < count) await wake(ctx, bucket);
+}
+
+/**
+ * Makes the settlements that wait for the worker, as many as one run may; whether more may wait. One that fails is dropped, and its job
+ * keeps its count: the chain of runs must not break.
+ */
+export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly JobRow[]): Promise<boolean> {
+  const most = mostSettledIn(queue.limit);
+  for (const row of waiting.slice(0, most)) {
+    await deleteJob(ctx, row);
+    await charge(ctx, queue, row.args as Settlement).catch(console.error);
+  }
+  return waiting.length >= most;
+}
+
+/** Charges or gives back the difference between what a job has used and its count. */
+async function charge(ctx: QueueCtx, queue: Queue, { count, used, at, takenAt }: Settlement): Promise<void> {
+  // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
+  const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
+  await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
 }
 
 /** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may. */

@@ -3,6 +3,7 @@ import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import { cancelPending } from "../storage/jobs.js";
 import type { BucketId } from "../storage/rows.js";
 import type { StoredQueue, WorkArgs } from "../wire/queue.js";
+import { LINGER_MS } from "./pace.js";
 import type { QueueReader, QueueWriter, WorkerRow } from "./rows.js";
 import { storedPart } from "./terms.js";
 
@@ -36,6 +37,13 @@ export const LEASE_MS = 60_000;
 /** Whether the chain of runs was broken: the next one should have come long ago. */
 export const isLost = ({ state, runsUntil }: WorkerRow, now: number) => state !== "idle" && now >= runsUntil;
 
+/** Whether runs follow each other, so that the next one sees what is written now. */
+export const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
+
+/** Whether it has run for longer since its last report than it would for one job: then jobs keep coming. */
+export const isBusy = (row: WorkerRow, now: number) =>
+  isRunning(row, now) && now > row.runsUntil - LEASE_MS + LINGER_MS;
+
 export const readWorker = ({ db }: QueueReader, { name, key }: BucketId): Promise<WorkerRow | null> =>
   db
     .query("rateLimitWorkers")
@@ -48,7 +56,7 @@ export const patchWorker = ({ db }: QueueWriter, { _id }: WorkerRow, fields: Par
 /** Tokens may have come back: if the worker sleeps until a job can be paid, it looks again. */
 export async function wake(ctx: QueueCtx, bucket: BucketId): Promise<null> {
   const row = await readWorker(ctx, bucket);
-  if (row && (isLost(row, ctx.now) || row.state === "waiting")) await patchWorker(ctx, row, await start(ctx, row, row));
+  if (row && row.state !== "idle" && !isRunning(row, ctx.now)) await patchWorker(ctx, row, await start(ctx, row, row));
   return null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One run of a bucket's worker. It looks at the jobs that have come, pays for as many as it can, schedules those, and plans the
- * next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
+ * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it can, schedules
+ * those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
 import type { Shard } from "../engine/sharding/shard.js";
 import { write } from "../storage/rows.js";
@@ -13,7 +13,7 @@ import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
 import { paceOf } from "./pace.js";
 import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
 import { deleteJob, patchJob, readPresent } from "./rows.js";
-import { runMutation, scheduleJob, settle } from "./settle.js";
+import { runMutation, scheduleJob, settle, settleEnded } from "./settle.js";
 import { type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
 import { readOwnWorker } from "./workers.js";
@@ -41,12 +41,13 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (!row) return;
   const queue = ctx.lookUp(row);
   const { most = FIRST_JOBS } = run;
-  const { seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
+  const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
+  const hasUnsettled = await settleEnded(ctx, queue, settlements);
   const { taken, awaited } = await takeJobs(ctx, queue, first);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   // A user whose job has no round yet has no turn.
-  const hasMore = isUnsorted || (!awaited && (goesOn || taken < first.length));
+  const hasMore = hasUnsettled || isUnsorted || (!awaited && (goesOn || taken < first.length));
   const found = paceOf({ now, hasMore, awaited, busyAt });
   // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
   const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));

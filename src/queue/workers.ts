@@ -10,7 +10,7 @@ import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
 import { type Queue, storedPart, toStoredQueue } from "./terms.js";
-import { isLost, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
+import { isLost, isRunning, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
 
 /** Whether `fullUntil` of a row is about the bound of these terms. */
 export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: WorkerRow, terms: Queue["terms"]) {
@@ -37,10 +37,10 @@ export async function isOutdated(ctx: QueueCtx, row: WorkerRow, queue: Queue): P
 /** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
 export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, queued?: number) {
   const stored = toStoredQueue(queue);
-  const isRunning = row?.state === "running" && !isLost(row, ctx.now);
+  const runs = row !== null && isRunning(row, ctx.now);
   const isSame = row !== null && compareValues(storedPart(row), stored) === 0;
-  if (isRunning && isSame && queued === undefined) return;
-  const started = isRunning ? row : await start(ctx, stored, row);
+  if (runs && isSame && queued === undefined) return;
+  const started = runs ? row : await start(ctx, stored, row);
   // A number that was counted under other terms is no longer true.
   const counted = queued === undefined && isSame ? {} : { queued };
   if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started, ...counted });
@@ -48,7 +48,7 @@ export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow 
     await patchWorker(ctx, row, {
       ...(!isSame && { plan: undefined, ...stored }),
       ...(!hasBound(row, queue.terms) && { fullUntil: undefined }),
-      ...(!isRunning && started),
+      ...(!runs && started),
       ...counted,
     });
 }

@@ -10,14 +10,17 @@ import { type rateLimitTables } from "./schema.js";
 
 /** Spread into the app's schema, beside `rateLimitTables`, for queues in the app's tables. Only this package writes here. */
 export const rateLimitQueueTables = {
-  /** Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. */
+  /**
+   * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. A row with the
+   * priority -1 is no job: an ended one that waits to be settled. Its `args` say what was used.
+   */
   rateLimitQueue: defineTable({
     name: v.string(),
     key: v.optional(v.string()),
     priority: v.number(),
     /** When its caller's mutation committed, which is its place: nanoseconds of the database's own clock. */
     at: v.commitTs(),
-    /** When this row came: later for a job that waits to run again. Rows of earlier versions lack it: `at` counts. */
+    /** When this job came: later if it waits to run again. Rows of earlier versions lack it: `at` counts. */
     arrivedAt: v.optional(v.commitTs()),
     /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),

@@ -14,9 +14,9 @@ const backlog = async (look: object, ctx: object = {}) => {
   return await backlogOf({ now: NOW, ...ctx } as WorkerCtx, { ...nothing, ...look } as Look);
 };
 
-it("a count reads no more jobs than it was asked for, and those that were cancelled since a query are left out", async () => {
+it("a count reads no more jobs than it was asked for, and leaves out settlements, and jobs that were cancelled since a query", async () => {
   function* endless() {
-    for (let arrivedAt = 1n; ; arrivedAt++) yield { at: 0n, arrivedAt, args: {} };
+    for (let arrivedAt = 1n; ; arrivedAt++) yield { at: 0n, arrivedAt, args: {}, priority: arrivedAt === 2n ? -1 : 0 };
   }
   const found = { _id: "a", at: 1n, arrivedAt: 2n };
   const db = {
@@ -24,7 +24,7 @@ it("a count reads no more jobs than it was asked for, and those that were cancel
     get: (_table: string, id: string) => (id === "a" ? found : null),
   };
   const counted = await countJobs({ db } as never, { name: "llm", key: undefined }, { most: 3 });
-  expect(counted).toEqual({ count: 3, last: 3n, isCut: false });
+  expect(counted).toEqual({ count: 3, last: 4n, isCut: false });
   expect(await readPresent({ db } as never, [{ _id: "a" }, { _id: "cancelled" }] as never)).toEqual([found]);
 });
 
@@ -50,7 +50,7 @@ it.each([
   // A clock that has stepped back.
   [-10_000, { count: 130, isCut: false }, 125, 0],
 ])("a full queue is counted anew after ten seconds: after %i ms, %j", async (agoMs, waiting, queued, nextAgoMs) => {
-  const runQuery = vi.fn().mockResolvedValue({ waiting });
+  const runQuery = vi.fn().mockResolvedValue({ arrivals: [], waiting });
   const { run } = await backlog({ run: { queued: 155, countedAt: NOW - agoMs }, taken: 5 }, { runQuery });
   expect(run).toEqual({ queued, countedAt: NOW - nextAgoMs });
   const asked = expect.objectContaining({ most: 1, mostCounted: 0, mostWaiting: 20_000 }) as object;

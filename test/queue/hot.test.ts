@@ -1,4 +1,4 @@
-/** A worker beside plain calls on the same split bucket: it mostly reads some rows, so that it does not conflict with each of them. */
+/** A worker beside what others write to its bucket: plain calls, of which it mostly reads some rows, and the ends of jobs, which it settles. */
 import { expect, it, vi } from "vitest";
 import { arrivals } from "../../bench/simulator/arrivals.js";
 import { Backend } from "../../bench/simulator/backend.js";
@@ -51,3 +51,50 @@ it.each([
     expect(Math.max(...waits)).toBeLessThan(2000);
   },
 );
+
+/** Jobs that each give 4 of 10 tokens back to a bucket that hardly refills: how late they end, what the bucket then lacks, and rows left. */
+async function playSettling(times: readonly number[], config: object = {}) {
+  const capacity = 1e6;
+  const app = queueApp("tables", { kind: "token bucket", rate: 1, period: 1e12, capacity, ...config }, {});
+  const lateMs: number[] = [];
+  const backend = new Backend(app.app, {
+    seed: "1",
+    onJob: ({ args: [args], scheduledTime }, { clock }) => {
+      if ((args as { job?: object }).job) lateMs.push(clock - scheduledTime);
+    },
+  });
+  for (const [label, atMs] of times.entries()) {
+    backend.agenda.plan(atMs, () => {
+      const args = { name: "llm", count: 10, settles: "mutation" };
+      backend.call((ctx) => app.enqueueRateLimited(ctx, args, job, { label, used: 6 }), vi.fn());
+    });
+  }
+  await backend.agenda.run();
+  const onRead = vi.fn();
+  backend.call((ctx) => app.getRateLimit(ctx, { name: "llm" }), onRead);
+  await backend.agenda.run();
+  const [[{ outcome }]] = onRead.mock.calls as [[{ outcome: { value: { value: number } } }]];
+  const missing = Math.round(capacity - outcome.value.value);
+  return { lateMs, missing, rows: backend.store.count("rateLimitQueue") };
+}
+
+it.each([{}, { shards: "auto" }])(
+  "jobs that end conflict neither with the worker nor with each other (%j)",
+  async (config) => {
+    const times = poisson(60, "settling").map(({ atMs }) => atMs);
+    const { lateMs, ...rest } = await playSettling(times, config);
+    expect(rest).toEqual({ missing: 6 * times.length, rows: 0 });
+    // As late as Convex runs any function, but for those of the first 200 ms, which settle by themselves.
+    expect(Math.max(...lateMs)).toBeLessThan(400);
+  },
+);
+
+it("a job that ends at any time around the stop of its worker is settled", async () => {
+  const unsettled: number[] = [];
+  // The second job starts after six tenths of this time. Its worker stops at 400 ms.
+  for (let period = 600; period < 720; period += 2) {
+    const { rows } = await playSettling([0, 150], { rate: 10, period, capacity: 10 });
+    if (rows > 0) unsettled.push(period);
+  }
+  expect(unsettled).toEqual([]);
+});

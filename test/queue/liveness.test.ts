@@ -319,6 +319,7 @@ describe("the worker of a fair queue", () => {
     ["does not rest while an arrival has no round", { round: 1 }, [{}], false],
     ["does not rest if a job of an earlier round has arrived", { round: 2 }, [{ round: 1 }], false],
     ["rests if the other jobs are in later rounds", { round: 1 }, [{ round: 2 }], true],
+    ["does not rest while a job waits to be settled", { round: 1 }, [{ priority: -1 }], false],
   ])("%s", async (_what, awaited, others, rests) => {
     const { t } = useQueues("tables", { llm: { ...slow, queue: { fair: true } } });
     // One after another: an arrival is younger than the job that the worker waits for.

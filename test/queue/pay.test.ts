@@ -6,7 +6,7 @@ import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { adjustOnAll } from "../../src/engine/sharding/pool.js";
 import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";
-import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
+import { mostPaidFrom, mostSettledIn, payFor, waitWhenFull } from "../../src/queue/pay.js";
 
 const NOW = 1_700_000_000_000;
 const YEAR = 366 * 86_400_000;
@@ -105,4 +105,13 @@ it.each([
   const recent = Array.from({ length: times }, () => ({ at: NOW, units: 1 }));
   const shards = splitTo(limit, fullShard(limit), Math.log2(rows), NOW);
   expect(mostPaidFrom(shards.map((shard) => ({ ...shard, state: { ...shard.state, recent } })))).toBe(most);
+});
+
+it.each([
+  ["one row", ten, 64],
+  ["64 rows", { ...ten, capacity: 1e4, shards: 64 }, 64],
+  ["2,048 rows", { ...ten, capacity: 1e4, shards: 2048 }, 8],
+  ["2,048 rows with 64 times each", { kind: "sliding window", rate: 1e4, period: 1000, shards: 2048 }, 1],
+] as const)("a run settles as many jobs of a bucket of %s as it has time for", (_rows, config, most) => {
+  expect(mostSettledIn(parseLimit("llm", config))).toBe(most);
 });

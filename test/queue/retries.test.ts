@@ -1,9 +1,10 @@
 /** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import { runAction, settle } from "../../src/queue/settle.js";
+import { runAction, settle, settleEnded } from "../../src/queue/settle.js";
+import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
-import { changeIn, placeNames } from "../support/places.js";
+import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { act, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -220,4 +221,38 @@ it("the settlement of an action is scheduled: a mutation that an action calls fa
 
 it("a job that has used its count is settled without a look at the database", async () => {
   await expect(settle({} as never, { name: "llm", config, count: 10, used: 10 })).resolves.toBeUndefined();
+});
+
+it.each([63, 64])(
+  "%i settlements that cannot be made are dropped and logged, and a run makes 64 at most",
+  async (waiting) => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    const query = () => expect.fail("damaged");
+    const deleted = vi.fn();
+    const rows = Array.from({ length: waiting }, (_, _id) => ({ _id, args: { count: 10, used: 3 } }));
+    const ctx = { db: { query, delete: deleted } } as never;
+    expect(await settleEnded(ctx, parseQueue({ name: "llm", config, queue: {} }), rows as never)).toBe(waiting === 64);
+    expect(deleted).toHaveBeenCalledTimes(waiting);
+    expect(log).toHaveBeenCalledTimes(waiting);
+    log.mockRestore();
+  },
+);
+
+it("a run that has made as many settlements as it may is followed by the next at once, also while its bucket is short", async () => {
+  const { t, enqueueAll, pass } = useQueues("tables", { llm: { ...config, rate: 100, queue: {} } }, { count: 10 });
+  await enqueueAll(Array.from({ length: 30 }, (_, i) => `${i}`));
+  await pass(500);
+  await t.mutation(async ({ db }) => {
+    const row = { name: "llm", priority: -1, count: 1, fn: "", args: { count: 1, used: 1.001 }, at: db.vars.commitTs };
+    for (let i = 0; i < 65; i++) await db.insert("rateLimitQueue", row);
+  });
+  const leftAt = new Map<number, number>();
+  while (leftAt.size === 0 || !leftAt.has(0)) {
+    vi.advanceTimersToNextTimer();
+    await t.finishInProgressScheduledFunctions();
+    const rows = await documentsIn("tables", t, "rateLimitQueue");
+    const left = rows.filter(({ priority }) => priority === -1).length;
+    if (!leftAt.has(left)) leftAt.set(left, Date.now());
+  }
+  expect(Number(leftAt.get(0)) - Number(leftAt.get(1))).toBe(20);
 });

@@ -8,6 +8,7 @@ import { tableOf } from "../../bench/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
 import { windowAt } from "../model/exact/fixedWindow.js";
 import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../model/exact/bucket.js";
+import { minus, rational } from "../model/rational.js";
 import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
@@ -90,6 +91,8 @@ class World {
   readonly #isWhole: boolean;
   /** Jobs that have been paid for. */
   readonly #paid = new Map<string, ExactJob>();
+  /** Ended jobs that wait for the worker to settle them, by the ids of their rows. */
+  readonly #unsettled = new Map<string, Settling>();
 
   constructor(
     readonly setting: Setting,
@@ -131,7 +134,7 @@ class World {
 
   /** If a chain of runs was broken, a caller a minute later restarts it, and then all jobs run. */
   async #heal(): Promise<void> {
-    if (this.#exact.waiting.size === 0) return;
+    if (this.#exact.waiting.size + this.#unsettled.size === 0) return;
     demand(this.#isBroken, "jobs wait although no chain of runs was broken");
     this.#ended--;
     this.#backend.agenda.plan(this.#backend.agenda.nowMs + 61_000, () => {
@@ -370,14 +373,18 @@ class World {
       this.#runs.set(labelOf(args), ran + 1);
       if (address.module === "jobs") return;
       const { job: ended } = args as { job: Settling };
-      this.#settle(ended, clock, writes);
+      const waiting = rowsIn(writes, "rateLimitQueue").find(([, row]) => row?.["priority"] === SETTLEMENT);
+      if (waiting) this.#unsettled.set(waiting[0], ended);
+      else this.#settle(ended, clock, writes);
       this.#waitAgain(ended, clock, writes);
       return;
     }
     if (!this.#isRun(address)) return;
     const { run: started } = args as { run: { generation: number; most?: number } };
     const exact = this.#exact;
-    const gone = rowsIn(writes, "rateLimitQueue").flatMap(([id, job]) => (job ? [] : [this.#firstIds.get(id) ?? id]));
+    const deleted = rowsIn(writes, "rateLimitQueue").flatMap(([id, row]) => (row ? [] : [id]));
+    const settled = deleted.flatMap((id) => this.#unsettled.get(id) ?? []);
+    const gone = deleted.flatMap((id) => (this.#unsettled.delete(id) ? [] : [this.#firstIds.get(id) ?? id]));
     const planned = plannedIn(writes);
     const scheduled = planned.filter(({ address, args: [args] }) => isJob(address, args));
     const taken = scheduled.map(({ args: [args] }) => this.#ids.get(labelOf(args)) ?? "");
@@ -391,6 +398,8 @@ class World {
     const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
     demand(plans || taken.length === 0, "a run of an older generation took jobs", taken);
     if (!plans) return;
+    if (!this.#isWhole) for (const ended of settled) this.#settle(ended, clock, writes);
+    else if (settled.length > 0) this.#settleTogether(settled, clock, writes, taken);
     const run = { clock, snapshot };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
     for (const [i, id] of taken.entries()) {
@@ -454,7 +463,7 @@ class World {
   #waitAgain({ turn, args }: Settling, clock: number, writes: JobRun["writes"]): void {
     const { label, againUntil = 0 } = args;
     if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
-    const rows = rowsIn(writes, "rateLimitQueue");
+    const rows = rowsIn(writes, "rateLimitQueue").filter(([, row]) => row?.["priority"] !== SETTLEMENT);
     const [[id, document] = ["", null]] = rows;
     demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
     const first = this.#ids.get(String(label)) ?? "";
@@ -481,6 +490,34 @@ class World {
       const isAhead = isWritten && takenAt > this.#resetAt;
       this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
     } else this.#adjustExact(args.used - count, clock, isWritten);
+  }
+
+  /** Several settlements in one run. Some may have several results: the row says which it was, less what the run then paid. */
+  #settleTogether(
+    settled: readonly Settling[],
+    clock: number,
+    writes: JobRun["writes"],
+    taken: readonly string[],
+  ): void {
+    const { limit } = this.setting;
+    const exact = this.#exact;
+    this.#counts.settled += settled.length;
+    const resultsOf = (state: State, { count, args: { used }, at, takenAt }: Settling) =>
+      used >= count
+        ? [used === count ? state : adjust(limit, state, clock, used - count).after]
+        : undo(limit, state, clock, count - used, { takenAt, promised: Math.max(at, takenAt) });
+    const possible = settled.reduce(
+      (states: State[], one) => states.flatMap((state) => resultsOf(state, one)),
+      [exact.bucket],
+    );
+    const [[, row] = []] = rowsIn(writes, "rateLimits");
+    const paid = taken.reduce((sum, id) => sum + (exact.waiting.get(id)?.count ?? 0), 0);
+    const held = row ? minus(rational(Number(row["value"])), rational(-paid)) : leftAt(limit, exact.bucket, clock);
+    const found = possible.findIndex(
+      (state) => isJoined(state) || isDeepStrictEqual(leftAt(limit, state, clock), held),
+    );
+    demand(found >= 0, "a settlement must charge or give back as much as an exact one", { held, possible });
+    if (row) exact.bucket = possible[found];
   }
 
   /** Each run that does something was planned by the run before it, or is the first of a new generation. */
@@ -524,6 +561,9 @@ function plannedIn(writes: JobRun["writes"]): Job[] {
 const LEAST_JOBS = 16;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+/** The priority of a row that is a settlement. */
+const SETTLEMENT = -1;
 
 /** How often a job may run (`queue.attempts`). */
 const ATTEMPTS = 3;
