@@ -63,8 +63,10 @@ function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" |
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
   // A job that must run again has done nothing yet, unless it says so.
-  const { used = wait === undefined ? undefined : 0 } = said;
-  if (!(typeof used === "number" && used >= 0 && used <= MAX_TOKENS)) return undefined;
+  const { used: told = wait === undefined ? undefined : 0 } = said;
+  const isTold = typeof told === "number" && told >= 0 && told <= MAX_TOKENS;
+  if (!isTold && wait === undefined) return undefined;
+  const used = isTold ? told : run.count;
   if (wait === undefined) return { ...bucket, used };
   if (!turn) {
     const why = "a queued job asked to run again, which needs queue.attempts: it is dropped.";

@@ -18,11 +18,8 @@ describe.each(placeNames)("in the %s", (place) => {
   const open = (queue: object = { attempts: 3 }, limit: object = {}) => {
     const limits = { llm: { ...config, ...limit, queue } } as RateLimitDefinitions;
     const queues = useQueues(place, limits, { count: 10, settles: "mutation" });
-    const enqueue = async (
-      label: string,
-      returns: unknown[] = [],
-      args: { settles?: string; [field: string]: unknown } = {},
-    ) => await queues.enqueue(label, args, { returns }, args.settles === "action" ? act : run);
+    const enqueue = async (label: string, returns: unknown[] = [], args: Record<string, unknown> = {}) =>
+      await queues.enqueue(label, args, { returns }, args["settles"] === "action" ? act : run);
     return { ...queues, enqueue, value: async () => (await queues.snapshot()).value };
   };
 
@@ -54,7 +51,10 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueue("nothing", [{ again }, { used: 0 }], { count: 5, settles });
     await until(2000);
     expect(await value()).toBe(5);
-    expect(order()).toEqual(["some", "some", "nothing", "nothing"]);
+    await enqueue("unknown", [{ used: NaN, again }, { used: 0 }], { count: 2, settles });
+    await until(3000);
+    expect(await value()).toBe(3);
+    expect(order()).toEqual(["some", "some", "nothing", "nothing", "unknown", "unknown"]);
   });
 
   it.each([
