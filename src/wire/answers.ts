@@ -29,7 +29,7 @@ const allowed = () => ({
   ...outlook(),
   /** For a call with `atLeast`: how many tokens the caller has. */
   taken: v.optional(v.number()),
-  /** For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. */
+  /** For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit` (of a sliding window's reservation that waits, `retryAt`). */
   takenAt: v.optional(v.number()),
   ...renewal(),
 });
