@@ -40,7 +40,10 @@ function inFull(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value !== "string" && (typeof value !== "object" || value === null)) return String(value);
   try {
-    const json: unknown = JSON.stringify(value);
+    // JSON itself writes NaN and infinity as null.
+    const json: unknown = JSON.stringify(value, (_, part: unknown) =>
+      typeof part === "number" && !Number.isFinite(part) ? String(part) : part,
+    );
     return typeof json === "string" ? json : "an object";
   } catch {
     // A circle, a bigint inside, a proxy that throws.

@@ -3,11 +3,7 @@ import { damageError, fieldError, misuseError, show } from "../../src/engine/mis
 
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
-const hostile = {
-  toJSON: () => {
-    throw new Error("hands off");
-  },
-};
+const hostile = { toJSON: () => expect.fail("hands off") };
 
 describe("a value in a message", () => {
   it.each<[unknown, string]>([
@@ -23,6 +19,7 @@ describe("a value in a message", () => {
     [null, "null"],
     [[5, "a"], '[5,"a"]'],
     [{ rate: 5 }, '{"rate":5}'],
+    [{ within: NaN, rates: [Infinity, 0.5] }, '{"within":"NaN","rates":["Infinity",0.5]}'],
     [circle, "an object"],
     [{ big: 5n }, "an object"],
     [hostile, "an object"],
