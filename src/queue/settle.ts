@@ -62,11 +62,10 @@ function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" |
   const said = (result ?? {}) as { used?: unknown; again?: unknown };
   const { fn, args, turn, ...bucket } = run;
   const wait = waitOf(bucket.name, said.again);
+  const isUsed = typeof said.used === "number" && said.used >= 0 && said.used <= MAX_TOKENS;
+  if (!isUsed && wait === undefined) return undefined;
   // A job that must run again has done nothing yet, unless it says so.
-  const { used: told = wait === undefined ? undefined : 0 } = said;
-  const isTold = typeof told === "number" && told >= 0 && told <= MAX_TOKENS;
-  if (!isTold && wait === undefined) return undefined;
-  const used = isTold ? told : run.count;
+  const used = isUsed ? Number(said.used) : said.used === undefined ? 0 : run.count;
   if (wait === undefined) return { ...bucket, used };
   if (!turn) {
     const why = "a queued job asked to run again, which needs queue.attempts: it is dropped.";
