@@ -52,7 +52,7 @@ export interface QueueWriter {
 }
 
 /** What an ended job was charged and has used, and when its tokens were promised and taken. */
-export type Settlement = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
+export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 
 /** The `priority` of a row that is no job but a settlement, which the worker makes with its next run. */
 const SETTLEMENT = -1;
@@ -172,7 +172,7 @@ export const insertJob = (
 ) => db.insert("rateLimitQueue", { at: db.vars.commitTs, arrivedAt: db.vars.commitTs, ...job });
 
 /** It has not arrived at any time: it is no job that a worker counts. */
-export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settlement: Settlement) =>
+export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settlement: SettledJob) =>
   db.insert("rateLimitQueue", {
     ...idOf(bucket),
     at: db.vars.commitTs,

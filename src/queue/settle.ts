@@ -15,7 +15,7 @@ import {
   insertSettlement,
   type JobRow,
   jobsOf,
-  type Settlement,
+  type SettledJob,
   type WorkerRow,
 } from "./rows.js";
 import { mostSettledIn } from "./pay.js";
@@ -133,13 +133,13 @@ export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly
   const most = mostSettledIn(queue.limit);
   for (const row of waiting.slice(0, most)) {
     await deleteJob(ctx, row);
-    await charge(ctx, queue, row.args as Settlement).catch(console.error);
+    await charge(ctx, queue, row.args as SettledJob).catch(console.error);
   }
   return waiting.length >= most;
 }
 
 /** Charges or gives back the difference between what a job has used and its count. */
-async function charge(ctx: QueueCtx, queue: Queue, { count, used, at, takenAt }: Settlement): Promise<void> {
+async function charge(ctx: QueueCtx, queue: Queue, { count, used, at, takenAt }: SettledJob): Promise<void> {
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
   const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
   await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
