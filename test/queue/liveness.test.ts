@@ -1,7 +1,7 @@
 /** Every waiting job starts, also after sweeps and refunds by others. model.test.ts also deletes rows and cancels runs by hand. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
-import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { HOUR, MINUTE } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
@@ -9,7 +9,7 @@ import type { QueueConfig } from "../../src/wire/configs.js";
 import { findBatch, isFirst } from "../../src/queue/batch.js";
 import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
 import { start } from "../../src/queue/wake.js";
-import { NOW, useClock } from "../support/clock.js";
+import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 
@@ -20,8 +20,9 @@ const slow = { ...config, period: MINUTE };
 const SWEPT_AFTER = 20 * MINUTE;
 
 describe.each(placeNames)("in the %s", (place) => {
-  const open = (limits: RateLimitDefinitions = { llm: { ...slow, queue: {} } }) => {
-    const queues = useQueues(place, limits, { count: 10 });
+  /** @param llm - the fields of the queue's limit that are not those of `slow`. */
+  const open = (llm: object = {}) => {
+    const queues = useQueues(place, { llm: { ...slow, queue: {}, ...llm } }, { count: 10 });
     const { t, starts, functions } = queues;
     return {
       ...queues,
@@ -52,11 +53,8 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a worker that runs for longer than its lease renews it twice a minute, so no caller starts another", async () => {
-    const { t, functions, workers } = open({ llm: { ...config, capacity: 4, queue: {} } });
-    const job = { name: "llm", count: 4 };
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 180; i++) await functions().enqueueRateLimited(ctx, job, run, { label: `${i}` });
-    });
+    const { t, enqueueAtOnce, workers } = open({ ...config, capacity: 4 });
+    await enqueueAtOnce(180, "x", { count: 4 });
     const generations = new Set<unknown>();
     const leasesMs: number[] = [];
     const ends = new Set<unknown>();
@@ -99,7 +97,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
   describe("a sweep", () => {
     it("deletes the rows of workers that have been idle for a while, and no others", async () => {
-      const { enqueue, pass, sweep, workers, until } = open({ llm: { ...config, keyed: true, queue: {} } });
+      const { enqueue, pass, sweep, workers, until } = open({ ...config, keyed: true });
       for (let i = 0; i < 5; i++) await enqueue("x", { key: `user ${i}` });
       await until(MINUTE);
       await sweep();
@@ -113,24 +111,19 @@ describe.each(placeNames)("in the %s", (place) => {
     });
 
     it("continues in further batches if there are more keys than one batch holds", async () => {
-      const { enqueue, t, workers, sweep } = open({ llm: { ...config, keyed: true, queue: {} } });
+      const { enqueue, t, workers, sweep } = open({ ...config, keyed: true });
       for (let i = 0; i < 300; i++) await enqueue("x", { key: `user ${i}` });
       // Somebody cancels all runs and deletes all jobs.
       vi.clearAllTimers();
       await changeIn(place, t, "rateLimitQueue", null);
       vi.setSystemTime(NOW + SWEPT_AFTER);
       expect(await sweep()).toMatchObject({ isDone: false });
-      while (vi.getTimerCount() > 0) {
-        vi.advanceTimersToNextTimer();
-        await t.finishInProgressScheduledFunctions();
-      }
+      await runJobs(t);
       expect(await workers()).toEqual([]);
     });
 
     it("keeps the rows of workers that sleep, were lost or have jobs; and a job after a sweep runs", async () => {
-      const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({
-        llm: { ...slow, keyed: true, queue: {} },
-      });
+      const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({ keyed: true });
       await enqueue("done", { key: "idle" });
       await enqueue("lost", { key: "lost" });
       await enqueueAll(["1", "2"], { key: "slow", count: 15 });
@@ -177,7 +170,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ priorities: 2 }, { priority: 1 }, 0],
     [{ fair: true }, { fairBy: "b" }, 2],
   ])("a place in the mutation that enqueues the job is its place later: %j, %j", async (queue, own, ahead) => {
-    const { t, functions, enqueueAll, pass, position } = open({ llm: { ...slow, queue } });
+    const { t, functions, enqueueAll, pass, position } = open({ queue });
     await enqueueAll(["a0", "a1", "a2", "a3"], queue.fair ? { fairBy: "a" } : {});
     await pass(1000);
     const { job, asked } = await t.mutation(async (ctx) => {
@@ -191,8 +184,8 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([{ maxReserved: 0 }, { maxReserved: 5 }, {}])("jobs start when their places said: %j", async (bound) => {
-    const hourly = { kind: "fixed window", rate: 20, period: HOUR, start: NOW, ...bound, queue: {} } as const;
-    const { enqueue, jobOf, position, pass, until, starts } = open({ llm: hourly });
+    const hourly = { kind: "fixed window", rate: 20, period: HOUR, capacity: undefined, start: NOW };
+    const { enqueue, jobOf, position, pass, until, starts } = open({ ...hourly, ...bound });
     await enqueue("0", { count: 17 });
     await pass(1000);
     const jobs = [];
@@ -208,25 +201,19 @@ describe.each(placeNames)("in the %s", (place) => {
     ["200 jobs", {}, 200],
     ["51 jobs of one of ten priorities in a fair queue", { fair: true, priorities: 10 }, 51],
   ])("a place behind more than %s is not exact", async (_what, queue: QueueConfig, most) => {
-    const { jobOf, t, functions, pass, position } = open({ llm: { ...slow, queue } });
-    const user = (fairBy: string) => (queue.fair ? { fairBy } : {});
-    const job = { name: "llm", count: 10, ...user("a") } as never;
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < most + 5; i++) await functions().enqueueRateLimited(ctx, job, run, { label: "before" });
-    });
+    const { jobOf, enqueueAtOnce, pass, position } = open({ queue });
+    const user = queue.fair ? { fairBy: "a" } : {};
+    await enqueueAtOnce(most + 5, "before", user);
     await pass(1000);
-    expect(await position(await jobOf("last", user("a")))).toMatchObject({ ahead: most, isExact: false });
+    expect(await position(await jobOf("last", user))).toMatchObject({ ahead: most, isExact: false });
   });
 
   it("a user's job gets its turn soon after hundreds of another's, though a run sorts in only a few", async () => {
     const queue = { fair: true, priorities: 10 } as const;
-    const { enqueue, enqueueAll, t, functions, pass, order } = open({ llm: { ...config, queue } });
+    const { enqueue, enqueueAll, enqueueAtOnce, t, pass, order } = open({ ...config, queue });
     await enqueueAll(["first"], { fairBy: "c" });
     await pass(300);
-    const own = { name: "llm", fairBy: "a", count: 2 } as never;
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 600; i++) await functions().enqueueRateLimited(ctx, own, run, { label: "a" });
-    });
+    await enqueueAtOnce(600, "a", { fairBy: "a", count: 2 });
     await enqueue("b", { fairBy: "b", count: 2 });
     await pass(4000);
     expect(order()).toContain("b");
@@ -236,7 +223,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("a queue is full as long as its rows are too many for a run to pay for all that wait", async () => {
     const wide = { ...config, rate: 1e5, capacity: 1e5, shards: { atLeast: 2048 }, queue: { maxQueued: 5 } };
-    const { t, functions, enqueue, enqueueAll, pass } = open({ llm: wide });
+    const { t, functions, enqueue, enqueueAll, pass } = open(wide);
     await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm" }));
     await pass(3000);
     await enqueueAll(Array<string>(15).fill("x"));

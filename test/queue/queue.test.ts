@@ -16,8 +16,9 @@ const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as
 const backends = [...placeNames.map((place) => ({ place, isOld: false })), { place: "tables" as const, isOld: true }];
 
 describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, isOld }) => {
-  const open = (limits: RateLimitDefinitions = { llm: { ...config, queue: {} } }) => {
-    const queues = useQueues(place, limits, { count: 10 });
+  /** @param llm - the fields of the queue's limit that are not those of `config`. */
+  const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
+    const queues = useQueues(place, { llm: { ...config, queue: {}, ...llm }, ...others }, { count: 10 });
     if (isOld) withoutSnapshotTs();
     return { ...queues, value: async () => (await queues.snapshot()).value };
   };
@@ -33,19 +34,16 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a queue is full although its worker has just taken a hundred jobs: they are subtracted once", async () => {
-    const slow = { ...config, rate: 200, period: 10 * MINUTE, capacity: 200, queue: { maxQueued: 20 } };
-    const { t, functions, enqueue, pass } = open({ llm: slow });
-    await t.mutation(async (ctx) => {
-      for (let i = 0; i < 120; i++)
-        await functions().enqueueRateLimited(ctx, { name: "llm", count: 2 }, run, { label: "x" });
-    });
+    const slow = { rate: 200, period: 10 * MINUTE, capacity: 200, queue: { maxQueued: 20 } };
+    const { enqueue, enqueueAtOnce, pass } = open(slow);
+    await enqueueAtOnce(120, "x", { count: 2 });
     await pass(2000);
     expect(await enqueue("more", { count: 2 })).toMatchObject({ ok: false });
   });
 
   it("a settlement gives back the units of both counts, not of their difference, which is rounded", async () => {
-    const large = { kind: "fixed window", rate: 1e9, period: 1000 * MINUTE, queue: {} } as const;
-    const { enqueue, until, value } = open({ llm: large });
+    const large = { kind: "fixed window", rate: 1e9, period: 1000 * MINUTE, capacity: undefined };
+    const { enqueue, until, value } = open(large);
     await enqueue("job", { count: 5.3, settles: "mutation" }, { used: 5.1 });
     await until(10_000);
     expect(await value()).toBe(1e9 - 5.1);
@@ -68,9 +66,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("while the worker sleeps until a job can be paid, cancelling that job wakes it for the next", async () => {
-    const { enqueue, jobOf, cancel, pass, order, starts, until } = open({
-      llm: { ...config, capacity: 100, queue: {} },
-    });
+    const { enqueue, jobOf, cancel, pass, order, starts, until } = open({ capacity: 100 });
     await enqueue("burst", { count: 100 });
     const large = await jobOf("large", { count: 100 });
     await enqueue("small", { count: 1 });
@@ -83,9 +79,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it.each(["refund", "reset"])("a %s lets the next job start earlier", async (how) => {
-    const { enqueueAll, pass, order, starts, until, adjust, reset } = open({
-      llm: { ...config, period: MINUTE, queue: {} },
-    });
+    const { enqueueAll, pass, order, starts, until, adjust, reset } = open({ period: MINUTE });
     await enqueueAll(["first", "second"]);
     await pass(5000);
     if (how === "reset") await reset();
@@ -110,7 +104,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
 
   it("getQueued counts nothing that comes to a row which is full, as the worker does", async () => {
     const slow = { ...config, period: 10_000 };
-    const { t, jobOf, position, until, log } = open({ llm: { ...slow, shards: 2, queue: {} } });
+    const { t, jobOf, position, until, log } = open({ ...slow, shards: 2 });
     for (const [i, value] of [5, 0].entries()) {
       await insertRow(place, t, { name: "llm", shard: `${i}`, value, ts: NOW, config: slow });
     }
@@ -120,10 +114,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a job can be neither found nor cancelled under the key or the limit of another", async () => {
-    const { jobOf, position, cancel, until, order } = open({
-      llm: { ...config, queue: {} },
-      other: { ...config, queue: {} },
-    });
+    const { jobOf, position, cancel, until, order } = open({}, { other: { ...config, queue: {} } });
     const mine = await jobOf("mine", { key: "me" });
     for (const other of [{ key: "you" }, { name: "other" }]) {
       const job = { ...mine, ...other };
@@ -134,9 +125,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a job that returns `used` is settled once, when it ends; a job that fails is charged its count", async () => {
-    const { enqueue, value, until } = open({
-      llm: { ...config, rate: 1, period: 1000 * MINUTE, capacity: 100, queue: {} },
-    });
+    const { enqueue, value, until } = open({ rate: 1, period: 1000 * MINUTE, capacity: 100 });
     await enqueue("mutation", { count: 10, settles: "mutation" }, { used: 4 });
     await enqueue("action", { count: 20, settles: "action" }, { used: 25 }, act);
     await enqueue("fails", { count: 7, settles: "mutation" }, { used: 0 }, fail);
@@ -152,7 +141,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     [0.3, 0.1],
     [4.7, 0.003],
   ])("a settlement charges what was used, to the thousandth: count %d, used %d", async (count, used) => {
-    const { enqueue, value, until } = open({ llm: { ...config, rate: 1, period: 1000 * MINUTE, queue: {} } });
+    const { enqueue, value, until } = open({ rate: 1, period: 1000 * MINUTE });
     await enqueue("job", { count, settles: "mutation" }, { used });
     await until(10_000);
     expect(await value()).toBe(Math.round(1000 * (10 - used)) / 1000);
@@ -170,9 +159,8 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a full exact queue denies, and throws if the limit or the call says so", async () => {
-    const { enqueue, jobOf, cancel } = open({
-      llm: { ...config, throws: true, rate: 1, period: MINUTE, queue: { maxQueued: 1, exact: true } },
-    });
+    const queue = { maxQueued: 1, exact: true };
+    const { enqueue, jobOf, cancel } = open({ throws: true, rate: 1, period: MINUTE, queue });
     await cancel(await jobOf("cancelled"));
     expect(await enqueue("1")).toMatchObject({ ok: true });
     const denied = { kind: "RateLimited", name: "llm", retryAt: NOW + 1000, retryAfter: 1000 };
@@ -219,9 +207,8 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a full queue accepts again once jobs have left it", async () => {
-    const { enqueue, enqueueAll, jobOf, cancel, pass, reset } = open({
-      llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } },
-    });
+    const bounded = { period: MINUTE, queue: { maxQueued: 10 } };
+    const { enqueue, enqueueAll, jobOf, cancel, pass, reset } = open(bounded);
     await enqueueAll(Array<string>(11).fill("before"));
     const last = await jobOf("last");
     await pass(1000);
@@ -238,7 +225,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a queue in which five jobs wait is never full with a bound of ten, however many jobs pass through", async () => {
-    const { enqueue, enqueueAll, pass } = open({ llm: { ...config, queue: { maxQueued: 10 } } });
+    const { enqueue, enqueueAll, pass } = open({ queue: { maxQueued: 10 } });
     await enqueueAll(Array<string>(25).fill("before"), { count: 1 });
     for (let i = 0; i < 30; i++) {
       await pass(100);
@@ -247,7 +234,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a queue in which one job waits is not said to be full of those that were cancelled", async () => {
-    const { enqueue, jobOf, cancel, pass } = open({ llm: { ...config, period: MINUTE, queue: { maxQueued: 10 } } });
+    const { enqueue, jobOf, cancel, pass } = open({ period: MINUTE, queue: { maxQueued: 10 } });
     await enqueue("first");
     await enqueue("waits");
     for (let i = 0; i < 20; i++) {
@@ -258,9 +245,7 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("a full queue whose worker sleeps stays full for hours, and a cancelled job's place is free within ten seconds", async () => {
-    const { enqueue, jobOf, cancel, pass } = open({
-      llm: { ...config, period: 600 * MINUTE, queue: { maxQueued: 3 } },
-    });
+    const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });
     await enqueue("first");
     for (const i of [1, 2]) await enqueue(`waits ${i}`);
     const jobs = [await jobOf("third"), await jobOf("fourth")];
@@ -287,14 +272,10 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     // Of those that wait, a transaction can count 524.
     [{ maxQueued: 850 }, false, [8000, 8000, 8000]],
   ])("each job of a burst is counted once: %j, one more is accepted: %j", async (queue, ok, bursts = [1]) => {
-    const { enqueue, t, functions, pass } = open({ llm: { ...config, period: MINUTE, queue } });
+    const { enqueue, enqueueAtOnce, pass } = open({ period: MINUTE, queue });
     const own: object = queue.fair ? { fairBy: "a user" } : {};
-    const asked = { name: "llm", count: 10, ...own };
     for (const bytes of bursts) {
-      const job = { label: "x".repeat(bytes) };
-      await t.mutation(async (ctx) => {
-        for (let i = 0; i < 300; i++) await functions().enqueueRateLimited(ctx, asked, run, job);
-      });
+      await enqueueAtOnce(300, "x".repeat(bytes), own);
       await pass(100);
     }
     expect(await enqueue("late", own)).toMatchObject({ ok });
@@ -330,12 +311,10 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
   });
 
   it("misuse throws before anything is read, and names the limit, the field and the allowed values", async () => {
-    const { enqueue, t, functions, cancel } = open({
-      llm: { ...config, maxReserved: 5, queue: { priorities: 2 } },
-      plain: config,
-      shared: { ...config, queue: { fair: true } },
-      rare: { ...config, period: 1000 * MINUTE, queue: {} },
-    });
+    const others = { plain: config, shared: { ...config, queue: { fair: true } } };
+    const rare = { ...config, period: 1000 * MINUTE, queue: {} };
+    const llm = { maxReserved: 5, queue: { priorities: 2 } };
+    const { enqueue, t, functions, cancel } = open(llm, { ...others, rare });
     for (const [args, message] of [
       [{ priority: 2 }, '"llm": priority must be a whole number from 0 to 1'],
       [{ count: 16 }, "can never be served"],

@@ -109,6 +109,13 @@ export function useQueues(
     enqueueAll: async (labels: readonly string[], args: object = {}) => {
       for (const label of labels) await jobOf(label, args);
     },
+    /** Enqueues as many jobs in one mutation, whether there is room or not. */
+    enqueueAtOnce: async (jobs: number, label: string, args: object = {}) => {
+      await t.mutation(async (ctx) => {
+        const asked = { ...llm, ...joining, ...args };
+        for (let i = 0; i < jobs; i++) await functions.enqueueRateLimited(ctx, asked, run, { label });
+      });
+    },
     cancel: async (job: RateLimitQueuedJob) => {
       const { canceled } = await t.mutation(async (ctx) => await functions.cancelQueued(ctx, job));
       return canceled;
