@@ -32,18 +32,25 @@ async function read({ db }: SimulatedCtx): Promise<number> {
   return Number(row?.["value"] ?? 0);
 }
 
+type Body<T> = (ctx: SimulatedCtx, call: number) => Promise<T>;
 /** Starts `calls` calls, `gapMs` apart, and waits until all have ended. */
-async function run<T>(backend: Backend, body: (ctx: SimulatedCtx) => Promise<T>, calls: number, gapMs: number) {
+async function run<T>(backend: Backend, body: Body<T>, calls: number, gapMs: number) {
   const ended: Call<T>[] = [];
   for (let i = 0; i < calls; i++) {
     backend.agenda.plan(i * gapMs, () => {
-      backend.call(body, (call) => ended.push(call));
+      backend.call(
+        (ctx) => body(ctx, i),
+        (call) => ended.push(call),
+      );
     });
   }
   await backend.agenda.run();
   expect(ended).toHaveLength(calls);
   return ended;
 }
+
+/** The calls in the order of their starts. */
+const inOrder = <T>(calls: readonly Call<T>[]) => calls.toSorted((a, b) => a.startedMs - b.startedMs);
 
 function committed<Result>(calls: readonly Call<Result>[]): Result[] {
   return calls.flatMap(({ outcome }) => (outcome.kind === "committed" ? [outcome.value] : []));
@@ -78,14 +85,9 @@ describe("the simulated backend", () => {
 
   it("validates read-only calls from browsers, but not those from actions", async () => {
     const attemptsOf = async (browser: boolean) => {
-      const backend = new Backend({ schema }, { seed: "readers", browser });
-      const readers: Call<number>[] = [];
-      for (let i = 0; i < 200; i++) {
-        backend.agenda.plan(i * 4, () => {
-          backend.call(i % 4 === 0 ? increment : read, (call) => i % 4 !== 0 && readers.push(call));
-        });
-      }
-      await backend.agenda.run();
+      const either: Body<number> = (ctx, i) => (i % 4 === 0 ? increment(ctx) : read(ctx));
+      const calls = await run(new Backend({ schema }, { seed: "readers", browser }), either, 200, 4);
+      const readers = inOrder(calls).filter((_, i) => i % 4 !== 0);
       return Math.max(...readers.map(({ attempts }) => attempts));
     };
     expect(await attemptsOf(false)).toBe(1);
@@ -160,14 +162,8 @@ describe("the simulated backend", () => {
   it("fixes the snapshot before the wait for a permit, so commits during the wait conflict", async () => {
     const attemptsOf = async (gapMs: number) => {
       const backend = new Backend({ schema }, { seed: "wait", platform: NARROW, holdMs: 100 });
-      const calls: Call<unknown>[] = [];
-      for (const [i, body] of [increment, nothing, increment].entries()) {
-        backend.agenda.plan(i * gapMs, () => {
-          backend.call<unknown>(body, (call) => calls.push(call));
-        });
-      }
-      await backend.agenda.run();
-      return calls.sort((a, b) => a.startedMs - b.startedMs).map(({ attempts }) => attempts);
+      const either: Body<unknown> = (ctx, i) => (i === 1 ? nothing() : increment(ctx));
+      return inOrder(await run(backend, either, 3, gapMs)).map(({ attempts }) => attempts);
     };
     // The third call runs 200 ms after the first began, and the first has committed by then. The third call's snapshot is older.
     expect(await attemptsOf(1)).toEqual([1, 1, 2]);
@@ -250,11 +246,8 @@ describe("the simulated backend", () => {
     const callWith = async (options: { browser: boolean; resendsUntilMs: number }) => {
       const backend = new Backend({ schema }, { seed: "resend", ...options });
       contendUntil(backend, 10_000);
-      const calls: Call<number>[] = [];
-      backend.call(increment, (call) => calls.push(call));
-      await backend.agenda.run();
-      expect(calls).toHaveLength(1);
-      return calls[0];
+      const [call] = await run(backend, increment, 1, 0);
+      return call;
     };
     const resent = await callWith({ browser: true, resendsUntilMs: 60_000 });
     expect(resent?.outcome.kind).toBe("committed");
