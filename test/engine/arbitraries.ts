@@ -11,34 +11,22 @@ export const decimal = fc
   .tuple(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 0, max: 6 }))
   .map(([n, e]) => n / 10 ** e);
 export const period = fc.oneof(fc.integer({ min: 1, max: 1e10 }), decimal);
-const wholePeriods = fc.constantFrom(1, 7, 1000, 60_000, 3_600_000, 86_400_000);
 const decimals = fc.oneof(fc.integer({ min: 1, max: 100_000 }), fc.constantFrom(0.5, 2.25, 1e6));
-const capacities = fc.oneof(fc.nat(5000), fc.constantFrom(0.5, 12.75));
-const reserves = fc.option(fc.nat(5000), { nil: undefined });
+const maxReserved = fc.option(fc.nat(5000), { nil: undefined });
 
+const sizes = { capacity: fc.oneof(fc.nat(5000), fc.constantFrom(0.5, 12.75)), maxReserved };
+const windows = { rate: decimals, period: fc.constantFrom(1, 7, 1000, 60_000, 3_600_000, 86_400_000) };
+const start = fc.constantFrom(0, 250, NOW + 5000);
 const configs: fc.Arbitrary<RateLimitConfig> = fc
   .oneof(
     fc.record({
       kind: fc.constant("token bucket" as const),
       rate: fc.oneof(decimals, fc.constant(1 / 3)),
       period: fc.constantFrom(7, 2.5, 1000, 60_000, 86_400_000),
-      capacity: capacities,
-      maxReserved: reserves,
+      ...sizes,
     }),
-    fc.record({
-      kind: fc.constant("fixed window" as const),
-      rate: decimals,
-      period: wholePeriods,
-      start: fc.constantFrom(0, 250, NOW + 5000),
-      capacity: capacities,
-      maxReserved: reserves,
-    }),
-    fc.record({
-      kind: fc.constant("sliding window" as const),
-      rate: decimals,
-      period: wholePeriods,
-      maxReserved: reserves,
-    }),
+    fc.record({ kind: fc.constant("fixed window" as const), ...windows, start, ...sizes }),
+    fc.record({ kind: fc.constant("sliding window" as const), ...windows, maxReserved }),
   )
   .map(({ maxReserved, ...config }): RateLimitConfig => {
     return { ...config, ...(maxReserved !== undefined && { maxReserved }), shards: MAX_SHARDS };
