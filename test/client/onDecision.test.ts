@@ -1,6 +1,6 @@
 // @vitest-environment edge-runtime
 /** `onDecision` is called for each decision, in the caller's transaction. */
-import type { RateLimitDecision, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitDecision, RateLimitDefinitions, RateLimitedJob, RateLimitsOptions } from "convex-rate-limits";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -16,6 +16,7 @@ const definitions = {
   tried: { ...bucket, mode: "shadow" },
 } as const;
 const job = { label: "job", tokens: 1 };
+type OnDecision = RateLimitsOptions<MutationCtx>["onDecision"];
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation, query, backend } = useJobs(place);
@@ -25,11 +26,11 @@ describe.each(placeNames)("in the %s", (place) => {
     decisions = [];
     contexts = [];
   });
-  const limits = define(definitions, {
-    onDecision: (ctx, decision) => {
-      contexts.push(ctx);
-      decisions.push(decision);
-    },
+  const defineDeciding = (definitions: RateLimitDefinitions, onDecision: OnDecision) =>
+    define(definitions, { onDecision });
+  const limits = defineDeciding(definitions, (ctx, decision) => {
+    contexts.push(ctx);
+    decisions.push(decision);
   });
 
   it("onDecision gets the request, the answer with the tokens taken, and the config that decided", async () => {
@@ -85,24 +86,18 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("onDecision cannot change the decision or the definition", async () => {
-    const vandal = define(definitions, {
-      onDecision: (_ctx, decision) => {
-        Object.assign(decision.status, { ok: !decision.status.ok, remaining: 99 });
-        Object.assign(decision.config, { capacity: 99, rate: 99 });
-      },
+    const vandal = defineDeciding(definitions, (_ctx, decision) => {
+      Object.assign(decision.status, { ok: !decision.status.ok, remaining: 99 });
+      Object.assign(decision.config, { capacity: 99, rate: 99 });
     });
     for (const ok of [true, true, false, false]) expect(await vandal.rateLimit({ name: "send" })).toMatchObject({ ok });
     expect((await vandal.getRateLimit({ name: "send" })).config).toEqual({ ...bucket, capacity: 2 });
-    const deep = define(
-      { hot: { ...bucket, shards: { atMost: 4 } } },
-      {
-        onDecision: (_ctx, { config, reserve }) => {
-          expect(config.shards).toEqual({ atMost: 4 });
-          Object.assign(config.shards as object, { atMost: 0 });
-          Object.assign(reserve as object, { within: 99 });
-        },
-      },
-    );
+    const hot = { ...bucket, shards: { atMost: 4 } };
+    const deep = defineDeciding({ hot }, (_ctx, { config, reserve }) => {
+      expect(config.shards).toEqual({ atMost: 4 });
+      Object.assign(config.shards as object, { atMost: 0 });
+      Object.assign(reserve as object, { within: 99 });
+    });
     const reserve = { within: 1 };
     for (const ok of [true, true]) expect(await deep.rateLimit({ name: "hot", reserve })).toMatchObject({ ok });
     expect(reserve).toEqual({ within: 1 });
@@ -110,19 +105,15 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("an error of onDecision fails the call and refunds its tokens, also if nothing rolls back: if it is caught, or in an action", async () => {
     let isBroken = false;
-    const own = define(
-      {
-        third: { kind: "token bucket", rate: 1, period: 7000, capacity: 3, maxReserved: 9 },
-        window: { kind: "sliding window", rate: 3, period: 1000 },
-        tried: { ...bucket, mode: "shadow" },
-        mine: { ...bucket, keyed: true },
-      },
-      {
-        onDecision: () => {
-          if (isBroken) throw new Error("the log is full");
-        },
-      },
-    );
+    const breakable = {
+      third: { kind: "token bucket", rate: 1, period: 7000, capacity: 3, maxReserved: 9 },
+      window: { kind: "sliding window", rate: 3, period: 1000 },
+      tried: { ...bucket, mode: "shadow" },
+      mine: { ...bucket, keyed: true },
+    } as const;
+    const own = defineDeciding(breakable, () => {
+      if (isBroken) throw new Error("the log is full");
+    });
     const third = { name: "third", count: 1 / 3 };
     const mine = { name: "mine", key: "a" };
     const takings: ((calls: Calls) => Promise<unknown>)[] = [
@@ -162,16 +153,11 @@ describe.each(placeNames)("in the %s", (place) => {
   if (place === "component") {
     it("in an action a refundable take comes back by its date, and not besides what has come in since", async () => {
       const plain = define({ send: bucket });
-      const slow = define(
-        { send: bucket },
-        {
-          onDecision: async () => {
-            vi.setSystemTime(NOW + 60_000);
-            await plain.rateLimit({ name: "send", count: 2 });
-            throw new Error("the log is full");
-          },
-        },
-      );
+      const slow = defineDeciding({ send: bucket }, async () => {
+        vi.setSystemTime(NOW + 60_000);
+        await plain.rateLimit({ name: "send", count: 2 });
+        throw new Error("the log is full");
+      });
       const inAction = async (ctx: unknown) =>
         await slow.within(ctx as MutationCtx).rateLimit({ name: "send", count: 2, refundable: true });
       await expect(backend().action(inAction)).rejects.toThrow("the log is full");
@@ -181,12 +167,11 @@ describe.each(placeNames)("in the %s", (place) => {
     it.each([true, false])("a job of an action refunds its own tokens only (refused: %s)", async (isRefused) => {
       const definition = { api: { kind: "sliding window", rate: 2, period: 1000 } } as const;
       const [plain, asked] = [define(definition), { name: "api" }];
-      const onDecision = async () => {
+      const limits = defineDeciding(definition, async () => {
         vi.setSystemTime(NOW + 3);
         await plain.rateLimit(asked);
         vi.setSystemTime(NOW + 5);
-      };
-      const limits = define(definition, { onDecision });
+      });
       const runAt = () => (isRefused ? Promise.reject(new Error("too many jobs")) : Promise.resolve("id"));
       const result = await backend().action(async (ctx) => {
         const own = { ...(ctx as unknown as MutationCtx), scheduler: { runAt } as never };
@@ -206,11 +191,9 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("onDecision may call limits itself, in the caller's transaction", async () => {
     const plain = define(definitions);
-    const counting = define(definitions, {
-      onDecision: async (ctx, { status }) => {
-        const key = status.ok ? "allowed" : "denied";
-        await plain.within(ctx).adjustRateLimit({ name: "mine", key, count: 1 });
-      },
+    const counting = defineDeciding(definitions, async (ctx, { status }) => {
+      const key = status.ok ? "allowed" : "denied";
+      await plain.within(ctx).adjustRateLimit({ name: "mine", key, count: 1 });
     });
     await mutation(async (ctx) => {
       const { rateLimit } = counting.within(ctx);
