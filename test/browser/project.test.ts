@@ -12,7 +12,7 @@ import { fullShard, type Shard, shardAt, shareOf, splitTo } from "../../src/engi
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { present } from "../../src/wire/present.js";
 import { lastStartIn, snapshotBy } from "../support/snapshots.js";
-import { runs } from "../support/random.js";
+import { forAny, runs } from "../support/random.js";
 import { anyConfigs } from "../laws/arbitraries.js";
 
 const NOW = 1_800_000_000_000;
@@ -118,28 +118,25 @@ function slidingAfter(steps: readonly Step[], maxReserved?: number) {
 describe("projectRateLimit", () => {
   it("equals the server's decision on all rows", () => {
     let several = 0;
-    fc.assert(
-      fc.property(config, history, question, (config, history, { now, count, reserve }) => {
-        const { limit, shards } = shardsAfter(config, history);
-        if (shards.length > 1) several++;
-        const snapshot = snapshotOf(limit, shards);
-        let demand;
-        try {
-          demand = parseDemand(limit, { count, reserve });
-        } catch {
-          expect(() => projectRateLimit(snapshot, { now, count, reserve })).toThrow("count must be from 0 to");
-          return;
-        }
-        const status = projectRateLimit(snapshot, { now, count, reserve });
-        const { value } = project(snapshot, { now, count, reserve });
-        const decided = decideOnAll(limit, shards, now, demand).status;
-        const isListed = (decided.retryAt ?? 0) <= lastStartIn(snapshot);
-        // For a debt beyond the windows that a snapshot lists, the projection only reports that its end is unknown.
-        expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
-        expect(value).toBeLessThanOrEqual(limit.capacity / limit.unitsPerToken);
-      }),
-      { numRuns: runs(4000) },
-    );
+    forAny([config, history, question], runs(4000), (config, history, { now, count, reserve }) => {
+      const { limit, shards } = shardsAfter(config, history);
+      if (shards.length > 1) several++;
+      const snapshot = snapshotOf(limit, shards);
+      let demand;
+      try {
+        demand = parseDemand(limit, { count, reserve });
+      } catch {
+        expect(() => projectRateLimit(snapshot, { now, count, reserve })).toThrow("count must be from 0 to");
+        return;
+      }
+      const status = projectRateLimit(snapshot, { now, count, reserve });
+      const { value } = project(snapshot, { now, count, reserve });
+      const decided = decideOnAll(limit, shards, now, demand).status;
+      const isListed = (decided.retryAt ?? 0) <= lastStartIn(snapshot);
+      // For a debt beyond the windows that a snapshot lists, the projection only reports that its end is unknown.
+      expect(status).toEqual(isListed ? decided : { ...decided, retryAt: END_OF_TIME });
+      expect(value).toBeLessThanOrEqual(limit.capacity / limit.unitsPerToken);
+    });
     expect(several).toBeGreaterThan(runs(500));
   });
 
@@ -167,20 +164,17 @@ describe("projectRateLimit", () => {
     let found = 0;
     let later = 0;
     const scene = fc.tuple(short, fc.integer({ min: 1, max: 300 }));
-    fc.assert(
-      fc.property(scene, ([{ config, splits, takes, now, count, reserve }, ms]) => {
-        const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
-        fc.pre(count * limit.unitsPerToken <= limit.capacity);
-        if (!agreed(limit, shards, now, { count, reserve }).ok) denied++;
-        const until = NOW + 20 + ms;
-        const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
-        const retryAt = servedFrom(limit, shards, until, parseDemand(limit, { count }));
-        if (retryAt === until) found++;
-        else later++;
-        expect(projectRateLimit(snapshot, { now, count })).toMatchObject({ ok: false, retryAt });
-      }),
-      { numRuns: runs(1000) },
-    );
+    forAny([scene], runs(1000), ([{ config, splits, takes, now, count, reserve }, ms]) => {
+      const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
+      fc.pre(count * limit.unitsPerToken <= limit.capacity);
+      if (!agreed(limit, shards, now, { count, reserve }).ok) denied++;
+      const until = NOW + 20 + ms;
+      const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
+      const retryAt = servedFrom(limit, shards, until, parseDemand(limit, { count }));
+      if (retryAt === until) found++;
+      else later++;
+      expect(projectRateLimit(snapshot, { now, count })).toMatchObject({ ok: false, retryAt });
+    });
     expect(denied).toBeGreaterThan(runs(200));
     expect(Math.min(found, later)).toBeGreaterThan(runs(60));
   });
@@ -277,21 +271,15 @@ describe("projectRateLimit", () => {
 
   it("equals the server's decision for a sliding window with reservations", () => {
     let promises = 0;
-    fc.assert(
-      fc.property(
-        fc.constantFrom(undefined, 3, 7, 20),
-        fc.array(step, { minLength: 2, maxLength: 8 }),
-        fc.integer({ min: -300, max: 600 }),
-        fc.integer({ min: 0, max: 10 }),
-        (maxReserved, steps, later, count) => {
-          const { limit, now, shards } = slidingAfter(steps, maxReserved);
-          const owed = shards.map(({ state }) => limit.kind.owed(limit.kind.advance(limit, state, now + later)));
-          if (Math.max(...owed) > 0) promises++;
-          agreed(limit, shards, now + later, { count, reserve: true });
-        },
-      ),
-      { numRuns: runs(1500) },
-    );
+    const bounds = fc.constantFrom(undefined, 3, 7, 20);
+    const histories = fc.array(step, { minLength: 2, maxLength: 8 });
+    const [waits, counts] = [fc.integer({ min: -300, max: 600 }), fc.integer({ min: 0, max: 10 })];
+    forAny([bounds, histories, waits, counts], runs(1500), (maxReserved, steps, later, count) => {
+      const { limit, now, shards } = slidingAfter(steps, maxReserved);
+      const owed = shards.map(({ state }) => limit.kind.owed(limit.kind.advance(limit, state, now + later)));
+      if (Math.max(...owed) > 0) promises++;
+      agreed(limit, shards, now + later, { count, reserve: true });
+    });
     expect(promises).toBeGreaterThan(runs(200));
   });
 

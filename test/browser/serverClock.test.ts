@@ -6,6 +6,7 @@ import { useClock } from "../support/clock.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import { getServerTime, NOW } from "../react/fakeClient.js";
 import { type ClockClient, type ServerClock, serverClockOf } from "../../src/browser/serverClock.js";
+import { forAnyAsync } from "../support/random.js";
 
 /** How far the server's clock is ahead of this machine's, in ms. */
 const AHEAD_MS = 5 * MINUTE;
@@ -112,18 +113,16 @@ describe("a measurement", () => {
   const delays = fc.record({ there: fc.nat(1000), back: fc.nat(1000) });
 
   it("takes three samples, is never early, and is late by the quickest way back, for any delays", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(delays, { minLength: 3, maxLength: 3 }), async (samples) => {
-        const { network, clock, corrections } = open(...samples);
-        await pass(6000);
-        const [first = NaN, ...others] = samples.map(({ back }) => back);
-        const best = Math.min(first, ...others);
-        expect(serverTime() - clock.now()).toBe(best);
-        expect(network.asked).toBe(3);
-        // The clock uses the first answer at once, and the best one when all have arrived.
-        expect(corrections).toHaveBeenCalledTimes(best < first ? 2 : 1);
-      }),
-    );
+    await forAnyAsync([fc.array(delays, { minLength: 3, maxLength: 3 })], 100, async (samples) => {
+      const { network, clock, corrections } = open(...samples);
+      await pass(6000);
+      const [first = NaN, ...others] = samples.map(({ back }) => back);
+      const best = Math.min(first, ...others);
+      expect(serverTime() - clock.now()).toBe(best);
+      expect(network.asked).toBe(3);
+      // The clock uses the first answer at once, and the best one when all have arrived.
+      expect(corrections).toHaveBeenCalledTimes(best < first ? 2 : 1);
+    });
   });
 
   it("is not early while only the first answer has arrived, even if its request took long", async () => {

@@ -11,6 +11,7 @@ import { expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
+import { forAny, forAnyAsync } from "../support/random.js";
 
 useClock(NOW, "Date");
 
@@ -73,23 +74,20 @@ async function play(limiter: Limiter, ctx: MutationCtx, call: Call, { key, ...op
 
 it("the same script gets the same answers, the same denials and the same values", async () => {
   const seen = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(config, fc.array(step, { minLength: 1, maxLength: 25 }), async (limit, steps) => {
-      vi.setSystemTime(NOW);
-      const t = openBoth();
-      const { ours, theirs } = limiters({ send: limit });
-      for (const { waitMs, call, options } of steps) {
-        vi.setSystemTime(Date.now() + waitMs);
-        const [mine, other] = await t.mutation(async (ctx) => [
-          await outcome(play(ours, ctx, call, options)),
-          await outcome(play(theirs, ctx, call, options)),
-        ]);
-        seen.add(`${call} ${typeof mine === "string" ? mine : Object.keys(mine ?? {}).join()}`);
-        expect(mine).toEqual(asOurs(other, limit, options, mine));
-      }
-    }),
-    { numRuns: 150 },
-  );
+  await forAnyAsync([config, fc.array(step, { minLength: 1, maxLength: 25 })], 150, async (limit, steps) => {
+    vi.setSystemTime(NOW);
+    const t = openBoth();
+    const { ours, theirs } = limiters({ send: limit });
+    for (const { waitMs, call, options } of steps) {
+      vi.setSystemTime(Date.now() + waitMs);
+      const [mine, other] = await t.mutation(async (ctx) => [
+        await outcome(play(ours, ctx, call, options)),
+        await outcome(play(theirs, ctx, call, options)),
+      ]);
+      seen.add(`${call} ${typeof mine === "string" ? mine : Object.keys(mine ?? {}).join()}`);
+      expect(mine).toEqual(asOurs(other, limit, options, mine));
+    }
+  });
   // The script must have reached each of these outcomes.
   expect([...seen].sort()).toEqual([
     "check misuse",
@@ -139,12 +137,10 @@ const waitIn = ({ retryAfter, thrown }: Waiting) => thrown?.retryAfter ?? retryA
 it("calculateRateLimit agrees for any state, at any later time", () => {
   const ts = fc.integer({ min: NOW, max: NOW + PERIOD });
   const state = fc.option(fc.record({ value: fc.integer({ min: -20, max: 12 }), ts }));
-  fc.assert(
-    fc.property(config, state, fc.nat({ max: 10 * PERIOD }), fc.nat({ max: 20 }), (limit, held, waitMs, count) => {
-      const now = (held?.ts ?? NOW) + waitMs;
-      expect(calculateRateLimit(held, limit, now, count)).toEqual(calculateTheirs(held, limit, now, count));
-    }),
-  );
+  forAny([config, state, fc.nat({ max: 10 * PERIOD }), fc.nat({ max: 20 })], 100, (limit, held, waitMs, count) => {
+    const now = (held?.ts ?? NOW) + waitMs;
+    expect(calculateRateLimit(held, limit, now, count)).toEqual(calculateTheirs(held, limit, now, count));
+  });
   const full = { kind: "token bucket", rate: 2, period: PERIOD } as const;
   expect(calculateRateLimit(null, full)).toEqual(calculateTheirs(null, full));
   // A clock that steps back takes nothing away.

@@ -6,6 +6,7 @@ import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { show } from "../../src/engine/misuse.js";
 import { type DemandArgs, isServable, neverServedError, parseDemand, parseRequest } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
+import { forAny } from "../support/random.js";
 
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 const limit = parseLimit("send", bucket);
@@ -84,19 +85,14 @@ describe("a demand", () => {
       fc.constantFrom(6.703_897_318_907_71, 1 / 3, 0.1 + 0.2, 1e12, 1e-6),
       fc.double({ min: 1e-3, max: 1e6, noNaN: true }),
     );
-    fc.assert(
-      fc.property(fc.constantFrom(...kinds), numbers, (config, capacity) => {
-        const own =
-          config.kind === "sliding window" || capacity === 1e12
-            ? { ...config, rate: capacity }
-            : { ...config, capacity };
-        const whole = parseLimit("whole", own);
-        expect(parseDemand(whole, { count: capacity }).units).toBe(whole.capacity);
-        expect(parseAdjustment(whole, capacity)).toBe(whole.capacity);
-        expect(parseAdjustment(whole, -capacity)).toBe(-whole.capacity);
-      }),
-      { numRuns: 1000 },
-    );
+    forAny([fc.constantFrom(...kinds), numbers], 1000, (config, capacity) => {
+      const own =
+        config.kind === "sliding window" || capacity === 1e12 ? { ...config, rate: capacity } : { ...config, capacity };
+      const whole = parseLimit("whole", own);
+      expect(parseDemand(whole, { count: capacity }).units).toBe(whole.capacity);
+      expect(parseAdjustment(whole, capacity)).toBe(whole.capacity);
+      expect(parseAdjustment(whole, -capacity)).toBe(-whole.capacity);
+    });
   });
 
   it("can only be reserved if the capacity is less than a unit", () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { chooseGrain, finestGrain } from "../../src/engine/grain.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 import { decimal, period } from "./arbitraries.js";
+import { forAny } from "../support/random.js";
 
 const debts = fc.double({ min: 1, max: 2 ** 50, noNaN: true });
 const anyRate = fc.double({ min: 1e-6, max: 1e12, noNaN: true });
@@ -68,34 +69,28 @@ describe("chooseGrain", () => {
 
   it("never grants more than the rate, keeps exact quantities far below 2^53, and leaves room for debts", () => {
     const sizes = fc.record({ exact: decimal, debt: debts });
-    fc.assert(
-      fc.property(fc.oneof(decimal, anyRate), period, sizes, (rate, per, { exact, debt }) => {
-        const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
-        expect(unitsPerToken).toBeGreaterThanOrEqual(1);
-        expect(Number.isInteger(unitsPerToken)).toBe(true);
-        expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
-        if (unitsPerToken === 1) return;
-        expect(exact * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
-        expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
-      }),
-      { numRuns: 1000 },
-    );
+    forAny([fc.oneof(decimal, anyRate), period, sizes], 1000, (rate, per, { exact, debt }) => {
+      const { unitsPerToken, refill } = chooseGrain(rate, per, { exact, debt });
+      expect(unitsPerToken).toBeGreaterThanOrEqual(1);
+      expect(Number.isInteger(unitsPerToken)).toBe(true);
+      expect(refill / unitsPerToken).toBeLessThanOrEqual((rate / per) * (1 + 2 ** -52));
+      if (unitsPerToken === 1) return;
+      expect(exact * unitsPerToken).toBeLessThanOrEqual(2 ** 48);
+      expect(debt * unitsPerToken).toBeLessThanOrEqual(MAX_UNITS);
+    });
   });
 
   it("chooses the finest grain for whole numbers that leave room for it, and only then", () => {
     const whole = fc.oneof(fc.integer({ min: 1, max: 1e4 }), fc.integer({ min: 1, max: 1e12 }));
     const sizes = fc.record({ exact: fc.oneof(decimal, whole), debt: debts });
-    fc.assert(
-      fc.property(fc.oneof(whole, decimal), fc.oneof(whole, decimal), sizes, (rate, per, quantities) => {
-        const chosen = chooseGrain(rate, per, quantities);
-        const isWhole = Number.isInteger(rate) && Number.isInteger(per);
-        // For whole numbers without a common divisor, a token has `per` times 1,024,000 units.
-        const isFinest = chosen.unitsPerToken * rate === chosen.refill * per && chosen.unitsPerToken % 1_024_000 === 0;
-        const finest = finestGrain(rate, per, quantities);
-        if (finest) expect([finest, isWhole]).toEqual([chosen, true]);
-        else expect(isWhole && isFinest && chosen.refill % 1_024_000 === 0).toBe(false);
-      }),
-      { numRuns: 2000 },
-    );
+    forAny([fc.oneof(whole, decimal), fc.oneof(whole, decimal), sizes], 2000, (rate, per, quantities) => {
+      const chosen = chooseGrain(rate, per, quantities);
+      const isWhole = Number.isInteger(rate) && Number.isInteger(per);
+      // For whole numbers without a common divisor, a token has `per` times 1,024,000 units.
+      const isFinest = chosen.unitsPerToken * rate === chosen.refill * per && chosen.unitsPerToken % 1_024_000 === 0;
+      const finest = finestGrain(rate, per, quantities);
+      if (finest) expect([finest, isWhole]).toEqual([chosen, true]);
+      else expect(isWhole && isFinest && chosen.refill % 1_024_000 === 0).toBe(false);
+    });
   });
 });

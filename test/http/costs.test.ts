@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { type CostBounds, fromHeader, fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { forAll, tell, tokens } from "./backend.js";
+import { forAny } from "../support/random.js";
 
 /** The cost that these values give under the bounds. By default, the limit's capacity is larger than any bound in this file. */
 type Costs = (bounds: CostBounds, values: string[], capacity?: number) => unknown;
@@ -42,13 +43,11 @@ describe.each(sources)("a cost from %s", (_, costOf) => {
   });
 
   it("is within the bounds for every text that a client sends", () => {
-    fc.assert(
-      fc.property(fc.array(fc.string({ unit: "grapheme-ascii" })), (values) => {
-        const count = costOf(bounds, values);
-        expect(count).toBeGreaterThanOrEqual(2);
-        expect(count).toBeLessThanOrEqual(100);
-      }),
-    );
+    forAny([fc.array(fc.string({ unit: "grapheme-ascii" }))], 100, (values) => {
+      const count = costOf(bounds, values);
+      expect(count).toBeGreaterThanOrEqual(2);
+      expect(count).toBeLessThanOrEqual(100);
+    });
   });
 });
 

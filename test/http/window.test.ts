@@ -9,7 +9,7 @@ import { parseList } from "structured-headers";
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import type { PlaceName } from "../support/places.js";
-import { runs } from "../support/random.js";
+import { forAnyAsync, runs } from "../support/random.js";
 import { forAll, pass, serve, useClock } from "./backend.js";
 
 useClock();
@@ -130,31 +130,28 @@ const CYCLES = 12;
 describe.each(MANNERS)("a client that spends r $name", (manner) => {
   it("is never denied, and loses less than 5 % of what the policy promises, after any earlier requests", async () => {
     let busy = 0;
-    await fc.assert(
-      fc.asyncProperty(anyScene, anyHistory, async (scene, history) => {
-        const request = openRaw(scene);
-        for (const part of history) {
-          pass(Math.floor(part * scene.config.period));
-          await request();
-        }
-        let response = await request();
-        if (response.status === 429) {
-          busy++;
-          pass(Number(response.headers.get("Retry-After")) * 1000);
-          response = await request();
-        }
-        const send = obeying(request);
-        let answer = read(response);
-        const { period } = scene.config;
-        // A bucket that is full at the start must not make up for later losses. A client that spends evenly spreads the tokens that were
-        // taken in bursts over t, once.
-        ({ answer } = await obey(send, answer, scene, manner, 1, 2 * period));
-        const { served, seconds } = await obey(send, answer, scene, manner, CYCLES, 6 * period);
-        // The run may end just before the next request, hence one more.
-        expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
-      }),
-      { numRuns: runs(100) },
-    );
+    await forAnyAsync([anyScene, anyHistory], runs(100), async (scene, history) => {
+      const request = openRaw(scene);
+      for (const part of history) {
+        pass(Math.floor(part * scene.config.period));
+        await request();
+      }
+      let response = await request();
+      if (response.status === 429) {
+        busy++;
+        pass(Number(response.headers.get("Retry-After")) * 1000);
+        response = await request();
+      }
+      const send = obeying(request);
+      let answer = read(response);
+      const { period } = scene.config;
+      // A bucket that is full at the start must not make up for later losses. A client that spends evenly spreads the tokens that were
+      // taken in bursts over t, once.
+      ({ answer } = await obey(send, answer, scene, manner, 1, 2 * period));
+      const { served, seconds } = await obey(send, answer, scene, manner, CYCLES, 6 * period);
+      // The run may end just before the next request, hence one more.
+      expect(served + 1).toBeGreaterThanOrEqual(promised(answer, scene, seconds, manner));
+    });
     expect(busy).toBeGreaterThan(0);
   });
 
@@ -170,26 +167,24 @@ describe.each(MANNERS)("a client that spends r $name", (manner) => {
 
 it("r / t is the sustained rate, rounded to whole seconds and requests, and at most 1.5 times it for windows of 10 s or more", async () => {
   let long = 0;
-  await fc.assert(
-    fc.asyncProperty(anyScene, anyHistory, async (scene, history) => {
-      const { config, count } = scene;
-      const perSecond = (config.rate * 1000) / config.period;
-      const request = openRaw(scene);
-      for (const part of [0, ...history]) {
-        pass(Math.floor(part * config.period));
-        const response = await request();
-        const { r, t, w } = read(response);
-        // A denial sends the exact wait.
-        if (response.status === 429) continue;
-        // r is at most what arrives by the end of the second after t, or one request.
-        expect(r).toBeLessThanOrEqual(Math.max(count, perSecond * (t + 1) + 1 + count));
-        expect(t).toBeLessThanOrEqual(w);
-        // Whole seconds are too coarse for shorter windows, and for a small capacity.
-        if (config.period < 10_000 || w < 10 || r < count) continue;
-        long++;
-        expect(r / t).toBeLessThanOrEqual(1.5 * perSecond + 1e-9);
-      }
-    }),
-  );
+  await forAnyAsync([anyScene, anyHistory], 100, async (scene, history) => {
+    const { config, count } = scene;
+    const perSecond = (config.rate * 1000) / config.period;
+    const request = openRaw(scene);
+    for (const part of [0, ...history]) {
+      pass(Math.floor(part * config.period));
+      const response = await request();
+      const { r, t, w } = read(response);
+      // A denial sends the exact wait.
+      if (response.status === 429) continue;
+      // r is at most what arrives by the end of the second after t, or one request.
+      expect(r).toBeLessThanOrEqual(Math.max(count, perSecond * (t + 1) + 1 + count));
+      expect(t).toBeLessThanOrEqual(w);
+      // Whole seconds are too coarse for shorter windows, and for a small capacity.
+      if (config.period < 10_000 || w < 10 || r < count) continue;
+      long++;
+      expect(r / t).toBeLessThanOrEqual(1.5 * perSecond + 1e-9);
+    }
+  });
   expect(long).toBeGreaterThan(0);
 });

@@ -5,7 +5,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { runs } from "../support/random.js";
+import { forAnyAsync, runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
 import { underFakeClock, worldIn } from "../laws/world.js";
@@ -33,56 +33,53 @@ function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: R
 
 it("a limit that cannot be counted exactly never grants more than the exact one, and lags behind it by at most a unit per write", async () => {
   let granted = 0;
-  await fc.assert(
-    fc.asyncProperty(inexactConfig, stepsUpTo(40), async (config, steps) => {
-      const world = worldIn("tables", undefined);
-      const limit = exactLimit(config);
-      let exact: Level;
-      const { unitsPerToken } = parseLimit("limit", config);
-      // The fuzzer tests limits for which the engine counts in fractions of decimals.
-      fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
-      const unit = over(rational(1), exactly(unitsPerToken));
-      const snapped = times(exactly(config.capacity ?? config.rate), SNAPPED);
-      let now = T0;
-      let retryAt: number | undefined;
-      // The capacity itself is rounded down to whole units.
-      let mostBehind: Rational = unit;
-      for (const { wait, portion, reserve } of steps) {
-        now = after(wait, config, now, retryAt);
-        if (now >= LAST_MOMENT) return;
-        world.setClock(now);
-        const demand = { count: countIn(config, reserve, portion), reserve };
-        const status = await world.consume({ config, ...demand });
-        retryAt = status.retryAt;
-        const level = levelAt(limit, exact, now);
-        const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
-        const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
-        // The refill of a window is also a whole number of units.
-        const lost = plus(times(arrived, SLOPE_LOSS), times(unit, plus(rational(1), windows)));
-        const allowedBehind = plus(mostBehind, lost);
-        const left = minus(level, exactly(demand.count));
-        if (status.ok) {
-          const { answer, after } = ask(limit, exact, now, demand);
-          expect(answer.ok).toBe(true);
-          exact = after;
-          granted++;
-          if (demand.count === 0) continue;
-          mostBehind = allowedBehind;
-          // Units are powers of two here, so the stored double is the very number of them.
-          const { value } = await world.get({ config });
-          expect(isLess(plus(left, snapped), exactly(value))).toBe(false);
-          expect(isLess(exactly(value), minus(left, mostBehind))).toBe(false);
-        } else {
-          // Denied although the exact bucket has more than it can be behind by: that would be a loss.
-          const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
-          expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
-          if (status.retryAt === LAST_MOMENT) return;
-          world.setClock(status.retryAt);
-          expect(await world.check({ config, ...demand })).toMatchObject({ ok: true });
-        }
+  await forAnyAsync([inexactConfig, stepsUpTo(40)], runs(1500), async (config, steps) => {
+    const world = worldIn("tables", undefined);
+    const limit = exactLimit(config);
+    let exact: Level;
+    const { unitsPerToken } = parseLimit("limit", config);
+    // The fuzzer tests limits for which the engine counts in fractions of decimals.
+    fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
+    const unit = over(rational(1), exactly(unitsPerToken));
+    const snapped = times(exactly(config.capacity ?? config.rate), SNAPPED);
+    let now = T0;
+    let retryAt: number | undefined;
+    // The capacity itself is rounded down to whole units.
+    let mostBehind: Rational = unit;
+    for (const { wait, portion, reserve } of steps) {
+      now = after(wait, config, now, retryAt);
+      if (now >= LAST_MOMENT) return;
+      world.setClock(now);
+      const demand = { count: countIn(config, reserve, portion), reserve };
+      const status = await world.consume({ config, ...demand });
+      retryAt = status.retryAt;
+      const level = levelAt(limit, exact, now);
+      const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
+      const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
+      // The refill of a window is also a whole number of units.
+      const lost = plus(times(arrived, SLOPE_LOSS), times(unit, plus(rational(1), windows)));
+      const allowedBehind = plus(mostBehind, lost);
+      const left = minus(level, exactly(demand.count));
+      if (status.ok) {
+        const { answer, after } = ask(limit, exact, now, demand);
+        expect(answer.ok).toBe(true);
+        exact = after;
+        granted++;
+        if (demand.count === 0) continue;
+        mostBehind = allowedBehind;
+        // Units are powers of two here, so the stored double is the very number of them.
+        const { value } = await world.get({ config });
+        expect(isLess(plus(left, snapped), exactly(value))).toBe(false);
+        expect(isLess(exactly(value), minus(left, mostBehind))).toBe(false);
+      } else {
+        // Denied although the exact bucket has more than it can be behind by: that would be a loss.
+        const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
+        expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
+        if (status.retryAt === LAST_MOMENT) return;
+        world.setClock(status.retryAt);
+        expect(await world.check({ config, ...demand })).toMatchObject({ ok: true });
       }
-    }),
-    { numRuns: runs(1500) },
-  );
+    }
+  });
   expect(granted).toBeGreaterThan(runs(4000));
 });

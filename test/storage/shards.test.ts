@@ -13,6 +13,7 @@ import { changeOf, loadAll, loadAt, shardsOf, type StoredShard } from "../../src
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { useBackend } from "../support/limits.js";
 import type { QueryCtx, StoredRow } from "../support/places.js";
+import { forAny } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 64, period: 1000, shards: 16 };
@@ -184,25 +185,23 @@ describe("several rows that are each the whole bucket", () => {
   it("together hold what is left after the takes of all, and never more than any one of them, for every kind", () => {
     const whole = limits.filter(({ capacity }) => capacity > 0);
     const several = fc.array(histories, { minLength: 2, maxLength: 4 });
-    fc.assert(
-      fc.property(whole, several, fc.nat(200_000), (limit, found, later) => {
-        const states = found.map((history) => stateAfter(limit, history).state);
-        const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
-        const of: Bucket = { name: "some", key: undefined, limit };
-        const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
-        expect(others).toEqual([]);
-        expect(healed.rows).toEqual(rows);
-        const lastWrite = Math.max(...states.map(({ ts }) => ts));
-        const each = rows.map((row) => ({ ...healed, state: fromStored(limit, row, undefined) }));
-        const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
-        const all = missing.reduce((sum, units) => sum + units, 0);
-        expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
-        for (const time of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
-          const strictest = Math.min(...each.map((shard) => heldByAll([shard], time)));
-          expect(heldByAll([healed], time)).toBeLessThanOrEqual(strictest);
-        }
-      }),
-    );
+    forAny([whole, several, fc.nat(200_000)], 100, (limit, found, later) => {
+      const states = found.map((history) => stateAfter(limit, history).state);
+      const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
+      const of: Bucket = { name: "some", key: undefined, limit };
+      const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
+      expect(others).toEqual([]);
+      expect(healed.rows).toEqual(rows);
+      const lastWrite = Math.max(...states.map(({ ts }) => ts));
+      const each = rows.map((row) => ({ ...healed, state: fromStored(limit, row, undefined) }));
+      const missing = each.map((shard) => limit.capacity - heldByAll([shard], lastWrite));
+      const all = missing.reduce((sum, units) => sum + units, 0);
+      expect(limit.capacity - heldByAll([healed], lastWrite)).toBe(all);
+      for (const time of [lastWrite, lastWrite + later, lastWrite + 500 * later]) {
+        const strictest = Math.min(...each.map((shard) => heldByAll([shard], time)));
+        expect(heldByAll([healed], time)).toBeLessThanOrEqual(strictest);
+      }
+    });
   });
 
   it("hold all tokens of the next window, less what they owe", () => {

@@ -28,3 +28,21 @@ export function randomFrom(start: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+type Arbitraries<Values> = { [Index in keyof Values]: fc.Arbitrary<Values[Index]> };
+
+/** Checks what holds for any values of these arbitraries, on random ones: `numRuns` times. */
+export function forAny<Values extends [unknown, ...unknown[]]>(
+  arbitraries: Arbitraries<Values>,
+  numRuns: number,
+  check: (...values: Values) => void,
+): void {
+  fc.assert(fc.property(...arbitraries, check), { numRuns });
+}
+export async function forAnyAsync<Values extends [unknown, ...unknown[]]>(
+  arbitraries: Arbitraries<Values>,
+  numRuns: number,
+  check: (...values: Values) => Promise<void>,
+): Promise<void> {
+  await fc.assert(fc.asyncProperty(...arbitraries, check), { numRuns });
+}

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { calendarOf, type CalendarPeriod, runsOf } from "../../../src/engine/kinds/calendar.js";
 import { ANCHORS } from "../../../src/engine/kinds/fields.js";
-import { runs } from "../../support/random.js";
+import { forAny, runs } from "../../support/random.js";
 import listed from "./calendarCases.json";
 import { startsOn, walk } from "./naiveCalendar.js";
 
@@ -62,15 +62,12 @@ describe("calendar windows", () => {
     { of: "Kwajalein", zones: pacific("Kwajalein"), years: fc.constant(1993), numRuns: 2 },
   ])("start at the times that a walk through a year of $of finds", ({ zones, years, numRuns }) => {
     const anchors = fc.record({ day: anchorsOf("day"), week: anchorsOf("week"), month: anchorsOf("month") });
-    fc.assert(
-      fc.property(zones, years, anchors, (timeZone, year, anchors) => {
-        const steps = walk(timeZone, Math.max(0, Date.UTC(year, 0)), Date.UTC(year + 1, 0, 3));
-        for (const period of ["day", "week", "month"] as const) {
-          expectStarts(startsOn(steps, period, anchors[period]), period, timeZone, anchors[period]);
-        }
-      }),
-      { numRuns },
-    );
+    forAny([zones, years, anchors], numRuns, (timeZone, year, anchors) => {
+      const steps = walk(timeZone, Math.max(0, Date.UTC(year, 0)), Date.UTC(year + 1, 0, 3));
+      for (const period of ["day", "week", "month"] as const) {
+        expectStarts(startsOn(steps, period, anchors[period]), period, timeZone, anchors[period]);
+      }
+    });
   });
 
   it("contain every time, each have a different start, and follow one another", () => {
@@ -82,17 +79,14 @@ describe("calendar windows", () => {
       { min: 40 * DAY - END_OF_TIME, max: 0 },
     ];
     const times = fc.oneof(...ranges.map((range) => fc.integer(range)));
-    fc.assert(
-      fc.property(calendars, times, ([period, timeZone, anchor], time) => {
-        const { windowAt, startOf } = calendarOf(period, timeZone, anchor);
-        const window = windowAt(time);
-        expect(startOf(window)).toBeLessThanOrEqual(time);
-        expect(startOf(window + 1)).toBeGreaterThan(time);
-        expect(windowAt(startOf(window))).toBe(window);
-        expect(windowAt(startOf(window) - 1)).toBe(window - 1);
-      }),
-      { numRuns: runs(3000) },
-    );
+    forAny([calendars, times], runs(3000), ([period, timeZone, anchor], time) => {
+      const { windowAt, startOf } = calendarOf(period, timeZone, anchor);
+      const window = windowAt(time);
+      expect(startOf(window)).toBeLessThanOrEqual(time);
+      expect(startOf(window + 1)).toBeGreaterThan(time);
+      expect(windowAt(startOf(window))).toBe(window);
+      expect(windowAt(startOf(window) - 1)).toBe(window - 1);
+    });
   });
 
   it("before 1970 use the offset at the start of 1970", () => {

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { leftHalf, shareOfUnits } from "../../../src/engine/kinds/shares.js";
+import { forAny } from "../../support/random.js";
 
 const grains = fc.constantFrom(1, 10, 1_024_000);
 const quantities = fc.tuple(fc.nat(5000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), grains);
@@ -16,20 +17,18 @@ describe("the shares of a quantity", () => {
   });
 
   it("add up to the whole on every level, are as even as possible, and two make the share one level up", () => {
-    fc.assert(
-      fc.property(quantities, fc.integer({ min: 1, max: 10 }), ([tokens, fraction, unitsPerToken], level) => {
-        const units = tokens * unitsPerToken + Math.floor(fraction * unitsPerToken);
-        const count = 2 ** level;
-        const share = (index: number, of: number) => shareOfUnits(units, unitsPerToken, { index, count: of });
-        const shares = Array.from({ length: count }, (_, index) => share(index, count));
-        expect(shares.reduce((sum, each) => sum + each, 0)).toBe(units);
-        for (const [index, each] of shares.entries()) {
-          expect(Math.abs(Math.floor(each / unitsPerToken) - tokens / count)).toBeLessThan(1);
-          if (index < count - 1) expect(each % unitsPerToken).toBe(0);
-          if (index % 2 === 0) expect(each + (shares[index + 1] ?? NaN)).toBe(share(index / 2, count / 2));
-        }
-      }),
-    );
+    forAny([quantities, fc.integer({ min: 1, max: 10 })], 100, ([tokens, fraction, unitsPerToken], level) => {
+      const units = tokens * unitsPerToken + Math.floor(fraction * unitsPerToken);
+      const count = 2 ** level;
+      const share = (index: number, of: number) => shareOfUnits(units, unitsPerToken, { index, count: of });
+      const shares = Array.from({ length: count }, (_, index) => share(index, count));
+      expect(shares.reduce((sum, each) => sum + each, 0)).toBe(units);
+      for (const [index, each] of shares.entries()) {
+        expect(Math.abs(Math.floor(each / unitsPerToken) - tokens / count)).toBeLessThan(1);
+        if (index < count - 1) expect(each % unitsPerToken).toBe(0);
+        if (index % 2 === 0) expect(each + (shares[index + 1] ?? NaN)).toBe(share(index / 2, count / 2));
+      }
+    });
   });
 });
 

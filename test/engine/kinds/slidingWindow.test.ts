@@ -11,6 +11,7 @@ import { WHOLE } from "../../../src/engine/sharding/interval.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
 import { fromStored, MAX_UNITS, toStored } from "../../../src/engine/units.js";
 import { NOW } from "../arbitraries.js";
+import { forAny } from "../../support/random.js";
 
 const config = { kind: "sliding window" as const, rate: 10, period: 1000 };
 const limit = parseLimit("send", config);
@@ -207,27 +208,24 @@ const storedAs = (state: State) => fromStored(many, toStored(many, state), undef
 
 it("a log of more than 64 times is joined when it is stored, and never exceeds the rate in any period, also with reservations, which have a time each", () => {
   let isJoined = false;
-  fc.assert(
-    fc.property(calls, (asked) => {
-      const started: { at: number; count: number }[] = [];
-      let now = NOW;
-      let state = fullState(many);
-      for (const { waitMs, count, reserve } of asked) {
-        now += waitMs;
-        const { status, taken } = decide(many, state, now, parseDemand(many, { count, reserve }));
-        if (!taken) continue;
-        started.push({ at: status.retryAt ?? now, count });
-        state = storedAs(taken);
-        expect(state.recent?.length).toBeLessThanOrEqual(MAX_ENTRIES);
-      }
-      isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
-      // The interval with the most tokens begins at a start.
-      for (const { at: from } of started) {
-        const within = started.filter(({ at }) => at >= from && at < from + busy.period);
-        expect(within.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(busy.rate);
-      }
-    }),
-    { numRuns: 30 },
-  );
+  forAny([calls], 30, (asked) => {
+    const started: { at: number; count: number }[] = [];
+    let now = NOW;
+    let state = fullState(many);
+    for (const { waitMs, count, reserve } of asked) {
+      now += waitMs;
+      const { status, taken } = decide(many, state, now, parseDemand(many, { count, reserve }));
+      if (!taken) continue;
+      started.push({ at: status.retryAt ?? now, count });
+      state = storedAs(taken);
+      expect(state.recent?.length).toBeLessThanOrEqual(MAX_ENTRIES);
+    }
+    isJoined ||= new Set(started.map(({ at }) => at)).size > MAX_ENTRIES;
+    // The interval with the most tokens begins at a start.
+    for (const { at: from } of started) {
+      const within = started.filter(({ at }) => at >= from && at < from + busy.period);
+      expect(within.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(busy.rate);
+    }
+  });
   expect(isJoined).toBe(true);
 });

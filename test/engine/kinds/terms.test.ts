@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { countIn } from "../../../src/engine/kinds/terms.js";
 import { MAX_UNITS } from "../../../src/engine/units.js";
+import { forAny } from "../../support/random.js";
 
 const DAY = 86_400_000;
 
@@ -31,16 +32,13 @@ describe("the units of a limit", () => {
     const periods = fc.constantFrom(1, 1000, 60_000, DAY, 30 * DAY);
     const capacities = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom(1e9, 1e12));
     const kinds = fc.constantFrom("token bucket" as const, "fixed window" as const);
-    fc.assert(
-      fc.property(kinds, rates, periods, capacities, (kind, rate, period, capacity) => {
-        const { unitsPerToken } = parseLimit("send", { kind, rate, period, capacity });
-        const debt = Math.max(1000 * capacity, (rate / period) * DAY);
-        // If there is less room, a unit is a token.
-        if (unitsPerToken > 1) expect(MAX_UNITS / unitsPerToken).toBeGreaterThanOrEqual(debt);
-        else expect(unitsPerToken).toBe(1);
-      }),
-      { numRuns: 500 },
-    );
+    forAny([kinds, rates, periods, capacities], 500, (kind, rate, period, capacity) => {
+      const { unitsPerToken } = parseLimit("send", { kind, rate, period, capacity });
+      const debt = Math.max(1000 * capacity, (rate / period) * DAY);
+      // If there is less room, a unit is a token.
+      if (unitsPerToken > 1) expect(MAX_UNITS / unitsPerToken).toBeGreaterThanOrEqual(debt);
+      else expect(unitsPerToken).toBe(1);
+    });
   });
 
   it("arrive whole with each window, at most one part in 10^9 below the rate", () => {

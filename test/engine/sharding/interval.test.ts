@@ -13,6 +13,7 @@ import {
   WHOLE,
 } from "../../../src/engine/sharding/interval.js";
 import { tilings } from "../arbitraries.js";
+import { forAny } from "../../support/random.js";
 
 const all: Interval[] = [WHOLE];
 for (const interval of all) if (interval.length < MAX_LEVEL) all.push(...halves(interval));
@@ -45,45 +46,38 @@ it("a point is the smallest part that contains the random number", () => {
   expect([0, 0.5, 0.75, 1 - 2 ** -53].map(pointAt)).toEqual(
     ["0", "1", "11", "1".repeat(11)].map((digits) => digits.padEnd(11, "0")),
   );
-  fc.assert(
-    fc.property(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (random) => {
-      const point = pointAt(random);
-      const [start, end] = boundsOf(point);
-      expect(point).toHaveLength(MAX_LEVEL);
-      expect(random >= start && random < end).toBe(true);
-    }),
-  );
+  forAny([fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true })], 100, (random) => {
+    const point = pointAt(random);
+    const [start, end] = boundsOf(point);
+    expect(point).toHaveLength(MAX_LEVEL);
+    expect(random >= start && random < end).toBe(true);
+  });
 });
 
 describe("intervals that tile", () => {
   it("cover the whole once, in the order of strings and of their starts", () => {
-    fc.assert(
-      fc.property(tilings, points, (tiling, point) => {
-        expect(tile(WHOLE, tiling)).toBe(true);
-        expect([...tiling].sort()).toEqual(tiling);
-        const starts = tiling.map((part) => boundsOf(part)[0]);
-        expect([...starts].sort((a, b) => a - b)).toEqual(starts);
-        // A row is found by its name: the last row whose name is not after the point is the only one that covers it.
-        const last = tiling.filter((part) => part <= point).at(-1);
-        expect(tiling.filter((part) => point.startsWith(part))).toEqual([last]);
-      }),
-    );
+    forAny([tilings, points], 100, (tiling, point) => {
+      expect(tile(WHOLE, tiling)).toBe(true);
+      expect([...tiling].sort()).toEqual(tiling);
+      const starts = tiling.map((part) => boundsOf(part)[0]);
+      expect([...starts].sort((a, b) => a - b)).toEqual(starts);
+      // A row is found by its name: the last row whose name is not after the point is the only one that covers it.
+      const last = tiling.filter((part) => part <= point).at(-1);
+      expect(tiling.filter((part) => point.startsWith(part))).toEqual([last]);
+    });
   });
 
   it("agree with a naive rule: sorted intervals whose ends meet", () => {
     const some = fc.array(fc.constantFrom(...all.slice(0, 15)), { maxLength: 6 }).map((parts) => parts.sort());
-    fc.assert(
-      fc.property(fc.constantFrom(...all.slice(0, 7)), some, (whole, tiling) => {
-        let [next] = boundsOf(whole);
-        const doMeet = tiling.every((part) => {
-          const [start, end] = boundsOf(part);
-          const meets = start === next;
-          next = end;
-          return meets;
-        });
-        expect(tile(whole, tiling)).toBe(tiling.length > 0 && doMeet && next === boundsOf(whole)[1]);
-      }),
-      { numRuns: 2000 },
-    );
+    forAny([fc.constantFrom(...all.slice(0, 7)), some], 2000, (whole, tiling) => {
+      let [next] = boundsOf(whole);
+      const doMeet = tiling.every((part) => {
+        const [start, end] = boundsOf(part);
+        const meets = start === next;
+        next = end;
+        return meets;
+      });
+      expect(tile(whole, tiling)).toBe(tiling.length > 0 && doMeet && next === boundsOf(whole)[1]);
+    });
   });
 });

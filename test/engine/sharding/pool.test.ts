@@ -28,6 +28,7 @@ import {
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
+import { forAny } from "../../support/random.js";
 
 const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
 const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
@@ -298,34 +299,25 @@ describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows"
 it("several rows of every kind answer like one row, and the written rows tile the whole and hold the same units", () => {
   const part = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
   const asked = fc.record({ part, reserve: fc.boolean() });
-  fc.assert(
-    fc.property(
-      limits,
-      histories,
-      fc.integer({ min: 1, max: 5 }),
-      asked,
-      fc.nat(2000),
-      (limit, history, level, ask, later) => {
-        const { state, now: last } = stateAfter(limit, history);
-        const now = last + later;
-        const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
-        const shards = splitTo(limit, whole, level, now);
-        const count = (ask.part * limit.capacity) / limit.unitsPerToken;
-        const demand = parseDemand(limit, { count, reserve: ask.reserve });
-        const one = decide(limit, whole.state, now, demand);
-        const { status, left } = decideOnAll(limit, shards, now, demand);
-        expect(status.ok).toBe(one.status.ok);
-        if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
-        else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
-        expect(status.remaining).toBe(one.status.remaining);
-        expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
-        const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
-        const intervals = kept.map(({ interval }) => interval);
-        expect(tile(WHOLE, intervals)).toBe(true);
-        const { value } = one.taken ?? whole.state;
-        expect(fold(limit, kept, now).state).toMatchObject({ value, ts: now });
-      },
-    ),
-    { numRuns: 300 },
-  );
+  const levels = fc.integer({ min: 1, max: 5 });
+  forAny([limits, histories, levels, asked, fc.nat(2000)], 300, (limit, history, level, ask, later) => {
+    const { state, now: last } = stateAfter(limit, history);
+    const now = last + later;
+    const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
+    const shards = splitTo(limit, whole, level, now);
+    const count = (ask.part * limit.capacity) / limit.unitsPerToken;
+    const demand = parseDemand(limit, { count, reserve: ask.reserve });
+    const one = decide(limit, whole.state, now, demand);
+    const { status, left } = decideOnAll(limit, shards, now, demand);
+    expect(status.ok).toBe(one.status.ok);
+    if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
+    else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);
+    expect(status.remaining).toBe(one.status.remaining);
+    expect(changeTo(shards, left).after.length === 0).toBe(one.taken === undefined);
+    const kept = [...left].sort((a, b) => (a.interval < b.interval ? -1 : 1));
+    const intervals = kept.map(({ interval }) => interval);
+    expect(tile(WHOLE, intervals)).toBe(true);
+    const { value } = one.taken ?? whole.state;
+    expect(fold(limit, kept, now).state).toMatchObject({ value, ts: now });
+  });
 });

@@ -16,6 +16,7 @@ import {
 } from "../../../src/engine/sharding/shard.js";
 import { partsOf } from "../../support/parts.js";
 import { histories, limits, stateAfter } from "../arbitraries.js";
+import { forAny } from "../../support/random.js";
 
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
 const capacityOf = (shares: readonly Limit[]) => shares.reduce((sum, { capacity }) => sum + capacity, 0);
@@ -30,52 +31,43 @@ describe("the share of an interval", () => {
   });
 
   it("adds up to the limit on every level, in capacity and rate", () => {
-    fc.assert(
-      fc.property(limits, levels, (limit, level) => {
-        const shares = partsOf(level).map((part) => shareOf(limit, part));
-        expect(capacityOf(shares)).toBe(limit.capacity);
-        if (limit.config.kind === "fixed window") {
-          expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
-        }
-        if (limit.config.kind !== "token bucket") return;
-        // The number of equal parts is a power of two, so the product is exact to the last bit.
-        for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
-      }),
-      { numRuns: 60 },
-    );
+    forAny([limits, levels], 60, (limit, level) => {
+      const shares = partsOf(level).map((part) => shareOf(limit, part));
+      expect(capacityOf(shares)).toBe(limit.capacity);
+      if (limit.config.kind === "fixed window") {
+        expect(shares.reduce((sum, share) => sum + refillOf(share), 0)).toBe(refillOf(limit));
+      }
+      if (limit.config.kind !== "token bucket") return;
+      // The number of equal parts is a power of two, so the product is exact to the last bit.
+      for (const share of shares) expect(refillOf(share) * 2 ** level).toBe(refillOf(limit));
+    });
   });
 });
 
 describe("a shard", () => {
   it("does not change if it is split to any level and folded, for every kind", () => {
-    fc.assert(
-      fc.property(limits, histories, levels, fc.nat(3000), (limit, history, level, laterMs) => {
-        const { state, now } = stateAfter(limit, history);
-        const later = now + laterMs;
-        const whole = shardAt(limit, WHOLE, state);
-        const shards = splitTo(limit, whole, level, later);
-        expect(shards.map(({ interval }) => interval.length)).toEqual(Array(2 ** level).fill(level));
-        expect(heldByAll(shards, later)).toBe(heldBy(whole, later));
-        expect(fold(limit, shards, later)).toEqual(advance(whole, later));
-      }),
-      { numRuns: 60 },
-    );
+    forAny([limits, histories, levels, fc.nat(3000)], 60, (limit, history, level, laterMs) => {
+      const { state, now } = stateAfter(limit, history);
+      const later = now + laterMs;
+      const whole = shardAt(limit, WHOLE, state);
+      const shards = splitTo(limit, whole, level, later);
+      expect(shards.map(({ interval }) => interval.length)).toEqual(Array(2 ** level).fill(level));
+      expect(heldByAll(shards, later)).toBe(heldBy(whole, later));
+      expect(fold(limit, shards, later)).toEqual(advance(whole, later));
+    });
   });
 
   it("splits into halves within their shares, which later hold no more than the whole would", () => {
-    fc.assert(
-      fc.property(limits, histories, fc.nat(5000), (limit, history, laterMs) => {
-        const { state, now } = stateAfter(limit, history);
-        const whole = shardAt(limit, WHOLE, state);
-        const parts = splitTo(limit, whole, 1, now);
-        expect(parts.map(({ interval }) => interval)).toEqual(halves(WHOLE));
-        for (const { limit: share, state } of parts) {
-          expect(state.value).toBeGreaterThanOrEqual(0);
-          expect(state.value).toBeLessThanOrEqual(share.capacity);
-        }
-        expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
-      }),
-      { numRuns: 1000 },
-    );
+    forAny([limits, histories, fc.nat(5000)], 1000, (limit, history, laterMs) => {
+      const { state, now } = stateAfter(limit, history);
+      const whole = shardAt(limit, WHOLE, state);
+      const parts = splitTo(limit, whole, 1, now);
+      expect(parts.map(({ interval }) => interval)).toEqual(halves(WHOLE));
+      for (const { limit: share, state } of parts) {
+        expect(state.value).toBeGreaterThanOrEqual(0);
+        expect(state.value).toBeLessThanOrEqual(share.capacity);
+      }
+      expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
+    });
   });
 });
