@@ -91,7 +91,10 @@ function createServerClock(client: ClockClient): ServerClock {
   };
 }
 
-/** Measures the server's clock where that is needed. `correct` gets the offset after each answer, and how many are still to come; no offset if the server fails. */
+/**
+ * Measures the server's clock where that is needed. `correct` gets the offset after each answer, and how many are still to come; no
+ * offset if the server fails.
+ */
 function createMeasurement(client: ClockClient, correct: (offsetMs?: number, rest?: number) => void) {
   /** Enough that one slow answer does not decide. */
   const SAMPLES = 3;

@@ -17,7 +17,10 @@ export interface KeySource {
 /** How many tokens a request takes, of at most `capacity`. It may read the body of `request.clone()`, since the handler reads the request's. */
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
-/** `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max` (the capacity, or a greater `default`). */
+/**
+ * `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max` (the capacity, or a
+ * greater `default`).
+ */
 export interface CostBounds {
   default: number;
   min?: number;

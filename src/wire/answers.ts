@@ -29,7 +29,10 @@ const allowed = () => ({
   ...outlook(),
   /** For a call with `atLeast`: how many tokens the caller has. */
   taken: v.optional(v.number()),
-  /** For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit` (of a sliding window's reservation that waits, `retryAt`). */
+  /**
+   * For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. A reservation of a sliding window
+   * that waits passes its `retryAt` instead.
+   */
   takenAt: v.optional(v.number()),
   ...renewal(),
 });

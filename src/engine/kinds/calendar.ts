@@ -64,8 +64,8 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
 }
 
 /**
- * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant ones. From one change of the clocks to
- * the next all days are alike, so most windows need not be looked at.
+ * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant ones. From one
+ * change of the clocks to the next all days are alike, so most windows need not be looked at.
  */
 export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Required<Run>[] {
   // No two changes of one zone's clocks since 1970 are less than six days apart.
