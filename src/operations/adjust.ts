@@ -4,7 +4,8 @@ import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.
 import { checkBucket } from "../engine/names.js";
 import type { Bucket } from "../engine/bucket.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, pauseAll } from "../engine/sharding/pool.js";
+import { isFast } from "../engine/sharding/policy.js";
+import { adjustOnAll, distribute, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { changeOf, loadAt } from "../storage/shards.js";
@@ -12,7 +13,7 @@ import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { Call } from "./answer.js";
 import { findTerms } from "./override.js";
-import { reshaped } from "./split.js";
+import { areJustWritten, reshaped } from "./split.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
@@ -21,8 +22,8 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const { counted, load, row } = await findTerms(ctx, given, call);
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
   const adjustment = counted === given ? given : adjustmentOf(counted, given.asked);
-  const alone = await adjustOneRow(ctx, adjustment, call, row);
-  if (alone) return alone;
+  const adjustedFew = await adjustFewRows(ctx, adjustment, call, row);
+  if (adjustedFew) return adjustedFew;
   const { limit, asked } = adjustment;
   const shards = await load(adjustment);
   const left = adjustOnAll(limit, shards, now, adjustment);
@@ -41,23 +42,35 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/** Adjusts one of several rows, if it has what is charged, or gave what comes back. Tokens of a cancelled job may be another row's. */
-async function adjustOneRow(
+/**
+ * Adjusts one of several rows, if it has what is charged, or gave what comes back: tokens of a cancelled job may be another row's. A refund
+ * by date to a fast limit is what two rows can take: to read all of them would conflict with every call.
+ */
+async function adjustFewRows(
   ctx: Writer,
   adjustment: Adjustment,
   call: Call,
   known: Row | null,
 ): Promise<RateLimitStatus | undefined> {
-  const { units, limit } = adjustment;
+  const { units, limit, asked, taking } = adjustment;
+  const { now, random } = call;
   if (units === 0 || limit.levels.most === 0) return undefined;
-  const shard = await loadAt(ctx, adjustment, call.random(), known);
+  const shard = await loadAt(ctx, adjustment, random(), known);
   if (shard.interval === WHOLE) return undefined;
-  const before = advance(shard, call.now);
-  if (offerOf(before, adjustment, adjustment.taking?.startsAt) < Math.abs(units)) return undefined;
-  const after = adjusted(before, adjustment);
-  const charged = { before: shard, after, demand: { units, reserve: false } };
-  const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);
-  await write(ctx, change);
+  const before = advance(shard, now);
+  if (offerOf(before, adjustment, taking?.startsAt) >= Math.abs(units)) {
+    const after = adjusted(before, adjustment);
+    const charged = { before: shard, after, demand: { units, reserve: false } };
+    const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);
+    await write(ctx, change);
+    return { ok: true };
+  }
+  const isByDate = taking !== undefined && asked.takenAt === taking.startsAt;
+  if (units > 0 || !isByDate || !isFast(limit, -units)) return undefined;
+  const other = await loadAt(ctx, adjustment, random());
+  const rows = other.interval === shard.interval ? [shard] : [shard, other];
+  if (areJustWritten(rows, now)) return undefined;
+  await write(ctx, changeOf(adjustment, rows, distribute(rows, now, adjustment)));
   return { ok: true };
 }
 

@@ -75,7 +75,7 @@ async function answerLooking(ctx: Reader, request: Request, first: StoredShard, 
 }
 
 /** Whether rows say nothing of the others: one was written this very millisecond, by this transaction or in a burst. */
-function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
+export function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
   return rows.some(({ state }) => state.ts >= now);
 }
 
