@@ -7,13 +7,14 @@ import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference }
 import { type BucketId, idOf } from "../storage/rows.js";
 import type { ArrivalBatch, FindArrivalsArgs, RunArgs, StoredQueue } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
-import { MOST_SETTLED } from "./pay.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { QueueCtx } from "./wake.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
+/** The most settlements that a run looks at. */
+export const MOST_SETTLED = 64;
 /** The most arrivals that a run counts. The next run counts the others. */
 const MOST_COUNTED = 5000;
 /** Jobs that are read to say where one stands, which is all that its transaction does. */

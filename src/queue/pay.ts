@@ -1,7 +1,6 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { MAX_ENTRIES } from "../engine/kinds/log.js";
 import { areAll, type Change, fullShard, heldByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -59,29 +58,13 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
 }
 
 /**
- * How many jobs one run may pay from these rows. Each job is one decision on all of them, and a run that needs a second of CPU fails
- * each time, so that nobody is served.
+ * How many jobs one run may pay from these rows, and how many it may settle. Each is one decision on all of them, and a run that needs a
+ * second of CPU fails each time, so that nobody is served.
  */
 export function mostPaidFrom(shards: readonly Shard[]): number {
-  return mostWithin(sumOf(shards, ({ state }) => sizeOf(state.recent?.length)));
-}
-
-/** The most settlements that a run looks at. */
-export const MOST_SETTLED = 64;
-
-/** How many of them one run may make: each may read all rows that the bucket can have. */
-export function mostSettledIn({ levels, kind }: Limit): number {
-  return Math.min(MOST_SETTLED, mostWithin(2 ** levels.most * sizeOf(kind.entries && MAX_ENTRIES)));
-}
-
-/** A row counts as one, and as much as 16 times of a log. */
-function sizeOf(entries = 0): number {
-  return 1 + entries / 16;
-}
-
-function mostWithin(size: number): number {
-  // About 50 ms.
+  // About 50 ms. A row counts as one, and as much as 16 times of a log.
   const MOST_WORK = 2 ** 14;
+  const size = sumOf(shards, ({ state }) => 1 + (state.recent?.length ?? 0) / 16);
   return Math.max(1, Math.floor(MOST_WORK / size));
 }
 

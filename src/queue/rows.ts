@@ -177,7 +177,7 @@ export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settleme
     ...idOf(bucket),
     at: db.vars.commitTs,
     priority: SETTLEMENT,
-    count: settlement.count,
+    count: Math.abs(settlement.used - settlement.count),
     fn: "",
     args: settlement,
   });

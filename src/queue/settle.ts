@@ -1,14 +1,16 @@
 /** Runs of paid jobs. If one says what it used, the mutation that ends it charges or gives back the difference, once. */
 import * as convex from "convex/server";
-import { adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
+import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
+import { adjustOnSome } from "../engine/sharding/pool.js";
+import type { Shard } from "../engine/sharding/shard.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
-import type { WorkerCtx } from "./batch.js";
+import { MOST_SETTLED, type WorkerCtx } from "./batch.js";
 import {
   deleteJob,
   insertJob,
@@ -18,7 +20,7 @@ import {
   type SettledJob,
   type WorkerRow,
 } from "./rows.js";
-import { mostSettledIn } from "./pay.js";
+import { mostPaidFrom } from "./pay.js";
 import { type Queue, toStoredQueue } from "./terms.js";
 import { isBusy, planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
 import { ensureRunning } from "./workers.js";
@@ -119,30 +121,40 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
     const settlement = present({ count, used, at, takenAt });
     // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
     if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
-    else await charge(ctx, queue, settlement);
+    else await adjust(ctx, differenceOf(queue, settlement));
   }
   await waitAgain(ctx, queue, row, settling);
   if (used < count) await wake(ctx, bucket);
 }
 
 /**
- * Makes the settlements that wait for the worker, as many as one run may; whether more may wait. One that fails is dropped, and its job
- * keeps its count: the chain of runs must not break.
+ * Makes the settlements that wait for the worker, as many as one run may, on the rows that it has read: what is left of these, and whether
+ * more may wait. One that fails is dropped, and its job keeps its count: the chain of runs must not break.
+ * @param shards - undefined if the bucket is damaged.
  */
-export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly JobRow[]): Promise<boolean> {
-  const most = mostSettledIn(queue.limit);
-  for (const row of waiting.slice(0, most)) {
+export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly JobRow[], shards?: readonly Shard[]) {
+  let held = shards;
+  let settled = 0;
+  for (const row of waiting.slice(0, shards && mostPaidFrom(shards))) {
+    try {
+      if (!held) throw misuseError(queue.name, "its bucket is damaged: a queued job that has ended keeps its count.");
+      const left = adjustOnSome(queue.limit, held, ctx.now, differenceOf(queue, row.args as SettledJob));
+      if (!left) continue;
+      held = left;
+    } catch (error) {
+      console.error(error);
+    }
     await deleteJob(ctx, row);
-    await charge(ctx, queue, row.args as SettledJob).catch(console.error);
+    settled++;
   }
-  return waiting.length >= most;
+  return { held, hasUnsettled: settled < waiting.length || settled === MOST_SETTLED };
 }
 
-/** Charges or gives back the difference between what a job has used and its count. */
-async function charge(ctx: QueueCtx, queue: Queue, { count, used, at, takenAt }: SettledJob): Promise<void> {
+/** The difference between what a job has used and its count, to charge or to give back. */
+function differenceOf(queue: Queue, { count, used, at, takenAt }: SettledJob): Adjustment {
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
   const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
-  await adjust(ctx, { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units });
+  return { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units };
 }
 
 /** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may. */

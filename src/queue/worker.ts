@@ -2,7 +2,6 @@
  * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it can, schedules
  * those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
  */
-import type { Shard } from "../engine/sharding/shard.js";
 import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { unitsOf } from "../engine/units.js";
@@ -10,9 +9,9 @@ import { changeOf, loadAll, loadAt } from "../storage/shards.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
-import { paceOf } from "./pace.js";
+import { LINGER_MS, paceOf } from "./pace.js";
 import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
-import { deleteJob, patchJob, readPresent } from "./rows.js";
+import { deleteJob, type JobRow, patchJob, readPresent } from "./rows.js";
 import { runMutation, scheduleJob, settle, settleEnded } from "./settle.js";
 import { type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
@@ -42,8 +41,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = ctx.lookUp(row);
   const { most = FIRST_JOBS } = run;
   const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
-  const hasUnsettled = await settleEnded(ctx, queue, settlements);
-  const { taken, awaited } = await takeJobs(ctx, queue, first);
+  const { taken, awaited, hasUnsettled } = await takeJobs(ctx, queue, first, settlements);
   // A clock that steps back would make it linger until it has come as far again.
   const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
   // A user whose job has no round yet has no turn.
@@ -66,20 +64,25 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...backlog.row,
     ...(pace.kind === "wait" && { start: planned }),
     ...(state !== row.state && { state }),
-    ...(mustRenew && { runsUntil: nextAt + LEASE_MS }),
+    // It stays busy.
+    ...(mustRenew && { runsUntil: LEASE_MS + (pace.kind === "run" ? now - LINGER_MS : nextAt) }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
   if (pace.kind === "wait" && awaited) await patchJob(ctx, awaited.job, { isAwaited: true });
 }
 
-/** Pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
-async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[]) {
-  if (first.length === 0) return { taken: 0 };
-  const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, first), readPresent(ctx, first)]);
+/** Settles, then pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
+async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[], settlements: readonly JobRow[]) {
+  const all = [...first, ...settlements];
+  if (all.length === 0) return { taken: 0, hasUnsettled: false };
+  const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, all), readPresent(ctx, first)]);
+  const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
   const [head] = jobs;
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards) return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } };
-  let held: readonly Shard[] = shards;
+  if (!shards || !settled) {
+    return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
+  }
+  let held = settled;
   let taken = 0;
   let awaited: (LaterPayment & { readonly job: WaitingJob }) | undefined;
   for (const job of jobs.slice(0, mostPaidFrom(shards))) {
@@ -95,7 +98,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
     taken++;
   }
   await write(ctx, changeOf(queue, shards, held));
-  return { taken, awaited };
+  return { taken, awaited, hasUnsettled };
 }
 
 /**

@@ -8,7 +8,7 @@ import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { findBatch, isFirst } from "../../src/queue/batch.js";
 import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
-import { start } from "../../src/queue/wake.js";
+import { isBusy, start } from "../../src/queue/wake.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
@@ -58,6 +58,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const generations = new Set<unknown>();
     const leasesMs: number[] = [];
     const ends = new Set<unknown>();
+    const busy: boolean[] = [];
     while (Date.now() < NOW + 70_000) {
       vi.advanceTimersToNextTimer();
       await t.finishInProgressScheduledFunctions();
@@ -65,10 +66,13 @@ describe.each(placeNames)("in the %s", (place) => {
       generations.add(row?.["generation"]);
       leasesMs.push(Number(row?.["runsUntil"]) - Date.now());
       ends.add(row?.["runsUntil"]);
+      busy.push(isBusy(row as never, Date.now() + 1));
     }
     expect(generations.size).toBe(1);
     // Callers read the row, so each write of it may make them conflict.
     expect(ends.size).toBe(3);
+    // Jobs that end then do not conflict with it.
+    expect(busy.lastIndexOf(false)).toBeLessThan(5);
     // The worker looks five times a second.
     expect(Math.min(...leasesMs)).toBeGreaterThan(29_500);
     expect(Math.max(...leasesMs)).toBeLessThanOrEqual(60_500);

@@ -512,12 +512,14 @@ class World {
     );
     const [[, row] = []] = rowsIn(writes, "rateLimits");
     const paid = taken.reduce((sum, id) => sum + (exact.waiting.get(id)?.count ?? 0), 0);
-    const held = row ? minus(rational(Number(row["value"])), rational(-paid)) : leftAt(limit, exact.bucket, clock);
+    const left = row ? rational(Number(row["value"])) : leftAt(limit, exact.bucket, clock);
+    const held = minus(left, rational(-paid));
     const found = possible.findIndex(
       (state) => isJoined(state) || isDeepStrictEqual(leftAt(limit, state, clock), held),
     );
     demand(found >= 0, "a settlement must charge or give back as much as an exact one", { held, possible });
-    if (row) exact.bucket = possible[found];
+    // What has come back and was paid again at once is not written.
+    if (row || paid > 0) exact.bucket = possible[found];
   }
 
   /** Each run that does something was planned by the run before it, or is the first of a new generation. */

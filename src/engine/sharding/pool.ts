@@ -9,6 +9,7 @@ import { isFast, levelsFor } from "./policy.js";
 import {
   adjusted,
   advance,
+  areAll,
   type Change,
   fold,
   heldBy,
@@ -19,6 +20,7 @@ import {
   shardAt,
   shareOf,
   splitTo,
+  sumOf,
 } from "./shard.js";
 
 /** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
@@ -50,6 +52,13 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
   const whole = fold(limit, shards, now);
   const taken = limit.kind.take(limit, whole.state, units);
   return takeFromAll(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
+}
+
+/** The same for shards that may be only some of the bucket's: undefined if these do not hold what is charged, or gave what comes back. */
+export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
+  if (areAll(shards)) return adjustOnAll(limit, shards, now, change);
+  const offered = sumOf(shards, (shard) => offerOf(advance(shard, now), change, change.taking?.startsAt));
+  return offered < Math.abs(change.units) ? undefined : distribute(shards, now, change);
 }
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */
