@@ -4,8 +4,7 @@ import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.
 import { checkBucket } from "../engine/names.js";
 import type { Bucket } from "../engine/bucket.js";
 import { WHOLE } from "../engine/sharding/interval.js";
-import { isFast } from "../engine/sharding/policy.js";
-import { adjustOnAll, distribute, pauseAll } from "../engine/sharding/pool.js";
+import { adjustOnAll, adjustOnSome, pauseAll } from "../engine/sharding/pool.js";
 import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
 import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
 import { changeOf, loadAt } from "../storage/shards.js";
@@ -42,17 +41,14 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/**
- * Adjusts one of several rows, if it has what is charged, or gave what comes back: tokens of a cancelled job may be another row's. A refund
- * by date to a fast limit is what two rows can take: to read all of them would conflict with every call.
- */
+/** Adjusts one or two of several rows, if that will do. Tokens of a cancelled job may be another row's. */
 async function adjustFewRows(
   ctx: Writer,
   adjustment: Adjustment,
   call: Call,
   known: Row | null,
 ): Promise<RateLimitStatus | undefined> {
-  const { units, limit, asked, taking } = adjustment;
+  const { units, limit, taking } = adjustment;
   const { now, random } = call;
   if (units === 0 || limit.levels.most === 0) return undefined;
   const shard = await loadAt(ctx, adjustment, random(), known);
@@ -65,12 +61,12 @@ async function adjustFewRows(
     await write(ctx, change);
     return { ok: true };
   }
-  const isByDate = taking !== undefined && asked.takenAt === taking.startsAt;
-  if (units > 0 || !isByDate || !isFast(limit, -units)) return undefined;
+  if (units > 0) return undefined;
   const other = await loadAt(ctx, adjustment, random());
   const rows = other.interval === shard.interval ? [shard] : [shard, other];
-  if (areJustWritten(rows, now)) return undefined;
-  await write(ctx, changeOf(adjustment, rows, distribute(rows, now, adjustment)));
+  const left = areJustWritten(rows, now) ? undefined : adjustOnSome(limit, rows, now, adjustment);
+  if (!left) return undefined;
+  await write(ctx, changeOf(adjustment, rows, left));
   return { ok: true };
 }
 

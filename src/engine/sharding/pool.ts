@@ -54,11 +54,16 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
   return takeFromAll(limit, shards, { ...whole, state: isRefundable ? remembering(taken) : taken }, now);
 }
 
-/** The same for shards that may be only some of the bucket's: undefined if these do not hold what is charged, or gave what comes back. */
+/**
+ * The same for shards that may be only some of the bucket's: undefined if these do not hold what is charged, or gave what comes back. Of a
+ * refund by date to a fast limit the rest lapses: to look for it on all shards would conflict with every call.
+ */
 export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   if (areAll(shards)) return adjustOnAll(limit, shards, now, change);
-  const offered = sumOf(shards, (shard) => offerOf(advance(shard, now), change, change.taking?.startsAt));
-  return offered < Math.abs(change.units) ? undefined : distribute(shards, now, change);
+  const { units, taking, isByDate } = change;
+  const offered = sumOf(shards, (shard) => offerOf(advance(shard, now), change, taking?.startsAt));
+  const isLapsing = units < 0 && isByDate && isFast(limit, -units);
+  return offered >= Math.abs(units) || isLapsing ? distribute(shards, now, change) : undefined;
 }
 
 /** The shards when nothing starts before a time: the whole bucket as one row, or as they are if that says nothing new. */

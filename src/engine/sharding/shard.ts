@@ -16,8 +16,9 @@ export interface Change {
   readonly units: number;
   /** For units that are taken: whether they may come back, by the time at which they were taken. */
   readonly isRefundable?: boolean;
-  /** For units that come back: when they were taken. */
+  /** For units that come back: when they were taken, and whether their work started then: they were not promised for later, nor cancelled. */
   readonly taking?: Taking | undefined;
+  readonly isByDate?: boolean;
 }
 
 /** The share of a limit that an interval has. */
