@@ -2,7 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, runContention } from "../../bench/contention.js";
 import { type CaseName, CASES } from "../../bench/contention/scenarios.js";
+import { arrivals } from "../../bench/simulator/arrivals.js";
+import { Backend, type Call } from "../../bench/simulator/backend.js";
 import { ours } from "../../bench/simulator/ours.js";
+import { queueApp } from "../../bench/simulator/queues.js";
 import { simulate } from "../../bench/simulator/simulation.js";
 import { effort } from "../support/random.js";
 
@@ -55,6 +58,35 @@ describe("auto", () => {
     expect(attemptsPerCall).toBeLessThanOrEqual(1.1);
     expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
   });
+
+  it.each(["token bucket", "fixed window", "sliding window"] as const)(
+    "refunds by date to a %s do not conflict with its calls",
+    async (kind) => {
+      const app = queueApp("tables", { kind, rate: 1200, period: 1000, shards: "auto" }, {});
+      const backend = new Backend(app.app, { seed: "1", platform: "S256" });
+      const refunds: Call<unknown>[] = [];
+      const take = () => {
+        backend.call(
+          (ctx) => app.rateLimit(ctx, { name: "llm", count: 10, refundable: true }) as Promise<{ takenAt?: number }>,
+          ({ outcome, endedMs }) => {
+            if (outcome.kind !== "committed" || outcome.value.takenAt === undefined) return;
+            const refund = { name: "llm", count: -4, takenAt: outcome.value.takenAt };
+            backend.agenda.plan(endedMs + 500, () => {
+              backend.call((ctx) => app.adjustRateLimit(ctx, refund), refunds.push.bind(refunds));
+            });
+          },
+        );
+      };
+      const callers = { pattern: "poisson", demand: 100, seconds: 5, counts: { from: 1, to: 1 }, seed: "1" } as const;
+      for (const { atMs } of arrivals(callers)) backend.agenda.plan(atMs, take);
+      await backend.agenda.run();
+      expect(refunds.length).toBeGreaterThan(450);
+      const failed = refunds.filter(({ outcome }) => outcome.kind !== "committed");
+      expect(failed.length).toBeLessThan(0.01 * refunds.length);
+      const attempts = refunds.reduce((sum, call) => sum + call.attempts, 0);
+      expect(attempts / refunds.length).toBeLessThan(1.6);
+    },
+  );
 
   /** The figures of the registry in docs/benchmarks.md. */
   it("fails no call of a registry's API, under a load at which 16 shards of the official component fail", async () => {
