@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { SECOND } from "convex-rate-limits";
 import { api } from "../../convex/_generated/api.js";
 import type { Backend } from "../backend.js";
@@ -25,6 +26,8 @@ export async function agent(backend: Backend): Promise<void> {
   };
   await backend.mutation(api.plans.changePlan, { user: users.Grace, plan: "pro" });
   const start = Date.now();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
   const ids = { Eve: [], Finn: [], Grace: [] } as Record<keyof typeof TASKS, Awaited<ReturnType<typeof ask>>[]>;
   const ask = async (name: keyof typeof TASKS) =>
     await backend.mutation(api.agent.ask, { user: users[name], tokens: TOKENS });
@@ -66,8 +69,12 @@ export async function agent(backend: Backend): Promise<void> {
   const later = [...eve, ...finn].filter((at) => at > Math.max(...grace)).length;
   check("the paying user asked last, and ten or more tasks of the others ran after hers", later >= 10, later);
   check("one user's forty tasks did not hold up another's five", Math.max(...finn) < Math.max(...eve), { finn, eve });
+  // A task that starts late, because this process was busy, may start together with later ones: an interval counts as longer by that.
+  const lateMs = delay.max / 1e6;
   const excess = overdraft(
-    [...eve, ...finn, ...grace].sort((a, b) => a - b).map((at) => ({ earliest: at, latest: at, tokens: TOKENS / 2 })),
+    [...eve, ...finn, ...grace]
+      .sort((a, b) => a - b)
+      .map((at) => ({ earliest: at - lateMs, latest: at, tokens: TOKENS / 2 })),
     LIMIT,
   );
   check("at most 20 tokens plus 100 a second were used, in every interval", excess === undefined, excess);
