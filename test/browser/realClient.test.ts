@@ -1,12 +1,8 @@
 /** The store on the official client, over a WebSocket to the embedded backend. */
 import { ConvexClient } from "convex/browser";
 import { MINUTE } from "convex-rate-limits";
-import {
-  type ProjectedStatus,
-  type RateLimitQuery,
-  type ServerTimeMutation,
-  watchRateLimit,
-} from "convex-rate-limits/client";
+import type { ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/client";
+import { watchRateLimit } from "convex-rate-limits/client";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { refs } from "../embedded/app.js";

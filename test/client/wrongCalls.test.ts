@@ -9,15 +9,8 @@ import { defineRateLimits } from "convex-rate-limits/component";
 import { ConvexError } from "convex/values";
 import { describe, expect, it } from "vitest";
 import { thrownBy } from "../support/errors.js";
-import {
-  component,
-  defineIn,
-  type MutationCtx,
-  openBackend,
-  type PlaceName,
-  placeNames,
-  rowsIn,
-} from "../support/places.js";
+import type { MutationCtx, PlaceName } from "../support/places.js";
+import { component, defineIn, openBackend, placeNames, rowsIn } from "../support/places.js";
 import { snapshotBy } from "../support/snapshots.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;

@@ -1,11 +1,7 @@
 /** The same calls to the official component and to ours: the answers agree if both define them. */
 import { calculateRateLimit as calculateTheirs, isRateLimitError as isTheirs } from "@convex-dev/rate-limiter";
-import {
-  calculateRateLimit,
-  isRateLimitError,
-  type RateLimitConfig,
-  type RateLimitError,
-} from "convex-rate-limits/compat";
+import type { RateLimitConfig, RateLimitError } from "convex-rate-limits/compat";
+import { calculateRateLimit, isRateLimitError } from "convex-rate-limits/compat";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";

@@ -1,16 +1,8 @@
 /** A backend with HTTP actions, and limits in the app's tables or in the component; and stories: its answers to one request after another. */
 import { httpActionGeneric, httpRouter, makeFunctionReference } from "convex/server";
 import { MINUTE, type RateLimitConfig, type RateLimitDefinitions } from "convex-rate-limits";
-import {
-  custom,
-  type HttpCtx,
-  type HttpLimit,
-  type HttpMutation,
-  httpMutation,
-  type LimitedBy,
-  limitHttp,
-  type LimitHttpOptions,
-} from "convex-rate-limits/http";
+import type { HttpCtx, HttpLimit, HttpMutation, LimitedBy, LimitHttpOptions } from "convex-rate-limits/http";
+import { custom, httpMutation, limitHttp } from "convex-rate-limits/http";
 import { describe, expect, it, vi } from "vitest";
 import { START, useClock as useClockAt } from "../support/clock.js";
 import { defineIn, openBackend, type PlaceName } from "../support/places.js";

@@ -1,11 +1,6 @@
 /** The fuzzer's calls of the public API, and the replies. */
-import {
-  isRateLimitError,
-  projectRateLimit,
-  type RateLimitAllStatus,
-  type RateLimitedJob,
-  type RateLimitStatus,
-} from "convex-rate-limits";
+import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "convex-rate-limits";
+import { isRateLimitError, projectRateLimit } from "convex-rate-limits";
 import type { Reserve } from "./exact/config.js";
 import { jobs, type Limits, type MutationCtx } from "../support/stage.js";
 

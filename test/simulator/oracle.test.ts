@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  type BucketConfig,
-  ExactBucket,
-  falseDenials,
-  meanWait,
-  overGrant,
-  possible,
-} from "../../bench/simulator/oracle.js";
+import type { BucketConfig } from "../../bench/simulator/oracle.js";
+import { ExactBucket, falseDenials, meanWait, overGrant, possible } from "../../bench/simulator/oracle.js";
 
 /** 1 token a second, at most 5. */
 const bucket: BucketConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 5 };

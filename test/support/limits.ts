@@ -8,18 +8,8 @@ import type {
 } from "convex-rate-limits";
 import { beforeEach } from "vitest";
 import { type Cost, costOf } from "./cost.js";
-import {
-  type AnyRateLimits,
-  type Backend,
-  defineIn,
-  insertRows,
-  type MutationCtx,
-  openBackend,
-  type PlaceName,
-  type QueryCtx,
-  rowsIn,
-  type StoredRow,
-} from "./places.js";
+import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx, StoredRow } from "./places.js";
+import { defineIn, insertRows, openBackend, rowsIn } from "./places.js";
 
 interface Answers extends Record<keyof AnyRateLimits, unknown> {
   rateLimit: RateLimitStatus;

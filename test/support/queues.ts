@@ -7,16 +7,8 @@ import { httpMutation } from "convex-rate-limits/http";
 import type { RateLimitQueuedJob, RegisteredQueue } from "convex-rate-limits/queue";
 import { onTestFinished, vi } from "vitest";
 import { NOW } from "./clock.js";
-import {
-  type AnyRateLimits,
-  type Backend,
-  component,
-  type MutationCtx,
-  openBackend,
-  type PlaceName,
-  type QueryCtx,
-  withAll,
-} from "./places.js";
+import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx } from "./places.js";
+import { component, openBackend, withAll } from "./places.js";
 
 const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
 type JobArgs = ObjectType<typeof jobArgs>;

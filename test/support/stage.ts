@@ -4,15 +4,8 @@ import { v } from "convex/values";
 import { present } from "../../src/wire/present.js";
 import type { ExactLimit } from "../model/exact/config.js";
 import { FakeDb } from "./fakeDb.js";
-import {
-  type AnyRateLimits,
-  defineIn,
-  insertRow,
-  openBackend,
-  type PlaceName,
-  rowsIn,
-  type StoredRow,
-} from "./places.js";
+import type { AnyRateLimits, PlaceName, StoredRow } from "./places.js";
+import { defineIn, insertRow, openBackend, rowsIn } from "./places.js";
 
 export type Limits = AnyRateLimits;
 /** The ctx of a mutation, for any call. */

@@ -16,15 +16,8 @@ import {
   servedFrom,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
-import {
-  fold,
-  fullShard,
-  heldByAll,
-  type Shard,
-  shardAt,
-  shareOf,
-  splitTo,
-} from "../../../src/engine/sharding/shard.js";
+import type { Shard } from "../../../src/engine/sharding/shard.js";
+import { fold, fullShard, heldByAll, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
