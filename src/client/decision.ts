@@ -87,7 +87,9 @@ export async function orGiveBack<Result>(
       const { bucket, asked } = request;
       const id = JSON.stringify([bucket.name, bucket.key]);
       const { takenAt, retryAt: at = takenAt ?? Date.now(), taken: count = asked.count ?? 1 } = status;
-      taken.set(id, { bucket, count: (taken.get(id)?.count ?? 0) + count, at, takenAt });
+      const before = taken.get(id)?.count ?? 0;
+      // As of a cancelled reservation, all of them: of a refund by date some may lapse.
+      taken.set(id, { bucket, count: before + count, at, takenAt: takenAt === at ? undefined : takenAt });
     }
     for (const { bucket, count, at, takenAt } of taken.values()) {
       await set.place.adjust(ctx, { bucket, asked: { count: -Math.min(count, MAX_TOKENS), at, takenAt } });

@@ -32,7 +32,7 @@ export interface Adjustment extends Bucket {
   readonly units: number;
   /** When tokens that come back were taken, if that is known. */
   readonly taking: Taking | undefined;
-  /** Whether the caller has said that they were taken, and not promised, at that time. */
+  /** Whether the caller has said that they were taken at that time, and not promised for another. Cancels do not say it. */
   readonly isByDate: boolean;
 }
 
@@ -65,5 +65,5 @@ export function adjustmentOf(bucket: Bucket, asked: AdjustmentArgs): Adjustment 
   checkField(bucket.name, "takenAt", takenAtField, takenAt);
   const taken = takenAt ?? at;
   const taking = taken === undefined ? undefined : { takenAt: taken, startsAt: Math.max(taken, at ?? taken) };
-  return { ...bucket, asked, units, taking, isByDate: takenAt !== undefined && takenAt === taking?.startsAt };
+  return { ...bucket, asked, units, taking, isByDate: takenAt !== undefined && takenAt === (at ?? takenAt) };
 }

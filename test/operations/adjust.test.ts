@@ -62,7 +62,7 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     auto: { kind: "token bucket", rate: 64_000, period: 1000, capacity: 64_000 },
     sliding: { kind: "sliding window", rate: 64, period: 1000 },
   } as const;
-  const { define, rows, insert } = useBackend(place);
+  const { define, rows, insert, mutation } = useBackend(place);
   const limits = define({
     ...Object.fromEntries(Object.entries(configs).map(([name, own]) => [name, { ...own, shards: 8 }])),
     auto: { ...configs.auto, shards: "auto" },
@@ -78,9 +78,11 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   /** Makes the call find the first row (0), or the last (0.99). */
   const find = (random: number) => vi.spyOn(Math, "random").mockReturnValue(random);
   /** A job that the window lets start at once. `spread` delays it by up to a second, during which it can be cancelled. */
-  const schedule = async (count: number): Promise<RateLimitedJob> => {
-    const reserve = { name: "sliding", count, spread: 1000 };
-    const result = await limits.scheduleRateLimited(reserve, run, { label: "job", tokens: count });
+  const schedule = async (count: number, name: Name = "sliding"): Promise<RateLimitedJob> => {
+    const result = await limits.scheduleRateLimited({ name, count, spread: 1000 }, run, {
+      label: "job",
+      tokens: count,
+    });
     if (!result.ok) throw new Error("denied");
     return result.job;
   };
@@ -120,6 +122,26 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
     find(0);
     expect(await adjustRateLimit({ name, count: -4, ...date })).toMatchObject({ ok: true });
     expect((await values()).map(Math.floor)).toEqual([8, back, ...Array<number>(6).fill(0)]);
+  });
+
+  it("of a fast limit gets all back that a cancel or an error of onDecision undoes, if another row is drawn", async () => {
+    const onDecision = () => {
+      find(0.99);
+      expect.fail("undone");
+    };
+    const failing = define({ fast: { ...configs.fast, shards: 8 } }, { onDecision });
+    // A clock ahead has written the rows.
+    await fill("fast", each(3, 8), -30);
+    find(0);
+    const job = await schedule(4, "fast");
+    vi.setSystemTime(NOW + 31);
+    await mutation(async (ctx) => {
+      const taking = failing.within(ctx).rateLimit({ name: "fast", count: 4, refundable: true });
+      await expect(taking).rejects.toThrow("undone");
+    });
+    expect((await values()).map(Math.floor)).toEqual([4, ...each(3, 8).slice(1)]);
+    await cancelRateLimited(job);
+    expect(await values()).toEqual(each(3, 8));
   });
 
   it("of a sliding window is charged now, and refunded from its latest take", async () => {
