@@ -2,7 +2,7 @@
 import * as convex from "convex/server";
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { adjustOnSome } from "../engine/sharding/pool.js";
+import { adjustOnSome, distribute } from "../engine/sharding/pool.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
@@ -24,6 +24,12 @@ import { mostPaidFrom } from "./pay.js";
 import { type Queue, toStoredQueue } from "./terms.js";
 import { isBusy, planWork, type QueueCtx, readWorker, wake, workIn } from "./wake.js";
 import { ensureRunning } from "./workers.js";
+
+/**
+ * A run that reads all rows of a hot bucket mostly conflicts. So what some of them could not take of a refund for this time, of hundreds of
+ * runs, lapses: others wait behind it.
+ */
+const LAPSE_MS = 10_000;
 
 interface PaidJob extends JobRow {
   readonly runAt: number;
@@ -138,7 +144,11 @@ export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly
   for (const row of waiting.slice(0, shards && mostPaidFrom(shards))) {
     try {
       if (!held) throw misuseError(queue.name, "its bucket is damaged: a queued job that has ended keeps its count.");
-      const left = adjustOnSome(queue.limit, held, ctx.now, differenceOf(queue, row.args as SettledJob));
+      const difference = differenceOf(queue, row.args as SettledJob);
+      const isLapsing = difference.units < 0 && row._creationTime < ctx.now - LAPSE_MS;
+      const left = isLapsing
+        ? distribute(held, ctx.now, difference)
+        : adjustOnSome(queue.limit, held, ctx.now, difference);
       if (!left) continue;
       held = left;
     } catch (error) {

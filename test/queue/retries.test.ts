@@ -1,6 +1,7 @@
 /** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
+import { fullShard, splitTo } from "../../src/engine/sharding/shard.js";
 import { runAction, settle, settleEnded } from "../../src/queue/settle.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -238,6 +239,19 @@ it.each([63, 64])(
     log.mockRestore();
   },
 );
+
+it("what some rows cannot take of a refund waits for others, and lapses after ten seconds; a charge does not", async () => {
+  const queue = parseQueue({ name: "llm", config: { ...config, shards: 2 }, queue: {} });
+  const half = splitTo(queue.limit, fullShard(queue.limit), 1, NOW).slice(1);
+  const deleted = vi.fn();
+  const used = { young: 3, old: 3, charge: 17 };
+  const rows = Object.entries(used).map(([_id, used]) => {
+    return { _id, _creationTime: NOW - (_id === "young" ? 10_000 : 10_001), args: { count: 10, used, at: NOW } };
+  });
+  const ctx = { db: { delete: deleted }, now: NOW } as never;
+  expect(await settleEnded(ctx, queue, rows as never, half)).toEqual({ held: half, hasUnsettled: true });
+  expect(deleted.mock.calls).toEqual([["rateLimitQueue", "old"]]);
+});
 
 it("a run that has made as many settlements as it may is followed by the next at once, also while its bucket is short", async () => {
   const { t, enqueueAll, pass } = useQueues("tables", { llm: { ...config, rate: 100, queue: {} } }, { count: 10 });
