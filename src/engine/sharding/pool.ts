@@ -96,6 +96,7 @@ export function distribute(shards: readonly Shard[], now: number, change: Change
   let left = shards;
   let missing = change.units;
   for (const startsAt of change.taking ? [change.taking.startsAt, undefined] : [undefined]) {
+    if (missing === 0) break;
     const offers = left.map((stored) => {
       const shard = advance(stored, now);
       return { stored, shard, most: offerOf(shard, change, startsAt) };
