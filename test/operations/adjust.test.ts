@@ -79,10 +79,8 @@ describe.each(placeNames)("one of several rows in the %s", (place) => {
   const find = (random: number) => vi.spyOn(Math, "random").mockReturnValue(random);
   /** A job that the window lets start at once. `spread` delays it by up to a second, during which it can be cancelled. */
   const schedule = async (count: number, name: Name = "sliding"): Promise<RateLimitedJob> => {
-    const result = await limits.scheduleRateLimited({ name, count, spread: 1000 }, run, {
-      label: "job",
-      tokens: count,
-    });
+    const args = { label: "job", tokens: count };
+    const result = await limits.scheduleRateLimited({ name, count, spread: 1000 }, run, args);
     if (!result.ok) throw new Error("denied");
     return result.job;
   };
