@@ -104,7 +104,7 @@ it.each([
 it("a job that ends at any time around the stop of its worker is settled", async () => {
   const unsettled: number[] = [];
   // The second job starts after six tenths of this time. Its worker stops at 400 ms.
-  for (let period = 600; period < 720; period += 2) {
+  for (let period = 596; period < 630; period += 2) {
     if ((await playSettling([0, 150], { rate: 10, period, capacity: 10 })).rows > 0) unsettled.push(period);
   }
   expect(unsettled).toEqual([]);
