@@ -26,8 +26,8 @@ import { isBusy, planWork, type QueueCtx, readWorker, wake, workIn } from "./wak
 import { ensureRunning } from "./workers.js";
 
 /**
- * A run that reads all rows of a hot bucket mostly conflicts. So what some of them could not take of a refund for this time, of hundreds of
- * runs, lapses: others wait behind it.
+ * How long a refund waits for room on the rows that runs happen to read, some hundred runs. What found no room by then lapses: other
+ * settlements wait behind it, and a run that reads all rows of a hot bucket mostly conflicts.
  */
 const LAPSE_MS = 10_000;
 
@@ -116,7 +116,10 @@ export async function runAction(
   return null;
 }
 
-/** By the limit as it is now: the job may have begun before a deploy. Then the queue moves up. */
+/**
+ * Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Or leaves that to a busy worker.
+ * A queue that gets tokens back moves up.
+ */
 export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;

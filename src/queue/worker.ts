@@ -64,7 +64,7 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...backlog.row,
     ...(pace.kind === "wait" && { start: planned }),
     ...(state !== row.state && { state }),
-    // It stays busy.
+    // While it runs on, it stays busy (isBusy).
     ...(mustRenew && { runsUntil: LEASE_MS + (pace.kind === "run" ? now - LINGER_MS : nextAt) }),
   };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);

@@ -262,7 +262,7 @@ it("a run that has made as many settlements as it may is followed by the next at
     for (let i = 0; i < 65; i++) await db.insert("rateLimitQueue", row);
   });
   const leftAt = new Map<number, number>();
-  while (leftAt.size === 0 || !leftAt.has(0)) {
+  while (!leftAt.has(0)) {
     vi.advanceTimersToNextTimer();
     await t.finishInProgressScheduledFunctions();
     const rows = await documentsIn("tables", t, "rateLimitQueue");

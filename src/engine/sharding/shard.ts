@@ -16,8 +16,9 @@ export interface Change {
   readonly units: number;
   /** For units that are taken: whether they may come back, by the time at which they were taken. */
   readonly isRefundable?: boolean;
-  /** For units that come back: when they were taken, and whether their work started then: they were not promised for later, nor cancelled. */
+  /** For units that come back: when they were taken. */
   readonly taking?: Taking | undefined;
+  /** For units that come back: whether their work started when they were taken. That of a reservation for later, or of a cancelled job, did not. */
   readonly isByDate?: boolean;
 }
 
