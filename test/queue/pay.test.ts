@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
+import type { State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { adjustOnAll, adjustOnSome } from "../../src/engine/sharding/pool.js";
 import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
@@ -97,14 +98,16 @@ it("waitWhenFull is how long a full bucket lets a job wait", () => {
   expect([0, 10, 11, 45].map((count) => waitWhenFull(limit, unitsOf(limit, count), NOW))).toEqual([0, 0, 100, 3500]);
 });
 
-it.each([
-  [64, 0, 256],
-  [2048, 0, 8],
-  [64, 64, 51],
-  [2048, 64, 1],
-])("of %i rows with %i times each a run pays %i jobs, which takes 50 ms of CPU", (rows, times, most) => {
+const times = Array.from({ length: 64 }, () => ({ at: NOW, units: 1 }));
+it.each<[rows: number, remembered: string, state: Partial<State>, most: number]>([
+  [64, "nothing", {}, 256],
+  [2048, "nothing", {}, 8],
+  [64, "64 times", { recent: times }, 51],
+  [2048, "64 times", { recent: times }, 1],
+  [2048, "their window", { window: { since: NOW, used: 1 } }, 2],
+  [2048, "what may come back", { headroom: [] }, 2],
+])("of %i rows that remember %s a run pays few enough jobs for 50 ms of CPU", (rows, _, remembered, most) => {
   const limit = parseLimit("llm", { kind: "sliding window", rate: 100_000, period: 1000, shards: rows });
-  const recent = Array.from({ length: times }, () => ({ at: NOW, units: 1 }));
   const shards = splitTo(limit, fullShard(limit), Math.log2(rows), NOW);
-  expect(mostPaidFrom(shards.map((shard) => ({ ...shard, state: { ...shard.state, recent } })))).toBe(most);
+  expect(mostPaidFrom(shards.map((shard) => ({ ...shard, state: { value: 1, ts: NOW, ...remembered } })))).toBe(most);
 });

@@ -82,9 +82,9 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const isCurrent = current <= last;
     const missing = capacity - value;
     if (window && isCurrent) {
-      const { used, loweredAt = ts } = window;
       // If more was used than is missing, the capacity was lowered: at the last write it was not yet.
-      return windowOf({ ...window, loweredAt: used > missing ? loweredAt : undefined });
+      const loweredAt = window.used > missing ? (window.loweredAt ?? ts) : undefined;
+      return loweredAt === window.loweredAt ? window : windowOf({ ...window, loweredAt });
     }
     const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
     const start = windows.startOf(current);
