@@ -77,14 +77,12 @@ type CommonTerms = Pick<AnyHttpLimit, "mode" | "when" | "cost" | "partitionKey" 
 /** A limit that a request is held to. */
 export type HttpLimit<Limits = Record<string, unknown>> = CommonTerms &
   (
-    | LimitOfYours<Limits>[keyof Limits]
-    | (Given<"limit" | "config"> & { plan?: undefined })
-    | (Given<"limit" | "identify"> & { config?: undefined; plan?: undefined })
-  ) &
-  (
-    | { by: "everyone"; without?: undefined; identify?: undefined }
-    | { by: KeySource | readonly KeySource[]; without: Keyless; identify?: undefined }
-    | (Given<"identify"> & { by?: undefined; without?: undefined })
+    | (Given<"limit" | "identify"> & { by?: undefined; without?: undefined; config?: undefined; plan?: undefined })
+    | ((LimitOfYours<Limits>[keyof Limits] | (Given<"limit" | "config"> & { plan?: undefined })) &
+        (
+          | { by: "everyone"; without?: undefined; identify?: undefined }
+          | { by: KeySource | readonly KeySource[]; without: Keyless; identify?: undefined }
+        ))
   );
 
 export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {

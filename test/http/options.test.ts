@@ -28,12 +28,15 @@ const load = (options: object) => () => limitHttp(inComponent, { ...good, ...opt
 
 it("an undefined limit and a missing decision do not compile", () => {
   const limits = defineRateLimits({ hello: plain }, { component });
-  expect(() => limitHttp(limits, { limit: "hello", identify: () => ({ key: "ada" }) }, served)).not.toThrow();
+  const identified = { limit: "hello", identify: () => ({ key: "ada" }) } as const;
+  expect(() => limitHttp(limits, identified, served)).not.toThrow();
   const undefinedLimit = "is not one of your limits";
   // @ts-expect-error: no such limit, and no config.
   expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(undefinedLimit);
   // @ts-expect-error: without is missing, which decides about requests without a key.
   expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
+  // @ts-expect-error: identify chooses the config.
+  expect(() => limitHttp(limits, { ...identified, config: plain }, served)).toThrow("needs by (key sources");
   const unreported = { limit: "hello", by: "everyone", onError: "open" } as const;
   // @ts-expect-error: nobody would learn of the failure.
   expect(() => limitHttp(limits, unreported, served)).toThrow('report must be a function if onError is "open"');
