@@ -72,11 +72,8 @@ function createServerClock(client: ClockClient): ServerClock {
         }
       };
       const stopUpdates = onUpdate?.(run);
-      let stopMeasuring: (() => void) | undefined;
-      if (getServerTime) {
-        serverTime = getServerTime;
-        stopMeasuring = client.subscribeToConnectionState(measure);
-      }
+      serverTime = getServerTime ?? serverTime;
+      const stopMeasuring = getServerTime && client.subscribeToConnectionState(measure);
       runs.add(run);
       run();
       return () => {
