@@ -72,8 +72,7 @@ export function watchSource(
     return latest && project(latest, { ...demand, ...other, now: now() });
   };
 
-  const resultOf = (status?: ProjectedStatus, limit?: LimitInForce): WatchResult => ({ status, limit, check });
-  const loading = resultOf();
+  const loading: WatchResult = { status: undefined, limit: undefined, check };
   let result = loading;
 
   /** Updates `result` if its status has changed, and returns when time alone changes it next. */
@@ -83,7 +82,7 @@ export function watchSource(
     snapshot = latest;
     // All of a status but what changes all the time.
     const nextDigest = next && JSON.stringify([{ ...next.status, value: 0, resetAt: 0 }, next.limit]);
-    if (nextDigest !== digest) result = resultOf(next?.status, next?.limit);
+    if (nextDigest !== digest) result = next ? { status: next.status, limit: next.limit, check } : loading;
     digest = nextDigest;
     return next?.changesAt ?? END_OF_TIME;
   };
