@@ -54,14 +54,13 @@ export function watchRateLimit(
 
   const update = () => {
     let next: ProjectedStatus | undefined;
-    let failed: string | undefined;
     try {
       next = result().status;
+      failure = undefined;
     } catch (error) {
-      failed = String(error);
-      if (failed !== failure) setTimeout(onError, 0, error);
+      if (String(error) !== failure) setTimeout(onError, 0, error);
+      failure = String(error);
     }
-    failure = failed;
     if (next === status) return;
     status = next;
     for (const listener of [...listeners]) listener();
