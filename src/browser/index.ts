@@ -41,7 +41,7 @@ export function watchRateLimit(
   query: RateLimitQuery,
   { key, onError = console.error, getServerTime, ...options }: WatchRateLimitOptions = {},
 ): RateLimitWatch {
-  const source = liveResult(client, query, { key });
+  const source = liveResult(client, query, key);
   const { subscribe, result, loading } = watchSource(source, client, {
     ...options,
     // A client for server rendering accepts no calls.
@@ -95,17 +95,13 @@ export function watchRateLimit(
 }
 
 /** The live result of a query, until `end`, which stops it at once. */
-function liveResult(
-  client: ConvexClient,
-  query: RateLimitQuery,
-  args: { key?: string | undefined },
-): Source & { end: () => void } {
+function liveResult(client: ConvexClient, query: RateLimitQuery, key?: string): Source & { end: () => void } {
   let live: ReturnType<typeof client.onUpdate<RateLimitQuery>> | undefined;
   return {
     localQueryResult: () => live?.getCurrentValue(),
     onUpdate: (onChange) => {
       // `localQueryResult` reads the result. With an error listener the client does not throw by itself.
-      live = client.onUpdate(query, args, onChange, onChange);
+      live = client.onUpdate(query, { key }, onChange, onChange);
       return undefined;
     },
     end: () => {
