@@ -1,7 +1,6 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { type Definitions, findBucket, planAndConfigError } from "../client/definitions.js";
-import { BY_ROWS } from "../client/plans.js";
+import { type Definitions, findBucket } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
 import { isReference } from "../client/schedule.js";
 import {
@@ -109,15 +108,14 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
     const choice = isKeyless ? '"everyone"' : "a key source";
     throw misuseError(name, `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${choice}.`);
   }
-  if (plan !== undefined && config) throw planAndConfigError(name);
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // The choice of a request is not known here: any config and the first plan stand for it.
-  const isChosen = typeof config === "function" || identify;
-  const named = typeof plan === "function" ? {} : { plan };
-  const bucket = { name, key: isKeyless ? undefined : "any", config: isChosen ? ANY_CONFIG : config, ...named };
-  const isPlanned = identify !== undefined || typeof plan === "function";
-  parseBucket(findBucket(definitions, "limitHttp", bucket, isPlanned ? BY_ROWS : {}));
+  const [firstPlan] = definition?.plans?.keys() ?? [];
+  const anyPlan = typeof plan === "function" ? firstPlan : plan;
+  const anyConfig = typeof config === "function" || identify ? ANY_CONFIG : config;
+  const bucket = { name, key: isKeyless ? undefined : "any", config: anyConfig, plan: anyPlan };
+  parseBucket(findBucket(definitions, "limitHttp", bucket));
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };
