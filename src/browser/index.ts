@@ -1,19 +1,33 @@
 /** A limit, live, in a client of any framework: a store on `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
-import type { ProjectedStatus } from "./project.js";
+import type { LimitInForce, ProjectedStatus } from "./project.js";
 import { serverClockOf } from "./serverClock.js";
-import { type RateLimitQuery, type RateLimitWatch, type Source, type WatchOptions, watchSource } from "./watch.js";
+import { type RateLimitQuery, type Source, type WatchOptions, type WatchResult, watchSource } from "./watch.js";
 
 export type { ServerTimeMutation } from "./serverClock.js";
 export type { Demand } from "./bucket.js";
 export { project, type ProjectedStatus } from "./project.js";
-export type { RateLimitQuery, RateLimitWatch } from "./watch.js";
+export type { RateLimitQuery } from "./watch.js";
 
 export interface WatchRateLimitOptions extends WatchOptions {
   /** The key that the client asks for, where the server's key function uses it. */
   key?: string | undefined;
   /** Called with what the query or a subscriber throws. Default: the error is logged. */
   onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface RateLimitWatch extends Pick<WatchResult, "check"> {
+  /**
+   * The status at the last change, the same object until the next; undefined while it is loading, and when nobody subscribes.
+   * Throws what the query throws.
+   */
+  status: () => ProjectedStatus | undefined;
+  /** What the status is based on: the config and the plan in force, and the tokens of a full bucket. */
+  limit: () => LimitInForce | undefined;
+  /** Calls `run` with the status now and after every change, until the function that it returns is called. */
+  subscribe: (run: (status: ProjectedStatus | undefined) => void) => () => void;
+  /** The server's time, in milliseconds since the epoch; without `getServerTime` the browser's. */
+  now: () => number;
 }
 
 /**

@@ -13,22 +13,6 @@ export interface WatchOptions extends Demand {
   getServerTime?: ServerTimeMutation | undefined;
 }
 
-export interface RateLimitWatch {
-  /**
-   * The status at the last change, the same object until the next; undefined while it is loading, and when nobody subscribes.
-   * Throws what the query throws.
-   */
-  status: () => ProjectedStatus | undefined;
-  /** What the status is based on: the config and the plan in force, and the tokens of a full bucket. */
-  limit: () => LimitInForce | undefined;
-  /** The status now, for the same demand or another one. */
-  check: (demand?: Demand) => ProjectedStatus | undefined;
-  /** Calls `run` with the status now and after every change, until the function that it returns is called. */
-  subscribe: (run: (status: ProjectedStatus | undefined) => void) => () => void;
-  /** The server's time, in milliseconds since the epoch; without `getServerTime` the browser's. */
-  now: () => number;
-}
-
 /** The content of a watch: the same object until its status changes. */
 export interface WatchResult {
   /** The answer at the last change; undefined while loading, when skipped, and on the server. */
@@ -80,7 +64,6 @@ export function watchSource(
     const latest = current();
     const next = latest && projectUntilChange(latest, { ...demand, now: now() });
     snapshot = latest;
-    // All of a status but what changes all the time.
     const nextDigest = next && JSON.stringify([{ ...next.status, value: 0, resetAt: 0 }, next.limit]);
     if (nextDigest !== digest) result = next ? { status: next.status, limit: next.limit, check } : loading;
     digest = nextDigest;
