@@ -1,12 +1,13 @@
 /** convex-rate-limits/react: hooks that show a limit live, without asking the server as time passes. */
-import { type ConvexReactClient, useConvex } from "convex/react";
-import { getFunctionName } from "convex/server";
-import { useMemo, useSyncExternalStore } from "react";
+import { type ConvexReactClient, useConvex, useQuery } from "convex/react";
+import { type FunctionReference, getFunctionName } from "convex/server";
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+import type { RateLimitQueuePosition } from "../wire/queue.js";
+import { END_OF_TIME } from "./bucket.js";
 import type { WatchRateLimitOptions } from "./index.js";
-import { type RateLimitQuery, type WatchResult, watchSource } from "./watch.js";
+import { type ClockClient, type ServerClock, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
+import { type RateLimitQuery, type WatchOptions, type WatchResult, watchSource } from "./watch.js";
 
-export { useCountdown, useQueuePlace, useServerNow } from "./countdown.js";
-export type { QueuePlaceQuery, UseQueuePlaceOptions, UseQueuePlaceResult } from "./countdown.js";
 export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "./index.js";
 
 /** The options of `watchRateLimit`. Errors are thrown while rendering instead. */
@@ -38,4 +39,82 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
     [client, queryName, optionsText],
   );
   return useSyncExternalStore(watch.subscribe, watch.result, watch.loading);
+}
+
+/**
+ * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is for displays
+ * that move between two renders of `useRateLimit`, such as a gauge: they decide how often to call it.
+ *
+ * It uses the clock that `useRateLimit` measures with `getServerTime`, and before or without a measurement that of the browser.
+ */
+export function useServerNow(): () => number {
+  return clockOf(useConvex()).now;
+}
+
+/**
+ * Whole seconds until a time of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once a second.
+ * Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
+ *
+ * Without `getServerTime` the clock is the one that another hook on the page measures, else the browser's.
+ */
+export function useCountdown(time: number | undefined, getServerTime?: ServerTimeMutation): number | undefined {
+  const { now, schedule, isKnown } = clockOf(useConvex());
+  // A reference from `api` is a new object each time; its name is not.
+  const clockName = getServerTime && getFunctionName(getServerTime);
+  const seconds = useCallback(
+    () => (time === undefined || (clockName && !isKnown()) ? undefined : Math.max(0, Math.ceil((time - now()) / 1000))),
+    [now, isKnown, time, clockName],
+  );
+  const subscribe = useCallback(
+    (onChange: () => void) =>
+      schedule(() => {
+        onChange();
+        const rest = seconds();
+        return time && rest ? time - (rest - 1) * 1000 : END_OF_TIME;
+      }, getServerTime),
+    // `seconds` is a new function for another client, time or clock.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [seconds],
+  );
+  return useSyncExternalStore(subscribe, seconds, () => undefined);
+}
+
+/** Without a provider, the browser's own clock is used. */
+function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
+  return serverClockOf(client);
+}
+
+/** It is never asked. */
+const NO_CLIENT = {} as ClockClient;
+
+/** `getQueued` of `exposeQueue`, or any query of the app's own with that argument and result. */
+export type QueuePlaceQuery = FunctionReference<"query", "public", { job: string }, RateLimitQueuePosition | null>;
+
+export interface UseQueuePlaceOptions extends Pick<WatchOptions, "getServerTime"> {}
+
+/**
+ * - `ahead`: the jobs that go first, counted up to 200.
+ * - `isExact`: false for a job that is further back; `ahead`, `runAt` and `seconds` are then the least.
+ * - `runAt`: when the job starts if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
+ * - `seconds`: whole seconds until `runAt`, rounded up; 0 if that time has passed.
+ */
+export interface UseQueuePlaceResult extends RateLimitQueuePosition {
+  seconds: number;
+}
+
+/**
+ * The place of a job in its queue. The component renders again when the place changes, and once a second.
+ *
+ * @param job - the id that the query takes; undefined asks nothing.
+ * @returns null if the job no longer waits; undefined while loading, without a job, and on the server.
+ * @throws (while rendering) what the query throws.
+ */
+export function useQueuePlace(
+  query: QueuePlaceQuery,
+  job: string | undefined,
+  { getServerTime }: UseQueuePlaceOptions = {},
+): UseQueuePlaceResult | null | undefined {
+  const position = useQuery(query, job === undefined ? "skip" : { job });
+  const seconds = useCountdown(position?.runAt, getServerTime);
+  return useMemo(() => position && (seconds === undefined ? undefined : { ...position, seconds }), [position, seconds]);
 }
