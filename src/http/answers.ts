@@ -26,7 +26,6 @@ function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number
   return { status, title: "Too many requests", detail, ...violated(denied) };
 }
 
-/** Problem details, perhaps with more fields. */
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
 /** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */

@@ -87,7 +87,6 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
   x: (quotas) => threeFields("X-RateLimit", tightestState(quotas, 0)),
 };
 
-/** A limit that is sent without its state sends the policy alone. */
 function draft11(quotas: readonly Quota[], now: number): HeaderFields {
   const denied = quotas.filter((quota) => quota.denied);
   // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.

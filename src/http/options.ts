@@ -63,7 +63,6 @@ type TokensBack = boolean | number;
 type Given<Field extends keyof AnyHttpLimit> = { [Name in Field]-?: NonNullable<AnyHttpLimit[Name]> };
 type PlanChoice<Plan extends string = string> = Plan | ((call: HttpCall) => Plan | Promise<Plan>);
 
-/** One of your limits, and its plan if it has plans. */
 type LimitOfYours<Limits> = {
   [Name in keyof Limits]: {
     /** One of your limits; clients see its name. */ limit: Name & string;
