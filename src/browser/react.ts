@@ -56,9 +56,13 @@ export function useServerNow(): () => number {
  * Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
  *
  * Without `getServerTime` the clock is the one that another hook on the page measures, else the browser's.
+ *
+ * @throws (while rendering) an error for `getServerTime` without a ConvexProvider.
  */
 export function useCountdown(time: number | undefined, getServerTime?: ServerTimeMutation): number | undefined {
-  const { now, schedule, isKnown } = clockOf(useConvex());
+  const client = useConvex() as ConvexReactClient | undefined;
+  if (getServerTime && !client) throw new Error("useCountdown needs a ConvexProvider for getServerTime.");
+  const { now, schedule, isKnown } = clockOf(client);
   // A reference from `api` is a new object each time; its name is not.
   const clockName = getServerTime && getFunctionName(getServerTime);
   const seconds = useCallback(
@@ -84,7 +88,7 @@ function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
   return serverClockOf(client);
 }
 
-/** It is never asked. */
+/** Nobody asks it for the server's time. */
 const NO_CLIENT = {} as ClockClient;
 
 /** `getQueued` of `exposeQueue`, or any query of the app's own with that argument and result. */

@@ -64,6 +64,7 @@ export function watchSource(
     const latest = current();
     const next = latest && projectUntilChange(latest, { ...demand, now: now() });
     snapshot = latest;
+    // All of a status but what changes all the time.
     const nextDigest = next && JSON.stringify([{ ...next.status, value: 0, resetAt: 0 }, next.limit]);
     if (nextDigest !== digest) result = next ? { status: next.status, limit: next.limit, check } : loading;
     digest = nextDigest;

@@ -45,6 +45,13 @@ it("useCountdown is 0 for a time that is past, undefined without a time, and set
   expect(result.current).toBe(1);
 });
 
+it("useCountdown cannot ask the server for its time without a provider", () => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  expect(() => render(() => useCountdown(NOW, getServerTime), undefined)).toThrow(
+    "useCountdown needs a ConvexProvider for getServerTime.",
+  );
+});
+
 it("useCountdown counts down months", () => {
   const { seen } = renderCountdown(NOW + 100 * 24 * 60 * MINUTE);
   pass(SECOND);
