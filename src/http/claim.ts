@@ -92,7 +92,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: AnyHttpLim
 const chargedBy = new WeakMap<Request, Set<string>>();
 const reported = new Set<string>();
 
-/** Reports a limit that two nested wrappers charge for one request; each once, or it would fill the log. */
+/** Reports a limit that two nested wrappers charge for one request: once, where modules stay loaded from one request to the next. */
 export async function reportTwice(visit: Visit, claims: readonly Claim[]): Promise<void> {
   const charged = chargedBy.get(visit.request) ?? new Set();
   chargedBy.set(visit.request, charged);
