@@ -61,10 +61,7 @@ const fields = (): Fields => ({
     permitted: "the name of a plan, or a function from ctx to one",
     holds: (value) => typeof value === "function" || typeof value === "string",
   },
-  config: {
-    permitted: "a config, or a function from ctx to one",
-    holds: isObjectOrFunction,
-  },
+  config: { permitted: "a config, or a function from ctx to one", holds: isObjectOrFunction },
 });
 
 export async function readSnapshot(

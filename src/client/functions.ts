@@ -4,9 +4,9 @@ import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { ThrowsArg } from "./args.js";
 import { conclude, concludeOne, decisionsOf, report } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
-import type { ThrowChoice } from "./definitionTypes.js";
 import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
@@ -36,7 +36,7 @@ export function functionsOf(set: LimitSet) {
       return concludeOne({ request, status: await place.peek(ctx, request) }, options);
     },
 
-    async rateLimitAll(ctx: Ctx, list: List, choice?: ListOptions): Promise<RateLimitAllStatus> {
+    async rateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
       const decisions = decisionsOf(requests, all.statuses);
@@ -44,7 +44,7 @@ export function functionsOf(set: LimitSet) {
       return { ...all, statuses: conclude(decisions, options) };
     },
 
-    async checkRateLimitAll(ctx: Ctx, list: List, choice?: ListOptions): Promise<RateLimitAllStatus> {
+    async checkRateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "checkRateLimitAll", list, choice);
       const all = await place.peekAll(ctx, requests);
       return { ...all, statuses: conclude(decisionsOf(requests, all.statuses), options) };
@@ -95,11 +95,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   return status;
 }
 
-/** The requests of a call, and the choice for all of them. */
-type List = readonly AnyArgs[];
-type ListOptions = { throws?: ThrowChoice | undefined };
-
-function parseAll(set: LimitSet, call: string, list: List, choice: ListOptions = {}): JudgedRequest[] {
+function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}): JudgedRequest[] {
   // JavaScript may pass anything.
   if (!Array.isArray(list) || list.length === 0) {
     throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);

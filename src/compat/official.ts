@@ -52,8 +52,6 @@ export function isRateLimitError(error: unknown): error is { data: RateLimitErro
   return data?.kind === "RateLimited" && typeof data.retryAfter === "number";
 }
 
-type Reported = { capacity: number; shards: number };
-
 /**
  * The answer of `getValue`: `value` tokens at `ts`, in milliseconds since the epoch. `ts` is 0 for a bucket that was never used,
  * and the start of the window for a fixed window. `value` of a sharded limit is the sum of its shards, and `shard` is always 0.
@@ -62,7 +60,7 @@ export interface GetValueReturns {
   value: number;
   ts: number;
   shard: number;
-  config: Reported & (TokenBucket | (FixedWindow & { start: number }));
+  config: { capacity: number; shards: number } & (TokenBucket | (FixedWindow & { start: number }));
 }
 
 export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): GetValueReturns {
