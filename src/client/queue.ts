@@ -1,7 +1,7 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
 import * as convex from "convex/server";
 import { v } from "convex/values";
-import { checkFields, type Field, type Fields, isFunction } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import type { BucketArgs } from "../engine/request.js";
 import { findBatch, type WorkerCtx } from "../queue/batch.js";
@@ -72,7 +72,8 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
     getQueued,
 
     exposeQueue(args: { job: ExposedJob<AnyDataModel> }): ExposedQueue {
-      checkFields("exposeQueue", "the options", args, { job: jobField });
+      const permitted = "a function from ctx and an id to the job";
+      checkFields("exposeQueue", "the options", args, { job: { permitted, holds: isFunction, isRequired: true } });
       const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
         const job = await args.job(ctx, requested);
         return job && (await getQueued(ctx as never, job));
@@ -122,16 +123,13 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   const queue = queueOf(set, bucket, "enqueueRateLimited");
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
   checkFunction(queue.name, fn, fnArgs);
-  const parsed = jobs.parseJob(queue, { ...asked, args });
-  const job = async () => ({ ...parsed, fn: await convex.createFunctionHandle(fn) });
+  const job = { ...jobs.parseJob(queue, { ...asked, args }), fn: await convex.createFunctionHandle(fn) };
   const result: wire.EnqueueResult = component
-    ? await component.mutation(ctx, component.api.queue.enqueue, { ...toStoredQueue(queue), ...(await job()) })
-    : await write(set, ctx, async (own) => await jobs.enqueue(own, queue, await job()));
+    ? await component.mutation(ctx, component.api.queue.enqueue, { ...toStoredQueue(queue), ...job })
+    : await write(set, ctx, (own) => jobs.enqueue(own, queue, job));
   if (throws && !result.ok) throw denialError(queue, result, throws, options);
   return result;
 }
-
-const jobField: Field = { permitted: "a function from ctx and an id to the job", holds: isFunction, isRequired: true };
 
 const enqueueFields = (): Fields => ({
   count: anything,
