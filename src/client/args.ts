@@ -120,7 +120,6 @@ export type DemandList<Limits, Names extends readonly string[]> = {
   [Index in keyof Names]: DemandArgs<Limits, Names[Index]>;
 };
 
-/** The arguments of `adjustRateLimit`. */
 export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   /** Tokens to charge; negative for a refund. A number from -1e12 to 1e12. */
   count: number;
@@ -132,7 +131,6 @@ export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   takenAt?: number | undefined;
 };
 
-/** The arguments of `pauseRateLimit`. */
 export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
   /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
   until: number;

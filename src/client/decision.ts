@@ -17,7 +17,6 @@ export function decisionsOf(requests: readonly JudgedRequest[], statuses: readon
   return statuses.flatMap((status, i) => requests.slice(i, i + 1).map((request) => ({ request, status })));
 }
 
-/** The decision of one limit goes the way of those of several. */
 export function concludeOne(decision: Decision, options: RateLimitsOptions): RateLimitStatus {
   const [status = decision.status] = conclude([decision], options);
   return status;

@@ -10,10 +10,8 @@ import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./defin
 import { modeField, throwsField } from "./options.js";
 import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
-/** The limits of an app, by name. */
 export interface Definitions {
   readonly names: readonly string[];
-  /** undefined if no limit has the name. */
   readonly get: (name: string) => Definition | undefined;
 }
 
@@ -64,7 +62,6 @@ export function checkDefinition(name: string, given: unknown): Definition {
   return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
 }
 
-/** A config, and what a definition says beside it. */
 function parseDefinition({ keyed, overrides, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
   return { config, keyed, overrides, throws, mode, queue };
 }
@@ -88,7 +85,6 @@ export interface AnyArgs extends AnyBucketArgs, DemandArgs {
 
 /** A field whose value is checked where it is used. */
 export const anything: Field = { permitted: "anything", holds: () => true };
-/** The fields that the arguments of every call have. */
 const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything, plan: planField };
 
 /**
@@ -128,7 +124,6 @@ export function findBucket(
   return { name, key, config: held.config, plan, plans, definition: held, overrides };
 }
 
-/** The misuse of a call that gives no key where one is needed, or one where there is none. */
 function keyedError(name: string, key: unknown): Error {
   return misuseError(
     name,

@@ -80,7 +80,6 @@ export interface Place {
   readonly component?: ComponentCalls;
 }
 
-/** The component's functions, and how a ctx calls them. */
 export interface ComponentCalls {
   readonly api: ComponentApi;
   readonly mutation: RunOne<"mutation", [ctx: InComponent["mutation"]]>;
