@@ -1,6 +1,6 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
-import { checkFields, type Fields } from "../engine/fields.js";
+import { checkFields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseOverride } from "../engine/override.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
@@ -149,7 +149,10 @@ async function sweep(
   options: Partial<SweepContinuation>,
 ): Promise<SweepResult> {
   checkScheduler(ctx, "sweepRateLimits");
-  checkFields("sweepRateLimits", "the options", options, SWEEP_FIELDS);
+  checkFields("sweepRateLimits", "the options", options, {
+    cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
+    next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
+  });
   const targets = definitions.names.flatMap((name) => {
     const definition = definitions.get(name);
     if (!definition) return [];
@@ -176,8 +179,3 @@ function findOverridable(definitions: Definitions, call: string, args: AnyBucket
   if (bucket.overrides) return bucket;
   throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }
-
-const SWEEP_FIELDS: Fields = {
-  cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
-  next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
-};

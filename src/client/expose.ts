@@ -1,7 +1,7 @@
 /** A limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server decides everything. */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
-import { checkFields, type Fields, isFunction, isObjectOrFunction } from "../engine/fields.js";
+import { checkFields, isFunction, isObjectOrFunction } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { BucketArgs } from "../engine/request.js";
@@ -55,15 +55,6 @@ export interface ExposedRateLimit {
   getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
-const fields = (): Fields => ({
-  key: { permitted: "a function from ctx to the key", holds: isFunction },
-  plan: {
-    permitted: "the name of a plan, or a function from ctx to one",
-    holds: (value) => typeof value === "function" || typeof value === "string",
-  },
-  config: { permitted: "a config, or a function from ctx to one", holds: isObjectOrFunction },
-});
-
 export async function readSnapshot(
   { definitions, place }: LimitSet,
   ctx: Ctx,
@@ -77,7 +68,14 @@ export async function readSnapshot(
 export function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRateLimit {
   const call = "exposeRateLimit";
   checkName(name);
-  checkFields(name, "the options of exposeRateLimit", options, fields());
+  checkFields(name, "the options of exposeRateLimit", options, {
+    key: { permitted: "a function from ctx to the key", holds: isFunction },
+    plan: {
+      permitted: "the name of a plan, or a function from ctx to one",
+      holds: (value) => typeof value === "function" || typeof value === "string",
+    },
+    config: { permitted: "a config, or a function from ctx to one", holds: isObjectOrFunction },
+  });
   const { key: keyFor, config, plan } = options;
   const find = (bucket: Omit<AnyBucketArgs, "name">) => findBucket(set.definitions, call, { name, ...bucket }, BY_ROWS);
   const isChosenLater = typeof config === "function" || typeof plan === "function";

@@ -1,7 +1,7 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
 import * as convex from "convex/server";
 import { v } from "convex/values";
-import { checkFields, type Fields, isFunction } from "../engine/fields.js";
+import { checkFields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import type { BucketArgs } from "../engine/request.js";
 import { findBatch, type WorkerCtx } from "../queue/batch.js";
@@ -119,7 +119,13 @@ function write<Result>({ options }: LimitSet, ctx: Ctx, operation: (own: QueueCt
 async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: JobCall): Promise<wire.EnqueueResult> {
   const { options } = set;
   const { component } = set.place;
-  const { bucket, throws } = judge(set, "enqueueRateLimited", asked, enqueueFields());
+  const { bucket, throws } = judge(set, "enqueueRateLimited", asked, {
+    count: anything,
+    priority: anything,
+    fairBy: anything,
+    settles: anything,
+    throws: throwsField,
+  });
   const queue = queueOf(set, bucket, "enqueueRateLimited");
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
   checkFunction(queue.name, fn, fnArgs);
@@ -130,14 +136,6 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
   if (throws && !result.ok) throw denialError(queue, result, throws, options);
   return result;
 }
-
-const enqueueFields = (): Fields => ({
-  count: anything,
-  priority: anything,
-  fairBy: anything,
-  settles: anything,
-  throws: throwsField,
-});
 
 function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Queue {
   const { name, definition } = bucket;

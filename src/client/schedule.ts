@@ -1,7 +1,7 @@
 /** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
 import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
-import { checkField, type Fields, isObject } from "../engine/fields.js";
+import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -37,13 +37,6 @@ export type ScheduleResult =
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-const scheduleFields = (): Fields => ({
-  count: anything,
-  spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
-  mode: modeField,
-  throws: throwsField,
-});
-
 /** A function and its arguments, as the scheduler takes them. */
 export interface JobCall {
   fn: convex.SchedulableFunctionReference;
@@ -56,7 +49,12 @@ export async function schedule(
   args: AnyArgs,
   work: JobCall,
 ): Promise<ScheduleResult> {
-  const request = judge(set, "scheduleRateLimited", args, scheduleFields());
+  const request = judge(set, "scheduleRateLimited", args, {
+    count: anything,
+    spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
+    mode: modeField,
+    throws: throwsField,
+  });
   const { name, key, config, count = 1, spread = 0 } = args;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };

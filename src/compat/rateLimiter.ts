@@ -105,7 +105,9 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     options?: { key?: string; config?: RateLimitConfig },
   ): Promise<void> {
     checkFields(name, "the options", options ?? {}, OF_BUCKET);
-    await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config: ANY_CONFIG });
+    // A reset looks at no config, but a limit that is not defined must be given one.
+    const config = { kind: "token bucket", rate: 1, period: 1 } as const;
+    await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config });
   }
 
   /** The bucket's state, the same at any time, with its config; `calculateRateLimit` projects it to a time. */
@@ -154,9 +156,6 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     return { ...bucketOf(name, options), count, reserve: throws && fits ? false : reserve, throws: false };
   }
 }
-
-/** A reset looks at no config, but a limit that is not defined must be given one. */
-const ANY_CONFIG = { kind: "token bucket", rate: 1, period: 1 } as const;
 
 function functionsIn(component: ComponentApi, limits: Limits) {
   const own = Object.entries(limits).map(([name, config]) => [name, ownConfig(config)] as const);
