@@ -60,9 +60,6 @@ function isComponent(value: unknown): boolean {
 function inComponent(api: ComponentApi): Place {
   return {
     component: { api, mutation, query },
-    check: ({ name, config }) => {
-      checkConfig(name, config);
-    },
     consume: (ctx, request) => mutation(ctx, api.public.consume, demandArgs(request)),
     peek: (ctx, request) => query(ctx, api.public.check, demandArgs(request)),
     consumeAll: (ctx, all) => mutation(ctx, api.public.consumeAll, { requests: all.map(demandArgs) }),
@@ -76,11 +73,9 @@ function inComponent(api: ComponentApi): Place {
   };
 }
 
-/** The bucket of a call, and what is asked of it. */
-function argsOf<Asked extends object>({ bucket: { definition, ...bucket }, asked }: CalledArgs<Asked>) {
-  // The component's validators only know types; this error names the limit. A definition has been checked.
-  if (!definition) checkConfig(bucket.name, bucket.config);
-  return present({ ...bucket, ...asked });
+/** The bucket of a call and what is asked of it, as sent: of a definition only the config. */
+function argsOf<Asked extends object>({ bucket, asked }: CalledArgs<Asked>) {
+  return present({ ...bucket, definition: undefined, ...asked });
 }
 
 function demandArgs(request: CalledRequest) {

@@ -13,10 +13,12 @@ import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./p
 export interface Definitions {
   readonly names: readonly string[];
   readonly get: (name: string) => Definition | undefined;
+  /** Checks the config of a definition or of a call, which keeps what it is parsed to. @throws when the config is invalid. */
+  readonly check: (name: string, definition: Definition) => void;
 }
 
-/** @param check - parses a config that is not plain. @throws when a definition is invalid, naming the limit and the field. */
-export function parseDefinitions(limits: unknown, check: (name: string, definition: Definition) => void): Definitions {
+/** @throws when a definition is invalid, naming the limit and the field. */
+export function parseDefinitions(limits: unknown, check: Definitions["check"]): Definitions {
   if (!isObject(limits)) {
     throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
   }
@@ -40,6 +42,7 @@ export function parseDefinitions(limits: unknown, check: (name: string, definiti
   return {
     names,
     get: (name) => remembered.get(name) ?? (names.includes(name) ? parse(name) : undefined),
+    check,
   };
 }
 
@@ -111,7 +114,9 @@ export function findBucket(
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw planAndConfigError(name);
-    return { name, key, config, plan: null, definition: undefined, overrides: definition?.overrides };
+    const given: Definition = { config };
+    if (!isPlain(config)) definitions.check(name, given);
+    return { name, key, config, plan: null, definition: given, overrides: definition?.overrides };
   }
   if (!definition) {
     const known = definitions.names.map(show).join(", ") || "none is defined";

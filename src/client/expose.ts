@@ -79,7 +79,7 @@ export function expose(set: LimitSet, name: string, options: AnyExposeArgs): Exp
   const { key: keyFor, config, plan } = options;
   const find = (bucket: Omit<AnyBucketArgs, "name">) => findBucket(set.definitions, call, { name, ...bucket }, BY_ROWS);
   const isChosenLater = typeof config === "function" || typeof plan === "function";
-  if (!isChosenLater) set.place.check(find({ key: keyFor && "any", config, plan }));
+  if (!isChosenLater) find({ key: keyFor && "any", config, plan });
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.
   const args = () => (keyFor ? { key: v.optional(v.string()) } : ({} as { key: VString<"optional"> }));
   return {

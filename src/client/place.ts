@@ -62,8 +62,6 @@ export type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InCompon
 export type AnyDataModel = any;
 
 export interface Place {
-  /** @throws what a call of the bucket would throw before it reads. */
-  check(bucket: BucketArgs): void;
   consume(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
   consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;

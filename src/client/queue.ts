@@ -138,10 +138,10 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
 }
 
 function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Queue {
-  const { name, definition } = bucket;
+  const { name, plan } = bucket;
   const queue = definitions.get(name)?.queue;
   if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
-  if (!definition) throw misuseError(name, "config must be left out: a queue has that of its definition.");
+  if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
   return parseQueue({ ...bucket, queue });
 }
 

@@ -95,7 +95,6 @@ export async function cancelScheduled(
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
   const bucket = findBucket(set.definitions, call, { name, key, config }, BY_ROWS);
-  set.place.check(bucket);
   checkField(name, "count", adjustedField, -count);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };

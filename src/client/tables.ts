@@ -64,7 +64,6 @@ const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(req
 const adjustmentTo = ({ bucket, asked }: CalledArgs<AdjustmentArgs>) => adjustmentOf(parseBucket(bucket), asked);
 
 const inTables: Place = {
-  check: parseBucket,
   consume: takingTurns(requestOf, consume),
   peek: takingTurns(requestOf, check, false),
   consumeAll: takingTurns(bundleOf, consumeAll),

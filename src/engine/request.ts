@@ -131,7 +131,7 @@ export interface BucketArgs {
   /** The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`. */
   plan?: string | null | undefined;
   plans?: NamedPlan[] | undefined;
-  /** The app's definition, if it gives the config: it was checked there, and is parsed once. */
+  /** Where the app's code has the config, from a definition or a call: it was checked there, and is parsed once. */
   definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 
