@@ -43,11 +43,11 @@ const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.
  */
 export async function readHeads(
   ctx: storage.QueueReader,
-  bucket: BucketId & Pick<FindArrivalsArgs, "priorities">,
+  bucket: BucketId,
+  priorities: number,
   range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
 ) {
   const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
-  const { priorities } = bucket;
   // While jobs wait that came when there were more priorities, all that there can be.
   const isCut = await storage.hasAbove(ctx, bucket, priorities - 1);
   const classes = isCut ? MAX_PRIORITIES : priorities;
@@ -61,10 +61,10 @@ export async function readHeads(
 
 /** The batch of a run: the first jobs of each class, and how many have come. */
 async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
-  const { fair, most, since, mostCounted, mostWaiting } = asked;
+  const { priorities, fair, most, since, mostCounted, mostWaiting } = asked;
   const [heads, settlements, { count, last = since }, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
-    readHeads(ctx, asked, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
+    readHeads(ctx, asked, priorities, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
     storage.settlementsOf(ctx, asked, { upTo, most: MOST_SETTLED }),
     mostCounted > 0
       ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })
@@ -159,7 +159,7 @@ export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storag
   const { priorities, fair, aging } = queue.terms;
   const [settlement] = await storage.settlementsOf(ctx, queue, { most: 1 });
   if (settlement) return false;
-  const { share, arrivals, rounds } = await readHeads(ctx, { ...queue, priorities }, { most: 1 });
+  const { share, arrivals, rounds } = await readHeads(ctx, queue, priorities, { most: 1 });
   // A job that has not been sorted in may still go first.
   if (fair && arrivals.some(({ length }) => length > 0)) return false;
   const { first } = merged([...arrivals, ...rounds], aging, share);

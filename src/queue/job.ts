@@ -128,7 +128,7 @@ export async function getPosition(
   const queue = isGone ? parseQueue(row) : asWritten(asked, row?.plan);
   const { priorities, fair, aging } = queue.terms;
   const [{ share, arrivals, rounds }, shards] = await Promise.all([
-    readHeads(ctx, { ...queue, priorities }, { most: MOST_AHEAD + 1 }),
+    readHeads(ctx, queue, priorities, { most: MOST_AHEAD + 1 }),
     loadAll(ctx, queue),
   ]);
   const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);

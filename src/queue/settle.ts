@@ -8,7 +8,6 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
-import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import { MOST_SETTLED, type WorkerCtx } from "./batch.js";
 import {
@@ -127,7 +126,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   // The row may be gone by now. A job that does not run again only needs the bucket.
   const queue = ctx.lookUp(row ?? { ...bucket, queue: again?.turn.queue ?? {} });
   if (used !== count) {
-    const settlement = present({ count, used, at, takenAt });
+    const settlement = { count, used, at, takenAt };
     // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
     if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
     else await adjust(ctx, differenceOf(queue, settlement));
