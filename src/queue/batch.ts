@@ -32,7 +32,7 @@ export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericData
 
 /** The first jobs of each class. */
 const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
-  Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, { ...range, priority })));
+  Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, priority, range)));
 
 /** The jobs to read of each class: of all together, `ofAll` at most. */
 const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
@@ -68,17 +68,11 @@ async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, u
     storage.settlementsOf(ctx, asked, { upTo, most: MOST_SETTLED }),
     mostCounted > 0
       ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })
-      : findNewest(ctx, asked, { since, upTo }),
+      : storage.countNewest(ctx, asked, { since, upTo }),
     mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
   ]);
   const all = waiting && { count: waiting.count, isCut: waiting.isCut };
   return { ...heads, settlements, arrived: count, seenTo: last, waiting: all };
-}
-
-/** Whether any job has come, where nobody counts. */
-async function findNewest(ctx: storage.QueueReader, bucket: BucketId, range: Pick<storage.JobRange, "since" | "upTo">) {
-  const [newest] = await storage.jobsOf(ctx, bucket, { ...range, order: "desc", most: 1 });
-  return { count: newest ? 1 : 0, last: newest?.arrivedAt };
 }
 
 /** The same for the wire: what orders and pays for the jobs. The settlements are the first list of arrivals. */
@@ -144,10 +138,10 @@ async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: read
   const { priority } = head;
   const users = [...new Set(arrivals.map(({ fairBy }) => fairBy))];
   const [[lowest], ...lasts] = await Promise.all([
-    storage.jobsOf(ctx, bucket, { priority, isSorted: true, most: 1 }),
-    ...users.map((fairBy) => storage.jobsOf(ctx, bucket, { priority, user: { fairBy }, order: "desc", most: 1 })),
+    storage.jobsOf(ctx, bucket, priority, { isSorted: true, most: 1 }),
+    ...users.map((fairBy) => storage.lastRoundOf(ctx, bucket, priority, fairBy)),
   ]);
-  const own = new Map(users.map((user, i) => [user, lasts[i]?.[0]?.round]));
+  const own = new Map(users.map((user, i) => [user, lasts[i]]));
   for (const { job, round } of roundsOf(arrivals, lowest?.round, own)) await storage.patchJob(ctx, job, { round });
 }
 

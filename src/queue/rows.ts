@@ -71,57 +71,54 @@ const toJob = (stored: StoredJob): JobRow => ({
   arrivedAt: toCommit(stored.arrivedAt ?? stored.at),
 });
 
-/** Which waiting jobs of a bucket: the first `most` of a range. */
-export interface JobRange {
-  /** Only those of one priority: in no round, or, if `isSorted`, in rounds, the lowest first. Only workers write in the latter range. */
-  readonly priority?: number;
-  readonly isSorted?: boolean;
-  /** Only those of one user's rounds. */
-  readonly user?: { readonly fairBy: string | undefined };
-  /** Without a priority: those that came after this commit. */
+/** Commits after `since`, up to `upTo`. Only a range without `upTo` surely includes future commits. */
+interface CommitRange {
   readonly since?: bigint | undefined;
-  /** Those in rounds aside, up to this commit. Only a range without a bound surely includes future commits. */
   readonly upTo?: bigint | undefined;
-  readonly order?: "asc" | "desc";
+}
+
+export interface JobRange extends Pick<CommitRange, "upTo"> {
+  /** Those in rounds, the lowest first, instead of those in no round. Only workers write in the range of the former. */
+  readonly isSorted?: boolean;
   readonly most: number;
 }
 
-/** The one query for jobs of a bucket: by arrival, or by rounds. */
-function queryJobs({ db }: QueueReader, { name, key }: BucketId, range: Omit<JobRange, "most">) {
-  const { priority, isSorted = false, user, since, upTo } = range;
-  const table = db.query("rateLimitQueue");
-  if (priority === undefined) {
-    return table.withIndex("by_arrival", (q) => {
-      const all = q.eq("name", name).eq("key", key);
-      const jobs = since === undefined ? all : all.gt("arrivedAt", since);
-      return upTo === undefined ? jobs : jobs.lte("arrivedAt", upTo);
-    });
-  }
-  if (user) {
-    return table.withIndex("by_user", (q) => {
-      const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
-      return jobs.eq("fairBy", user.fairBy).gt("round", undefined);
-    });
-  }
-  return table.withIndex("by_order", (q) => {
+/** The first `most` jobs of one priority. */
+export async function jobsOf({ db }: QueueReader, { name, key }: BucketId, priority: number, range: JobRange) {
+  const { isSorted = false, upTo, most } = range;
+  const found = db.query("rateLimitQueue").withIndex("by_order", (q) => {
     const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
     if (isSorted) return jobs.gt("round", undefined);
     const arrivals = jobs.eq("round", undefined);
     return upTo === undefined ? arrivals : arrivals.lte("at", upTo);
   });
+  return (await found.take(most)).map(toJob);
 }
 
-export async function jobsOf(ctx: QueueReader, bucket: BucketId, range: JobRange): Promise<JobRow[]> {
-  const { order = "asc", most } = range;
-  return (await queryJobs(ctx, bucket, range).order(order).take(most)).map(toJob);
+/** The last round of one user's jobs that wait. */
+export async function lastRoundOf({ db }: QueueReader, { name, key }: BucketId, priority: number, fairBy?: string) {
+  const sorted = db.query("rateLimitQueue").withIndex("by_user", (q) => {
+    const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
+    return jobs.eq("fairBy", fairBy).gt("round", undefined);
+  });
+  return (await sorted.order("desc").first())?.round;
 }
 
-export const settlementsOf = (ctx: QueueReader, bucket: BucketId, range: Pick<JobRange, "upTo" | "most">) =>
-  jobsOf(ctx, bucket, { ...range, priority: SETTLEMENT });
+/** Jobs by arrival. Settlements, and jobs of earlier versions, have no such time: they come before all others. */
+function queryArrivals({ db }: QueueReader, { name, key }: BucketId, { since, upTo }: CommitRange = {}) {
+  return db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
+    const all = q.eq("name", name).eq("key", key);
+    const jobs = since === undefined ? all : all.gt("arrivedAt", since);
+    return upTo === undefined ? jobs : jobs.lte("arrivedAt", upTo);
+  });
+}
+
+export const settlementsOf = (ctx: QueueReader, bucket: BucketId, range: JobRange) =>
+  jobsOf(ctx, bucket, SETTLEMENT, range);
 
 /** Whether any job or settlement waits. */
 export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boolean> {
-  return (await jobsOf(ctx, bucket, { most: 1 })).length > 0;
+  return (await queryArrivals(ctx, bucket).first()) !== null;
 }
 
 export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, priority: number): Promise<boolean> {
@@ -135,19 +132,25 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
  * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction should read.
  * `last`: the commit of the last one that was counted. If it has more, nobody counts these.
  */
-export async function countJobs(ctx: QueueReader, bucket: BucketId, { most, ...range }: JobRange) {
+export async function countJobs(ctx: QueueReader, bucket: BucketId, range: CommitRange & { most: number }) {
   let count = 0;
   let bytes = 0;
   let last: bigint | undefined;
-  for await (const stored of queryJobs(ctx, bucket, range)) {
+  for await (const stored of queryArrivals(ctx, bucket, range)) {
     if (stored.priority === SETTLEMENT) continue;
     count++;
     bytes += getConvexSize(stored.args);
     last = toJob(stored).arrivedAt;
-    if (count >= most) break;
+    if (count >= range.most) break;
     if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }
   return { count, last, isCut: false };
+}
+
+/** Whether any job has come, counted as one, where nobody counts. */
+export async function countNewest(ctx: QueueReader, bucket: BucketId, range: CommitRange) {
+  const newest = await queryArrivals(ctx, bucket, range).order("desc").first();
+  return newest ? { count: 1, last: toJob(newest).arrivedAt } : { count: 0 };
 }
 
 /** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */

@@ -186,7 +186,7 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, set
   }
   const { at, priority, fairBy, runs, first } = turn;
   // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a round.
-  const round = (await jobsOf(ctx, queue, { priority, isSorted: true, most: 1 }))[0]?.round;
+  const round = (await jobsOf(ctx, queue, priority, { isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, { ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call });
   const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
