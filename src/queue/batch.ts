@@ -1,7 +1,6 @@
 /**
  * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not make the run
  * conflict. Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency.
- * Before it stops or sleeps, it reads them as they are.
  */
 import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
 import { type BucketId, idOf } from "../storage/rows.js";
@@ -17,8 +16,6 @@ const MOST_READ = 256;
 export const MOST_SETTLED = 64;
 /** The most arrivals that a run counts. The next run counts the others. */
 const MOST_COUNTED = 5000;
-/** Jobs that are read to say where one stands, which is all that its transaction does. */
-const MOST_SHOWN = 512;
 
 /** The fields that order a job and pay for it. */
 export type WaitingJob = Pick<storage.JobRow, "_id" | "at" | "priority" | "count">;
@@ -47,7 +44,7 @@ export async function readHeads(
   priorities: number,
   range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
 ) {
-  const { most, ofAll = MOST_SHOWN, upTo, withRounds = true } = range;
+  const { most, ofAll, upTo, withRounds = true } = range;
   // While jobs wait that came when there were more priorities, all that there can be.
   const isCut = await storage.hasAbove(ctx, bucket, priorities - 1);
   const classes = isCut ? MAX_PRIORITIES : priorities;
@@ -64,7 +61,7 @@ async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, u
   const { priorities, fair, most, since, mostCounted, mostWaiting } = asked;
   const [heads, settlements, { count, last = since }, waiting] = await Promise.all([
     // A queue that is not fair has jobs in rounds only when it was, before a deploy.
-    readHeads(ctx, asked, priorities, { most, ofAll: MOST_READ, upTo, withRounds: !fair }),
+    readHeads(ctx, asked, priorities, { most, upTo, withRounds: !fair }),
     storage.settlementsOf(ctx, asked, { upTo, most: MOST_SETTLED }),
     mostCounted > 0
       ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })

@@ -27,6 +27,8 @@ export const FULL_MS = 1000;
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
+/** Jobs that it reads of all priorities together: more than a run, which also writes. */
+const MOST_READ = 512;
 
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
 export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args">) {
@@ -128,7 +130,7 @@ export async function getPosition(
   const queue = isGone ? parseQueue(row) : asWritten(asked, row?.plan);
   const { priorities, fair, aging } = queue.terms;
   const [{ share, arrivals, rounds }, shards] = await Promise.all([
-    readHeads(ctx, queue, priorities, { most: MOST_AHEAD + 1 }),
+    readHeads(ctx, queue, priorities, { most: MOST_AHEAD + 1, ofAll: MOST_READ }),
     loadAll(ctx, queue),
   ]);
   const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);

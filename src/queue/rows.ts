@@ -1,6 +1,7 @@
 /** Rows of the table of jobs, and what is asked of a database: only this file, wake.ts and workers.ts touch the tables of queues. */
 import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
+import type { JobReader } from "../storage/jobs.js";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
 import { type BucketId, idOf, type Reader, type TableWriter, type Writer } from "../storage/rows.js";
 import type { SettleArgs } from "../wire/queue.js";
@@ -43,11 +44,9 @@ export interface QueueReader {
 export interface QueueWriter {
   db: Writer["db"] &
     QueueReader["db"] &
+    JobReader["db"] &
     TableWriter<"rateLimitQueue", StoredJob> &
-    TableWriter<"rateLimitWorkers", WorkerRow> & {
-      vars: { commitTs: CommitTsPlaceholder };
-      system: convex.GenericDatabaseReader<convex.GenericDataModel>["system"];
-    };
+    TableWriter<"rateLimitWorkers", WorkerRow> & { vars: { commitTs: CommitTsPlaceholder } };
   scheduler: convex.Scheduler;
 }
 

@@ -27,7 +27,6 @@ export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "mo
 
 export const workIn = (module: string) => makeFunctionReference<"mutation">(`${module}:workQueue`);
 
-/** Plans a call of the worker's mutation. */
 export const planWork = (ctx: QueueCtx, at: number, work: WorkArgs) =>
   ctx.scheduler.runAt(at, workIn(ctx.module), work);
 
