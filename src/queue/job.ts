@@ -83,7 +83,9 @@ export async function enqueue(
   const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
   // A lost worker, or one under an old config, is started by a job that is let in: a caller that throws a denial would undo the start.
   if (isFull && row && !isLost(row, now) && !(await isOutdated(ctx, row, queue))) {
-    return { ok: false, retryAt: Math.max(fullUntil, queued === undefined ? 0 : now + FULL_MS) };
+    // A worker that was woken no longer sleeps until then.
+    const sleepsUntil = row.state === "waiting" ? fullUntil : 0;
+    return { ok: false, retryAt: queued === undefined ? fullUntil : Math.max(sleepsUntil, now + FULL_MS) };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });

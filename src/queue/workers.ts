@@ -116,6 +116,7 @@ export async function findIdle(
   const now = Date.now();
   const [first, place]: Cursor = cursor === WALK ? [""] : readCursor("sweep", cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
+  let room = BATCH_ROWS;
   for (const name of names.filter((each) => each >= first).sort()) {
     const after = name === first ? place : undefined;
     const rows = await ctx.db
@@ -123,9 +124,10 @@ export async function findIdle(
       .withIndex("by_name_key", (q) =>
         after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
       )
-      .take(BATCH_ROWS);
+      .take(room);
     buckets.push(...rows.filter((row) => isOver(row, now)).map(idOf));
-    const last = rows.length === BATCH_ROWS ? rows.at(-1) : undefined;
+    room -= rows.length;
+    const last = room === 0 ? rows.at(-1) : undefined;
     if (last) return { buckets, cursor: WALK + JSON.stringify([name, last.key ?? null]) };
   }
   return { buckets, cursor: null };

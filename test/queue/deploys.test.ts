@@ -229,6 +229,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(denied).toEqual({ ok: false, retryAt: (starts[1]?.at ?? NaN) - 1050 });
   });
 
+  it("a denial by a full exact queue whose worker was woken has a retryAt in a second, not when it would have slept until", async () => {
+    const { enqueue, accepts, pass, pauseFor, reset } = open({ ...EXACT, maxQueued: 1 });
+    await pauseFor(60 * MINUTE);
+    expect(await accepts("1")).toBe(true);
+    await pass(2000);
+    await reset();
+    await pass(2000);
+    expect(await accepts("2")).toBe(true);
+    expect(await enqueue("3")).toEqual({ ok: false, retryAt: Date.now() + 1000 });
+  });
+
   it("a queue that has room when its worker wakes accepts at once", async () => {
     const { enqueue, accepts, acceptsOneByOne, pass } = open({ maxQueued: 1 });
     await acceptsOneByOne(2, 1000);

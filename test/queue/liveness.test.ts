@@ -1,7 +1,7 @@
 /** Every waiting job starts, also after sweeps and refunds by others. model.test.ts also deletes rows and cancels runs by hand. */
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
-import { HOUR, MINUTE } from "convex-rate-limits";
+import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
@@ -21,8 +21,8 @@ const SWEPT_AFTER = 20 * MINUTE;
 
 describe.each(placeNames)("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `slow`. */
-  const open = (llm: object = {}) => {
-    const queues = useQueues(place, { llm: { ...slow, queue: {}, ...llm } }, { count: 10 });
+  const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
+    const queues = useQueues(place, { ...others, llm: { ...slow, queue: {}, ...llm } }, { count: 10 });
     const { t, starts, functions } = queues;
     return {
       ...queues,
@@ -114,17 +114,22 @@ describe.each(placeNames)("in the %s", (place) => {
       await until(SWEPT_AFTER + MINUTE);
     });
 
-    it("continues in further batches if there are more keys than one batch holds", async () => {
-      const { enqueue, t, workers, sweep } = open({ ...config, keyed: true });
-      for (let i = 0; i < 300; i++) await enqueue("x", { key: `user ${i}` });
-      // Somebody cancels all runs and deletes all jobs.
-      vi.clearAllTimers();
-      await changeIn(place, t, "rateLimitQueue", null);
-      vi.setSystemTime(NOW + SWEPT_AFTER);
-      expect(await sweep()).toMatchObject({ isDone: false });
-      await runJobs(t);
-      expect(await workers()).toEqual([]);
-    });
+    it.each([1, 3])(
+      "continues in further batches if the keys of %i limits are more than one batch holds",
+      async (limits) => {
+        const keyed = { ...slow, ...config, queue: {}, keyed: true };
+        const names = ["llm", "one", "two"].slice(0, limits);
+        const { enqueue, t, workers, sweep } = open(keyed, Object.fromEntries(names.map((name) => [name, keyed])));
+        for (let i = 0; i < 300; i++) await enqueue("x", { name: names[i % limits], key: `user ${i}` });
+        // Somebody cancels all runs and deletes all jobs.
+        vi.clearAllTimers();
+        await changeIn(place, t, "rateLimitQueue", null);
+        vi.setSystemTime(NOW + SWEPT_AFTER);
+        expect(await sweep()).toMatchObject({ isDone: false });
+        await runJobs(t);
+        expect(await workers()).toEqual([]);
+      },
+    );
 
     it("keeps the rows of workers that sleep, were lost or have jobs; and a job after a sweep runs", async () => {
       const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({ keyed: true });
