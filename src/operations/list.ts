@@ -4,7 +4,7 @@ import { misuseError } from "../engine/misuse.js";
 import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { asWritten } from "../engine/bucket.js";
-import { BATCH_ROWS, type BucketRows, cursorError, readCursor, walk } from "../storage/batches.js";
+import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import type { Cursor, Reader } from "../storage/rows.js";
 import { nameOf, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
@@ -48,8 +48,7 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
   if (onlyOverridden && !overrides) {
     throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
   }
-  const from: Cursor = cursor === undefined ? [name] : readCursor(name, cursor);
-  if (from[0] !== name) throw cursorError(name, cursor);
+  const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
   // Parsed once for all keys.
   const listed = { ...asked, definition: { config, limit } };
   return { listed, from, most, onlyLimited, onlyOverridden };

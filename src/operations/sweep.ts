@@ -24,7 +24,7 @@ type Targets = SweepArgs["targets"];
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
   const limitsOf = parseTargets(targets);
-  const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor("sweep", cursor);
+  const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor(cursor);
   const buckets: BucketRows[] = [];
   if (!from) return { buckets, cursor: null };
   const [name] = from;

@@ -114,7 +114,7 @@ export async function findIdle(
   { names, cursor }: { names: readonly string[]; cursor: string },
 ): Promise<IdleBatch> {
   const now = Date.now();
-  const [first, place]: Cursor = cursor === WALK ? [""] : readCursor("sweep", cursor.slice(WALK.length));
+  const [first, place]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
   let room = BATCH_ROWS;
   for (const name of names.filter((each) => each >= first).sort()) {

@@ -46,19 +46,16 @@ export function sizeOf({ name, key = "", recent = [], override: { note = "" } = 
   return 300 + 3 * (name.length + key.length + note.length) + 40 * recent.length;
 }
 
-/** @throws when the text is no cursor as JSON; `limit` is the one to name then. */
-export function readCursor(limit: string, text: string): Cursor {
+/** @param own - the limit that it must be of; a sweep's may be of any. @throws when the text is no such cursor as JSON. */
+export function readCursor(text: string, own?: string): Cursor {
   try {
     const parsed: unknown = JSON.parse(text);
     const [name, after, ...more] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+    const isName = typeof name === "string" && name === (own ?? name);
     const isPlace = after === undefined || after === null || typeof after === "string";
-    if (typeof name === "string" && isPlace && more.length === 0) return parsed as Cursor;
+    if (isName && isPlace && more.length === 0) return parsed as Cursor;
   } catch {
     // It is no JSON.
   }
-  throw cursorError(limit, text);
-}
-
-export function cursorError(limit: string, text: unknown): Error {
-  return fieldError(limit, "cursor", "one that the page before returned", text);
+  throw fieldError(own ?? "sweep", "cursor", "one that the page before returned", text);
 }

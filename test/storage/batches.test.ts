@@ -54,14 +54,16 @@ describe("a cursor", () => {
   it.each<Cursor>([["send"], ["send", null], ["send", "alice"], ['a "quoted" name', "null"]])(
     "%j is written as text and read back",
     (...cursor) => {
-      expect(readCursor("send", JSON.stringify(cursor))).toEqual(cursor);
+      const text = JSON.stringify(cursor);
+      expect(readCursor(text)).toEqual(cursor);
+      expect(readCursor(text, cursor[0] ?? "")).toEqual(cursor);
     },
   );
 
   const others = ["", "send", "{}", "[]", "null", "[5]", '["send",5]', '["send","a","b"]', '["send",{}]', '["send"'];
   it.each([...others, "[null]", "__proto__"])("%s is refused, since no page returned it", (text) => {
-    expect(() => readCursor("send", text)).toThrow(
-      `Rate limit "send": cursor must be one that the page before returned, got ${JSON.stringify(text)}.`,
-    );
+    const problem = `cursor must be one that the page before returned, got ${JSON.stringify(text)}.`;
+    expect(() => readCursor(text, "send")).toThrow(`Rate limit "send": ${problem}`);
+    expect(() => readCursor(text)).toThrow(`Rate limit "sweep": ${problem}`);
   });
 });
