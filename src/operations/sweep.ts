@@ -23,29 +23,28 @@ type Targets = SweepArgs["targets"];
 /** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
-  const limitsOf = parseTargets(targets);
-  const from = cursor === undefined ? await findNext(ctx, limitsOf) : readCursor(cursor);
+  const limits = parseTargets(targets);
+  const from = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
   const buckets: BucketRows[] = [];
   if (!from) return { buckets, cursor: null };
   const [name] = from;
-  const limits = limitsOf(name);
   let next: storage.Cursor | null = null;
   for await (const bucket of walk(ctx, from)) {
     const rows = rowsToDelete(limits, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
   }
-  next ??= await findNext(ctx, limitsOf, name);
+  next ??= await findNext(ctx, limits, name);
   return { buckets, cursor: next && JSON.stringify(next) };
 }
 
 /** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
-async function findNext(ctx: storage.Reader, limitsOf: Limits, after?: string): Promise<storage.Cursor | null> {
+async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: string): Promise<storage.Cursor | null> {
   const row = await storage.readNextName(ctx, after);
   if (!row) return null;
   const { name, plan } = row;
-  const isJudged = typeof plan === "object" || limitsOf(name).length > 0;
-  return isJudged ? [name] : await findNext(ctx, limitsOf, name);
+  const isJudged = typeof plan === "object" || limits.some((limit) => limit.name === name);
+  return isJudged ? [name] : await findNext(ctx, limits, name);
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
@@ -55,11 +54,11 @@ export async function deleteFull(
   buckets: readonly storage.BucketId[],
 ): Promise<number> {
   const now = Date.now();
-  const limitsOf = parseTargets(targets);
+  const limits = parseTargets(targets);
   let deleted = 0;
   for (const bucket of buckets) {
     const all = await storage.readRows(ctx, bucket);
-    const rows = rowsToDelete(limitsOf(bucket.name), { ...bucket, rows: all }, now);
+    const rows = rowsToDelete(limits, { ...bucket, rows: all }, now);
     await storage.write(ctx, { bucket, rows, contents: [] });
     deleted += rows.length;
   }
@@ -73,16 +72,9 @@ export async function sweepBatch(ctx: storage.Writer, batch: SweepArgs) {
   return { deleted: buckets.reduce((sum, { rows }) => sum + rows.length, 0), cursor };
 }
 
-/** A definition's limits by name: one, or that of each plan; none where it is not defined. */
-type Limits = (name: string) => readonly Limit[];
-
-/** @throws when one of the configs is invalid. */
-function parseTargets(targets: Targets): Limits {
-  const parsed = new Map<string, Limit[]>();
-  for (const { name, configs } of targets) {
-    parsed.set(name, [...(parsed.get(name) ?? []), ...configs.map((config) => parseLimit(name, config))]);
-  }
-  return (name) => parsed.get(name) ?? [];
+/** All limits that are defined: of one with plans that of each plan. @throws when one of the configs is invalid. */
+function parseTargets(targets: Targets): Limit[] {
+  return targets.flatMap(({ name, configs }) => configs.map((config) => parseLimit(name, config)));
 }
 
 /**
@@ -99,7 +91,8 @@ function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number)
     return [];
   }
   const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
-  const isGoing = isFull(limits, bucket, hasEnded ? undefined : override, now);
+  const defined = limits.filter((limit) => limit.name === name);
+  const isGoing = isFull(defined, bucket, hasEnded ? undefined : override, now);
   return rows.filter((row) => (storage.holdsTokens(row) ? isGoing : hasEnded));
 }
 
