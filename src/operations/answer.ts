@@ -107,10 +107,9 @@ async function answerAs(override: Override & { limit: Limit }, request: Request,
 }
 
 /** More than the override lets the bucket hold: for as long as it is in force, no wait is long enough. */
-async function refuse(own: Request, request: Request, { ask, now }: Asking): Promise<Answer> {
+async function refuse(own: Request, request: Request, { load, now }: Asking): Promise<Answer> {
   if (!isServable(request)) throw neverServedError(own.limit, request.asked);
-  const nothing = await ask(requestTo(own, { count: 0 }));
-  return { status: { ...untouched(nothing, now), ok: false, retryAt: END_OF_TIME } };
+  return { status: { ...describeWhole(own.limit, await load(own), now), ok: false, retryAt: END_OF_TIME } };
 }
 
 async function block(override: Override, request: Request, { load }: Asking): Promise<Answer> {
