@@ -3,7 +3,6 @@ import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredPlan } from "../engine/bucket.js";
-import type { StoredState } from "../wire/snapshots.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
 type Table = convex.NamedTableInfo<RateLimitsDataModel, "rateLimits">;
@@ -34,14 +33,14 @@ export interface Reader {
 }
 
 /** The fields of a row besides its name, key and plan. */
-type Content = StoredState & Pick<Row, "shard" | "config" | "override">;
+type Content = Omit<convex.WithoutSystemFields<Row>, "name" | "key" | "plan">;
 
 export interface Writer {
   db: WriterDb;
 }
 type ReaderDb = Reader["db"];
+/** An interface, since the compiler says less of it than of an intersection if the schema lacks the table. */
 interface WriterDb extends ReaderDb, TableWriter<"rateLimits", Row> {}
-/** Writes to one table. */
 export interface TableWriter<Table extends string, Doc extends convex.GenericDocument> {
   insert(table: Table, row: convex.WithoutSystemFields<Doc>): Promise<Doc["_id"]>;
   patch(table: Table, id: Doc["_id"], fields: Partial<convex.WithoutSystemFields<Doc>>): Promise<void>;
