@@ -6,7 +6,7 @@ import { type CalledArgs, type CalledRequest, parseBucket, requestOf } from "../
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
-import { inTurn, takingTurns } from "../storage/rows.js";
+import { idOf, inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { checkOptions, queueModuleOf } from "./options.js";
@@ -72,6 +72,6 @@ const inTables: Place = {
   adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
   get: takingTurns(parseBucket, get, false),
   pause: takingTurns(({ bucket, asked }) => ({ ...parseBucket(bucket), ...asked }), pause),
-  reset: (ctx, bucket) => inTurn(ctx, () => reset(ctx, bucket), true),
+  reset: takingTurns(idOf, reset),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket)),
 };
