@@ -68,15 +68,14 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
 }
 
-/** The answer of a bucket to a demand. @param known - its rows, if they have been read. */
-async function answer(ctx: Reader, request: Request, call: Call, known?: readonly Row[]): Promise<Answer> {
-  if (request.isOverridable) return await answerOverridable(ctx, request, call);
-  const { limit, key, demand } = request;
+async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer> {
+  const { limit, key, demand, isOverridable } = request;
+  if (limit.levels.most > 0 && isOverridable) return await answerOverridable(ctx, request, call);
   if (limit.levels.most > 0) return await answerSplit(ctx, request, call);
-  const rows = known ?? (await readRows(ctx, request));
+  const rows = await readRows(ctx, request);
   const [row] = rows;
   const { now } = call;
-  if (rows.length > 1 || row?.shard !== undefined) return answerOnAll(request, shardsOf(request, rows), now);
+  if (isOverridable || rows.length > 1 || row?.shard !== undefined) return await answerOnRows(request, rows, now);
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
   const { status, taken } = decide(limit, stored, now, demand);
   return {
@@ -86,9 +85,10 @@ async function answer(ctx: Reader, request: Request, call: Call, known?: readonl
   };
 }
 
+/** The answer of a bucket that may be split: its override is read first. */
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { override, load, rows } = await findTerms(ctx, request, call);
-  const ask = (own: Request) => answer(ctx, { ...own, isOverridable: false }, call, rows);
+  const { override, load } = await findTerms(ctx, request, call);
+  const ask = (own: Request) => answer(ctx, { ...own, isOverridable: false }, call);
   return await answerUnder(override, request, { now: call.now, ask, load });
 }
 

@@ -45,7 +45,7 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
   const among = rows ?? (isOverridable ? await storage.readOverrideRows(ctx, asked) : []);
   const override = overrideAmong(bucket, among, now);
   const load = async (own: Bucket) => shardsOf(own, rows ?? (await storage.readRows(ctx, own)));
-  return { override, counted: countedUnder(override, bucket), load, rows, row };
+  return { override, counted: countedUnder(override, bucket), load, row };
 }
 
 /** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
