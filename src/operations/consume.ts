@@ -14,7 +14,7 @@ import { type Reader, readRows, type Row, write, type Writer } from "../storage/
 import { planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, answerUnder, type Call, renewing, untouched } from "./answer.js";
+import { type Answer, answerOnAll, answerUnder, type Call, untouched } from "./answer.js";
 import { findTerms, overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
@@ -69,17 +69,18 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
 }
 
 async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { limit, key, demand, isOverridable } = request;
+  const { limit, key, demand, asked, isOverridable } = request;
   if (limit.levels.most > 0 && isOverridable) return await answerOverridable(ctx, request, call);
   if (limit.levels.most > 0) return await answerSplit(ctx, request, call);
   const rows = await readRows(ctx, request);
   const [row] = rows;
   const { now } = call;
-  if (isOverridable || rows.length > 1 || row?.shard !== undefined) return await answerOnRows(request, rows, now);
+  const isPlain = !isOverridable && !asked.renews && rows.length < 2 && row?.shard === undefined;
+  if (!isPlain) return await answerOnRows(request, rows, now);
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
   const { status, taken } = decide(limit, stored, now, demand);
   return {
-    status: request.asked.renews ? renewing(request, status, now, () => taken ?? stored) : status,
+    status,
     change: taken && { bucket: request, rows, contents: [toStored(limit, taken)] },
     before: { limit, shards: [{ interval: WHOLE, limit, state: stored, rows }] },
   };

@@ -193,6 +193,11 @@ describe.each(placeNames)("in the %s", (place) => {
     if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rows()).toEqual(stored);
   });
 
+  it("a count that only an override could serve is misuse at a key without one", async () => {
+    await take();
+    await expect(take(5)).rejects.toThrow(never("count 5", 4));
+  });
+
   it("a snapshot does not depend on the clock: it keeps an override that has ended, and then projects the limit's own config", async () => {
     await take();
     await override({ block: true, ...ending(1000), note: "private" });

@@ -214,16 +214,20 @@ describe("several rows that are each the whole bucket", () => {
     expect(held.flat(2)).toEqual([2, 10, 10, -2, 8, 10]);
   });
 
-  it("become one row at the next call that takes, and a denial does not change them", async () => {
-    const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
-    const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
-    await insert(row, row, row);
-    const take = (count: number) => mutation((ctx) => consume(ctx, requestTo(one, { count })));
-    expect(await take(3)).toMatchObject({ ok: false, remaining: 2 });
-    expect(await stored()).toHaveLength(3);
-    expect(await take(2)).toMatchObject({ ok: true, remaining: 0 });
-    expect(await stored()).toMatchObject([{ value: 0 }]);
-  });
+  it.each([2, 3])(
+    "become one row at the next call that takes, and a denial does not change them: %i",
+    async (count) => {
+      const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
+      const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
+      await insert(...new Array<typeof row>(count).fill(row));
+      const left = 5 - count;
+      const take = (asked: number) => mutation((ctx) => consume(ctx, requestTo(one, { count: asked })));
+      expect(await take(left + 1)).toMatchObject({ ok: false, remaining: left });
+      expect(await stored()).toHaveLength(count);
+      expect(await take(left)).toMatchObject({ ok: true, remaining: 0 });
+      expect(await stored()).toMatchObject([{ value: 0 }]);
+    },
+  );
 
   it("become one row also if a deploy has split one of them, and another has changed its config", async () => {
     await insert({ name: "send", key: "alice", value: 60, ts: NOW });
