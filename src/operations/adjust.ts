@@ -24,7 +24,7 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const adjustedFew = await adjustFewRows(ctx, adjustment, call, row);
   if (adjustedFew) return adjustedFew;
   const { limit, asked } = adjustment;
-  const shards = await load(adjustment);
+  const shards = await load();
   const left = adjustOnAll(limit, shards, now, adjustment);
   await write(ctx, changeOf(adjustment, shards, left));
   const { state } = fold(limit, left, now);
@@ -80,7 +80,7 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & {
   const until = parsePause(bucket.name, asked, now);
   if (until <= now) return null;
   const { counted, load } = await findTerms(ctx, bucket, call);
-  const shards = await load(counted);
+  const shards = await load();
   await write(ctx, changeOf(counted, shards, pauseAll(counted.limit, shards, now, until)));
   return null;
 }

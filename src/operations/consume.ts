@@ -10,12 +10,12 @@ import { WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import { asWritten, type Bucket } from "../engine/bucket.js";
-import { type Reader, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { planOf, shardsOf } from "../storage/shards.js";
+import { type Reader, readOverrideRows, readRows, type Row, write, type Writer } from "../storage/rows.js";
+import { loadAll, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answerOnAll, answerUnder, type Call, untouched } from "./answer.js";
-import { findTerms, overrideAmong } from "./override.js";
+import { overrideAmong } from "./override.js";
 import { answerSplit } from "./split.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
@@ -88,9 +88,10 @@ async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer
 
 /** The answer of a bucket that may be split: its override is read first. */
 async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { override, load } = await findTerms(ctx, request, call);
+  const { now } = call;
+  const override = overrideAmong(request, await readOverrideRows(ctx, request), now);
   const ask = (own: Request) => answer(ctx, { ...own, isOverridable: false }, call);
-  return await answerUnder(override, request, { now: call.now, ask, load });
+  return await answerUnder(override, request, { now, ask, load: (own) => loadAll(ctx, own) });
 }
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */

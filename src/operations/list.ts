@@ -10,7 +10,7 @@ import { nameOf, planOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerOnRows } from "./consume.js";
-import { countedUnder, overrideAmong, overridesAmong } from "./override.js";
+import { countedUnder, overridesAmong } from "./override.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
@@ -76,7 +76,7 @@ async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows
   const entry = { key, override: (override?.until ?? Infinity) > now ? override : undefined };
   try {
     const bucket = asWritten(parseBucket({ ...listed, key }), planOf(rows));
-    const counted = countedUnder(overrideAmong(bucket, rows, now), bucket);
+    const counted = countedUnder(bucket, rows, now);
     const { capacity, unitsPerToken } = counted.limit;
     const shards = shardsOf(counted, rows);
     const count = Math.min(1, capacity / unitsPerToken);

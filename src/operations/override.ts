@@ -34,7 +34,7 @@ export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketI
 }
 
 /**
- * The override of a bucket, the bucket as it is counted under it, and what was read of its rows for that: `load` reads the rest. One that
+ * A bucket as it is counted under its stored plan and its override, and what was read of its rows for that: `load` reads the rest. One that
  * cannot be split is read with its override, in one range. Else the override is read, and a row if the stored plan decides.
  */
 export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, random }: Call) {
@@ -43,13 +43,14 @@ export async function findTerms(ctx: storage.Reader, asked: Bucket, { now, rando
   const row = plans && !rows ? await storage.readLast(ctx, asked, pointAt(random())) : null;
   const bucket = asWritten(asked, rows ? planOf(rows) : row?.plan);
   const among = rows ?? (isOverridable ? await storage.readOverrideRows(ctx, asked) : []);
-  const override = overrideAmong(bucket, among, now);
-  const load = async (own: Bucket) => shardsOf(own, rows ?? (await storage.readRows(ctx, own)));
-  return { override, counted: countedUnder(override, bucket), load, row };
+  const counted = countedUnder(bucket, among, now);
+  const load = async () => shardsOf(counted, rows ?? (await storage.readRows(ctx, counted)));
+  return { counted, load, row };
 }
 
-/** The bucket as it is counted: blocked or unlimited, by the limit's own config. */
-export function countedUnder(override: Override | undefined, bucket: Bucket): Bucket {
+/** The bucket as it is counted under its override: blocked or unlimited, by the limit's own config. */
+export function countedUnder(bucket: Bucket, rows: readonly storage.Row[], now: number): Bucket {
+  const override = overrideAmong(bucket, rows, now);
   return override?.limit ? { ...bucket, limit: override.limit } : bucket;
 }
 
