@@ -43,6 +43,13 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await getRateLimit({ name: "everyone" })).value).toBe(99);
   });
 
+  it("several denials last until the latest one ends", async () => {
+    await rateLimit(ofUser({ count: 2 }));
+    await rateLimit(ofTeam({ count: 5 }));
+    expect(await rateLimitAll(layers)).toMatchObject({ ok: false, retryAt: NOW + 1000 });
+    expect(await rateLimitAll(layers.toReversed())).toMatchObject({ ok: false, retryAt: NOW + 1000 });
+  });
+
   it("reservations wait together for the latest one", async () => {
     await rateLimit({ name: "queue", count: 10 });
     const requests = [{ name: "queue", count: 3, reserve: true }, ofUser({ count: 4, reserve: true }), ofTeam()];
