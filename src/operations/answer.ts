@@ -1,7 +1,7 @@
 /** The answer of one bucket to one demand, also under an override of its limit, and the write that makes it true. */
 import { renewsAt } from "../engine/decide.js";
 import { dateIn } from "../engine/headroom.js";
-import type { Limit } from "../engine/kinds/kind.js";
+import type { Limit, State } from "../engine/kinds/kind.js";
 import type { Override } from "../engine/override.js";
 import { isServable, neverServedError, type Request, requestTo } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
@@ -38,14 +38,20 @@ export function untouched({ before, status: { override } }: Answer, now: number)
 
 /** The answer of a call that has read all shards of a bucket. */
 export function answerOnAll(request: Request, shards: readonly StoredShard[], now: number): Answer {
-  const { limit, demand, asked } = request;
+  const { limit, demand } = request;
   const { status, left } = decideOnAll(limit, shards, now, demand);
-  const state = asked.renews && status.ok ? fold(limit, left, now).state : undefined;
   return {
-    status: state ? present({ ...status, renewsAt: renewsAt(limit, state, asked.count ?? 1, now) }) : status,
+    status: renewing(request, status, now, () => fold(limit, left, now).state),
     change: changeOf(request, shards, left),
     before: { limit, shards },
   };
+}
+
+/** The status of a request that asks when tokens come back; of any other the status as it is. @param after - the state that is left. */
+export function renewing(request: Request, status: RateLimitStatus, now: number, after: () => State): RateLimitStatus {
+  const { limit, asked } = request;
+  if (!asked.renews || !status.ok) return status;
+  return present({ ...status, renewsAt: renewsAt(limit, after(), asked.count ?? 1, now) });
 }
 
 /** The answer of a call that is always let through. */

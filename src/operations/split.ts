@@ -13,7 +13,7 @@ import { advance, balance, fold, heldBy, heldByAll, splitTo } from "../engine/sh
 import type { Reader, RowChange } from "../storage/rows.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
 import { present } from "../wire/present.js";
-import { type Answer, answerOnAll, type Call } from "./answer.js";
+import { type Answer, answerOnAll, type Call, renewing } from "./answer.js";
 
 export async function answerSplit(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, demand } = request;
@@ -100,7 +100,9 @@ async function answerOn(ctx: Reader, request: Request, call: Call, [shard, short
   const change = { before: shard, after, demand: { ...demand, wasShort: short !== undefined } };
   return {
     // What remains in the other parts is unknown.
-    status: isWhole ? status : present({ ...status, remaining: undefined, resetAt: undefined }),
+    status: isWhole
+      ? renewing(request, status, now, () => taken)
+      : present({ ...status, remaining: undefined, resetAt: undefined }),
     ...known,
     change: balanced ? changeOf(request, [short, shard], balanced) : await reshaped(ctx, request, change, call),
   };

@@ -41,7 +41,7 @@ export async function* walk(ctx: Reader, from: Cursor, mostRows = BATCH_ROWS): A
   if (last) yield { name, key: last.key, rows, next: null };
 }
 
-/** At most, in bytes: UTF-8 takes three for a UTF-16 unit, an entry of `recent` 40, and all other fields together 300. */
+/** About, in bytes, and mostly less: UTF-8 takes up to three for a UTF-16 unit, an entry of `recent` 40, all other fields together 300. */
 export function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
   return 300 + 3 * (name.length + key.length + note.length) + 40 * recent.length;
 }

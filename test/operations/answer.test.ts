@@ -1,9 +1,15 @@
 /** The `renewsAt` of a status, for a call that asks for it. */
 import { expect, it } from "vitest";
+import { bundle } from "../../src/engine/bundle.js";
 import { parseRequest } from "../../src/engine/request.js";
 import { fullShard } from "../../src/engine/sharding/shard.js";
 import { answerOnAll } from "../../src/operations/answer.js";
+import { checkAll, consumeAll } from "../../src/operations/consume.js";
 import { T0 } from "../laws/arbitraries.js";
+import { NOW, useClock } from "../support/clock.js";
+import { FakeDb } from "../support/fakeDb.js";
+
+useClock();
 
 const config = { kind: "token bucket" as const, rate: 10, period: 1000 };
 
@@ -23,3 +29,18 @@ it.each<[string, asked: object, held: number, renewsAt?: number]>([
   expect(statusOf(true)).toEqual({ ...statusOf(false), renewsAt });
   expect(statusOf(false)).toMatchObject(held > 0 ? { ok: true, remaining: 3 } : { ok: false });
 });
+
+it.each(["token bucket", "sliding window"] as const)(
+  "a call of a %s that may be split has the renewsAt of a check",
+  async (kind) => {
+    const db = new FakeDb();
+    const requests = bundle([
+      parseRequest({ name: "send", config: { ...config, kind, shards: "auto" }, renews: true }),
+    ]);
+    const checked = await db.transaction((ctx) => checkAll(ctx as never, requests));
+    expect(checked.statuses).toMatchObject([
+      { ok: true, remaining: 9, renewsAt: kind === "token bucket" ? NOW + 100 : NOW + 1000 },
+    ]);
+    expect(await db.transaction((ctx) => consumeAll(ctx as never, requests))).toEqual(checked);
+  },
+);
