@@ -163,7 +163,7 @@ export type TakenStatus<Status, Least> = [Least] extends [number]
   ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
   : Status;
 
-/** The answer: exact for limits that are defined without `shards`. */
+/** The answer: exact for limits that are defined without `shards`, unless the call's own `config` has them, which the types do not see. */
 export type StatusOf<Limits, Name> = Name extends keyof Limits
   ? "shards" extends keyof Limits[Name]
     ? RateLimitStatus
