@@ -96,7 +96,7 @@ async function answerOverridable(ctx: Reader, request: Request, call: Call): Pro
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
 function combine({ requests, partOf }: Bundle, answers: readonly Answer[], now: number): RateLimitAllStatus {
-  const own = partOf.flatMap((place) => answers[place] ?? []);
+  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
   const enforced = own.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
   if (denials.length > 0) {
