@@ -1,10 +1,11 @@
 /** convex-rate-limits/compat/react: the hook of `@convex-dev/rate-limiter/react`, on the server's clock. */
-import { useQuery } from "convex/react";
+import { useConvex, useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { END_OF_TIME } from "../browser/bucket.js";
 import type { ProjectedStatus, ServerTimeMutation } from "../browser/react.js";
-import { useRateLimit as useStatus, useServerNow } from "../browser/react.js";
+import { useRateLimit as useStatus } from "../browser/react.js";
+import { serverClockOf } from "../browser/serverClock.js";
 import type { HookArgs, HookValue } from "./hookApi.js";
 import { calculateRateLimit } from "./official.js";
 
@@ -42,7 +43,7 @@ export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimi
   const { key, count, getServerTimeMutation } = options;
   const { status: known } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });
   const stored = useQuery(query, key === undefined ? {} : { key });
-  const serverNow = useServerNow();
+  const { now: serverNow, schedule } = serverClockOf(useConvex());
   const check = useCallback(
     (ts = Date.now(), tokens = 0): CheckedRateLimit | undefined => {
       if (!stored) return undefined;
@@ -59,13 +60,22 @@ export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimi
     },
     [stored, serverNow],
   );
+  // The first answer may be late. A correction moves the times of a status that is otherwise the same.
+  const [measuredAhead, setMeasuredAhead] = useState(() => serverNow() - Date.now());
+  useEffect(
+    () =>
+      schedule(() => {
+        setMeasuredAhead(serverNow() - Date.now());
+        return END_OF_TIME;
+      }),
+    [schedule, serverNow],
+  );
   const status = useMemo(() => {
-    const ahead = serverNow() - Date.now();
     const local = known && { ...known };
     // The end of time, for never, stays a time that a Date can name.
-    if (local?.retryAt) local.retryAt = Math.min(END_OF_TIME, local.retryAt - ahead);
-    if (local?.resetAt) local.resetAt = Math.min(END_OF_TIME, local.resetAt - ahead);
+    if (local?.retryAt) local.retryAt = Math.min(END_OF_TIME, local.retryAt - measuredAhead);
+    if (local?.resetAt) local.resetAt = Math.min(END_OF_TIME, local.resetAt - measuredAhead);
     return local;
-  }, [known, serverNow]);
+  }, [known, measuredAhead]);
   return useMemo(() => ({ status, check }), [status, check]);
 }

@@ -101,6 +101,28 @@ describe("the hooks", () => {
     expect(result.current.status).toMatchObject({ ok: true });
   });
 
+  it("a status has the times of the corrected clock, though the server's first answer was late", async () => {
+    const t = openApp();
+    await t.mutation((ctx) => limiter.limit(ctx, "send", { key: "ada", count: 2 }));
+    const client = new FakeClient();
+    const { result } = renderHook(() => useCompat(query("own"), { getServerTimeMutation: getServerTime }), {
+      wrapper: client.wrapper,
+    });
+    await act(async () => {
+      client.show(await t.query(query("own"), {}));
+    });
+    const seen = [];
+    for (const time of [NOW - 300, NOW, NOW]) {
+      await act(async () => {
+        client.answer(time);
+        await vi.advanceTimersByTimeAsync(0);
+      });
+      seen.push(result.current.status?.retryAt);
+    }
+    // The first answer counts until all have come.
+    expect(seen).toEqual([NOW + 800, NOW + 800, NOW + 500]);
+  });
+
   it("status and check say the same with the hook of either package, by the browser's clock", async () => {
     const shown = [];
     for (const name of ["the official one", "convex-rate-limits/compat/react"] as const) {
