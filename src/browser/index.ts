@@ -22,7 +22,7 @@ export interface RateLimitWatch extends Pick<WatchResult, "check"> {
    * Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
-  /** What the status is based on: the config and the plan in force, and the tokens of a full bucket. */
+  /** The terms behind the status: the config and the plan in force, and the tokens of a full bucket. */
   limit: () => LimitInForce | undefined;
   /** Calls `run` with the status now and after every change, until the function that it returns is called. */
   subscribe: (run: (status: ProjectedStatus | undefined) => void) => () => void;

@@ -16,9 +16,9 @@ export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 export interface UseRateLimitResult extends WatchResult {}
 
 /**
- * The status of a limit. The component renders again when `ok`, `retryAt` or the whole tokens in `remaining` change because tokens
- * were taken, a wait ended, a window started, or the bucket is full, and when `limit` changes. `remaining` and `value` are
- * from that time; `check()` returns the current ones.
+ * The status of a limit. The component renders again when `ok`, `retryAt`, `limit` or the whole tokens in `remaining` change: tokens
+ * were taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are from that time; `check()` returns the
+ * current ones.
  *
  * The result and what is in it are the same objects until something changes. The server enforces the limit: this only shows it.
  *

@@ -79,9 +79,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes rows of buckets that have been full for a minute (of a fixed window, for one window more), since they mean the same as no row,
-   * and overrides that have ended. Looks at a batch of about 512 rows now, and schedules the next one. Returns what this batch did. For a
-   * daily cron.
+   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, or for a minute and a window if the limit is a
+   * fixed window. Such rows mean the same as no row. Looks at a batch of about 512 rows now, and schedules the next one. Returns what this
+   * batch did. For a daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },

@@ -56,8 +56,8 @@ const reserveField: Field = {
 
 /**
  * Checks what can be known without the limit.
- * @throws when `count` is not a finite number of at least 0, `reserve` is neither a boolean nor a bound on the wait, or `atLeast`
- * is above `count` or given with `reserve`.
+ * @throws when `count` is not a finite number of at least 0, or `reserve` is neither a boolean nor a bound on the wait; also when
+ * `atLeast` is above `count`, or beside `reserve`.
  */
 export function checkDemand(name: string, { count = 1, reserve = false, atLeast }: DemandArgs): void {
   checkField(name, "count", countField, count);
@@ -131,7 +131,7 @@ export interface BucketArgs {
   /** The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`. */
   plan?: string | null | undefined;
   plans?: NamedPlan[] | undefined;
-  /** Where the app's code has the config, from a definition or a call: it was checked there, and is parsed once. */
+  /** The config, if the app's code has it from a definition or a call: it was checked there, and is parsed once. */
   definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
 }
 
@@ -147,7 +147,7 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
   return { ...bucket, asked, demand: parseDemand(bucket.limit, asked, bucket.isOverridable) };
 }
 
-/** What a call of the app asks of a bucket. */
+/** A bucket as a call of the app names it, and what the call asks of it. */
 export interface CalledArgs<Asked> {
   readonly bucket: Readonly<BucketArgs>;
   readonly asked: Asked;

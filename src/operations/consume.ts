@@ -70,8 +70,7 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
 
 async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer> {
   const { limit, key, demand, asked, isOverridable } = request;
-  if (limit.levels.most > 0 && isOverridable) return await answerOverridable(ctx, request, call);
-  if (limit.levels.most > 0) return await answerSplit(ctx, request, call);
+  if (limit.levels.most > 0) return await (isOverridable ? answerOverridable : answerSplit)(ctx, request, call);
   const rows = await readRows(ctx, request);
   const [row] = rows;
   const { now } = call;

@@ -99,7 +99,7 @@ async function answerOn(ctx: Reader, request: Request, call: Call, [shard, short
   const balanced = short && !looksFurther(limit, demand) && balance(advance(short, now), after);
   const change = { before: shard, after, demand: { ...demand, wasShort: short !== undefined } };
   return {
-    // What remains in the other parts is unknown.
+    // Nobody knows what remains in the other parts.
     status: isWhole
       ? renewing(request, status, now, () => taken)
       : present({ ...status, remaining: undefined, resetAt: undefined }),

@@ -28,9 +28,10 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const buckets: BucketRows[] = [];
   if (!from) return { buckets, cursor: null };
   const [name] = from;
+  const own = limitsOf(limits, name);
   let next: storage.Cursor | null = null;
   for await (const bucket of walk(ctx, from)) {
-    const rows = rowsToDelete(limits, bucket, now);
+    const rows = rowsToDelete(own, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
   }
@@ -43,7 +44,7 @@ async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: s
   const row = await storage.readNextName(ctx, after);
   if (!row) return null;
   const { name, plan } = row;
-  const isJudged = typeof plan === "object" || limits.some((limit) => limit.name === name);
+  const isJudged = typeof plan === "object" || limitsOf(limits, name).length > 0;
   return isJudged ? [name] : await findNext(ctx, limits, name);
 }
 
@@ -58,7 +59,7 @@ export async function deleteFull(
   let deleted = 0;
   for (const bucket of buckets) {
     const all = await storage.readRows(ctx, bucket);
-    const rows = rowsToDelete(limits, { ...bucket, rows: all }, now);
+    const rows = rowsToDelete(limitsOf(limits, bucket.name), { ...bucket, rows: all }, now);
     await storage.write(ctx, { bucket, rows, contents: [] });
     deleted += rows.length;
   }
@@ -77,6 +78,8 @@ function parseTargets(targets: Targets): Limit[] {
   return targets.flatMap(({ name, configs }) => configs.map((config) => parseLimit(name, config)));
 }
 
+const limitsOf = (limits: readonly Limit[], name: string) => limits.filter((limit) => limit.name === name);
+
 /**
  * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
  * be used, or one of several, continues to deny after its end.
@@ -91,8 +94,7 @@ function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number)
     return [];
   }
   const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
-  const defined = limits.filter((limit) => limit.name === name);
-  const isGoing = isFull(defined, bucket, hasEnded ? undefined : override, now);
+  const isGoing = isFull(limits, bucket, hasEnded ? undefined : override, now);
   return rows.filter((row) => (storage.holdsTokens(row) ? isGoing : hasEnded));
 }
 

@@ -114,7 +114,7 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
   const { most } = run;
   const { fair, maxQueued, exact, aging } = queue.terms;
   const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
-  // Where nobody has counted yet, all that wait are new.
+  // If nobody has counted yet, all jobs that wait are new.
   const since = mostCounted > 0 && run.queued === undefined ? undefined : run.seenTo;
   // All arrivals that it may read: a round that is assigned late is a later round.
   const asked = { most: fair ? MOST_READ : most, mostCounted, since };

@@ -12,7 +12,7 @@ import type { JobRow } from "./rows.js";
  */
 const AHEAD_MS = 1050;
 
-/** What a job that is not paid waits for. */
+/** Why a job is not paid yet, and until when. */
 export interface LaterPayment {
   /** The first ms at which it can be paid if nothing else happens. */
   readonly dueAt: number;
@@ -62,7 +62,7 @@ export function payFor(limit: Limit, before: readonly Shard[], now: number, job:
  * second of CPU fails each time, so that nobody is served.
  */
 export function mostPaidFrom(shards: readonly Shard[]): number {
-  // 15 to 40 ms. A row counts as one, one that knows its window or what may come back as four, and 16 times of a log as one more.
+  // 15 to 40 ms of CPU. A row counts as 1, or as 4 if it has a window or headroom. Each 16 times of its log add 1.
   const MOST_WORK = 2 ** 14;
   const size = sumOf(
     shards,

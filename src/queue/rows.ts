@@ -50,7 +50,7 @@ export interface QueueWriter {
   scheduler: convex.Scheduler;
 }
 
-/** What an ended job was charged and has used, and when its tokens were promised and taken. */
+/** The tokens that an ended job was charged and has used, and when they were promised and taken. */
 export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 
 /** The `priority` of a row that is no job but a settlement, which the worker makes with its next run. */
@@ -77,7 +77,7 @@ interface CommitRange {
 }
 
 export interface JobRange extends Pick<CommitRange, "upTo"> {
-  /** Those in rounds, the lowest first, instead of those in no round. Only workers write in the range of the former. */
+  /** Those in rounds, the lowest first, instead of those in no round. Only workers put jobs into rounds. */
   readonly isSorted?: boolean;
   readonly most: number;
 }
@@ -103,7 +103,7 @@ export async function lastRoundOf({ db }: QueueReader, { name, key }: BucketId, 
   return (await sorted.order("desc").first())?.round;
 }
 
-/** Jobs by arrival. Settlements, and jobs of earlier versions, have no such time: they come before all others. */
+/** Jobs by arrival. Settlements and jobs of earlier versions have no `arrivedAt`, so they come first. */
 function queryArrivals({ db }: QueueReader, { name, key }: BucketId, { since, upTo }: CommitRange = {}) {
   return db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
     const all = q.eq("name", name).eq("key", key);

@@ -25,8 +25,8 @@ import { isBusy, planWork, type QueueCtx, readWorker, wake, workIn } from "./wak
 import { ensureRunning } from "./workers.js";
 
 /**
- * How long a refund waits for room on the rows that runs happen to read, some hundred runs. What found no room by then lapses: other
- * settlements wait behind it, and a run that reads all rows of a hot bucket mostly conflicts.
+ * How long a refund waits for room on the rows that runs happen to read, some hundred runs. Tokens that found no room by then lapse. Other
+ * settlements wait behind them, and a run that reads all rows of a hot bucket mostly conflicts.
  */
 const LAPSE_MS = 10_000;
 
@@ -136,8 +136,9 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
 }
 
 /**
- * Makes the settlements that wait for the worker, as many as one run may, on the rows that it has read: what is left of these, and whether
- * more may wait. One that fails is dropped, and its job keeps its count: the chain of runs must not break.
+ * Makes the settlements that wait for the worker, as many as one run may, on the rows that it has read. A settlement that fails is dropped,
+ * and its job keeps its count: the chain of runs must not break.
+ * @returns `held`: the rows with the settlements made; `hasUnsettled`: whether more may wait.
  * @param shards - undefined if the bucket is damaged.
  */
 export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly JobRow[], shards?: readonly Shard[]) {

@@ -103,7 +103,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
 
 /**
  * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
- * call, and the scheduler waits longer each time. So it mostly reads a random span of rows that can hold the jobs.
+ * call, and the scheduler waits longer each time. Most runs therefore read a random span of rows that can hold the jobs.
  */
 async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly WaitingJob[]) {
   // Some rows do not say when a job can be paid, so some runs read all.

@@ -19,13 +19,13 @@ export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: Wor
 
 /**
  * Whether a full queue's worker sleeps under a config that a deploy or another plan has replaced. The limit may have been raised, so the
- * caller's job is let in and starts the worker. Callers under different plans may take turns, so they let in no more than one job beyond an
- * exact bound, or as many jobs again as another bound permits, and after that one job a minute after the last one.
+ * caller's job is let in and starts the worker. Callers under different plans may take turns. Beyond an exact bound they let in one job.
+ * Beyond another bound they let in as many jobs again as it permits, and then one job a minute after the last one.
  */
 export async function isOutdated(ctx: QueueCtx, row: WorkerRow, queue: Queue): Promise<boolean> {
   const { state, queued = Infinity, config, plan, start } = row;
   const { maxQueued, exact } = queue.terms;
-  // Where nobody knows how many wait, more do.
+  // If nobody knows how many wait, more do than may.
   const beyond = queued - maxQueued;
   if (state !== "waiting" || beyond < 0 || compareValues(config, toStoredQueue(queue).config) === 0) return false;
   if (plan === queue.plan || beyond < (exact ? 1 : maxQueued)) return true;
@@ -90,7 +90,7 @@ const BATCH_ROWS = 256;
 /** Cursors of this walk begin so; those of buckets begin with "[". */
 const WALK = "workers ";
 
-/** What one batch has found or done, and the start of the next batch; null after the last. */
+/** The result of one batch, found or done, and the start of the next batch; null after the last. */
 type IdleBatch = { buckets: BucketId[]; cursor: string | null };
 type SweptBatch = { deleted: number; cursor: string | null };
 

@@ -55,8 +55,8 @@ export function adjustOnAll(limit: Limit, shards: readonly Shard[], now: number,
 }
 
 /**
- * The same for shards that may be only some of the bucket's: undefined if these do not hold what is charged, or gave what comes back. Of a
- * refund by date to a fast limit the rest lapses: to look for it on all shards would conflict with every call.
+ * The same for shards that may be only some of the bucket's: undefined if these do not hold what is charged, or gave what comes back. A
+ * refund by date to a fast limit gives back what these can take. The rest lapses: to read all shards would conflict with every call.
  */
 export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   if (areAll(shards)) return adjustOnAll(limit, shards, now, change);
@@ -183,7 +183,7 @@ export function whenAnyServes(limit: Limit, shards: readonly Shard[], now: numbe
   const smallest = "0".repeat(level);
   const empty = emptyState(shareOf(limit, smallest), now);
   const { window } = empty;
-  // Where windows have moved, a row's may have begun later, and the next one brings less.
+  // If windows have moved, a row's may have begun later, and the next one brings less.
   const begun = [empty, ...shards.map((row) => advance(row, now).state)].map((state) => state.window?.since ?? 0);
   const state = window ? { ...empty, window: { ...window, since: Math.max(...begun) } } : empty;
   return whenEachHolds([shardAt(limit, smallest, state), ...shards], now, units);
