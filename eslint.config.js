@@ -10,7 +10,7 @@ import tseslint from "typescript-eslint";
 const { default: rateLimits } = await tsImport("./src/eslint/index.ts", import.meta.url);
 
 export default defineConfig([
-  globalIgnores(["dist/", "coverage/", "**/_generated/", "example/dist/", "test/package/app/"]),
+  globalIgnores(["dist/", "coverage/", "**/_generated/", "stage/dist/", "test/package/app/"]),
   js.configs.recommended,
   ...convex.configs.recommended,
   {
@@ -43,6 +43,6 @@ export default defineConfig([
     rules: { "max-lines-per-function": ["error", 60], "max-params": ["error", 4] },
   },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
-  { files: ["example/**/*.ts"], ...rateLimits.configs.recommended },
-  { files: ["src/browser/*.ts", "example/src/**"], extends: [reactHooks.configs.flat.recommended] },
+  { files: ["{stage,tools}/**/*.ts"], ...rateLimits.configs.recommended },
+  { files: ["src/browser/*.ts", "stage/src/**"], extends: [reactHooks.configs.flat.recommended] },
 ]);

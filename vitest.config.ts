@@ -8,10 +8,10 @@ const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
 /** The tests of the repository and of its types, which read files and run compilers: `npm run check:repository`. */
 export const repository = [
-  "test/{docs,load,mutants,package,release,tidy}/**/*.test.ts",
+  "test/{bench,docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
-  "test/example/site.test.ts",
-  "test/simulator/benches.test.ts",
+  "test/stage/site.test.ts",
+  "tools/deployment/**/*.test.ts",
 ];
 
 /**
@@ -59,7 +59,7 @@ export default defineConfig({
     setupFiles: "test/support/random.ts",
     // Properties and whole programs run under coverage, on two cores that other programs also use.
     testTimeout: 120_000,
-    include: ["test/**/*.test.ts"],
+    include: ["{test,tools}/**/*.test.ts"],
     // The default leaves one processor to the watcher, which is half of two.
     maxWorkers: "100%",
     // Files share the modules that a worker has loaded. Loading them again for each file takes a third of the time.

@@ -5,11 +5,11 @@ import { drawContention } from "./contention/picture.js";
 import { type Case, CASE_NAMES, type CaseName, CASES } from "./contention/scenarios.js";
 import { type CaseResult, renderCase } from "./contention/tables.js";
 import { isProgram, parseChoices, parseNumbers, versionLine, versions } from "./report/commandLine.js";
-import type { Design, Shards } from "./simulator/design.js";
-import { ours } from "./simulator/ours.js";
-import { peer, peerAsynchronous } from "./simulator/peer.js";
-import { type ClassName, PLATFORM } from "./simulator/platform.js";
-import { simulate } from "./simulator/simulation.js";
+import type { Design, Shards } from "../tools/simulator/design.js";
+import { ours } from "../tools/simulator/ours.js";
+import { peer, peerAsynchronous } from "../tools/simulator/peer.js";
+import { type ClassName, PLATFORM } from "../tools/simulator/platform.js";
+import { simulate } from "../tools/simulator/simulation.js";
 
 const CLASS_NAMES = ["S256", "S16"] as const satisfies readonly ClassName[];
 

@@ -8,7 +8,7 @@ import { parseDemand } from "../src/engine/request.js";
 import { fromStored, toStored } from "../src/engine/units.js";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";
-import { createRandom, exponential } from "./simulator/random.js";
+import { createRandom, exponential } from "../tools/simulator/random.js";
 
 export interface JoiningOptions {
   /** Tokens per period. */

@@ -7,7 +7,7 @@ import { parseLimit } from "../src/engine/kinds/limit.js";
 import { parseDemand } from "../src/engine/request.js";
 import { drawLanes, type Lane } from "./kinds/lanes.js";
 import { isProgram } from "./report/commandLine.js";
-import { createRandom, exponential } from "./simulator/random.js";
+import { createRandom, exponential } from "../tools/simulator/random.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -2,14 +2,14 @@
 import { parseArgs } from "node:util";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";
-import { arrivals } from "./simulator/arrivals.js";
-import { Backend, type BackendOptions } from "./simulator/backend.js";
-import type { Job, SimulatedCtx } from "./simulator/context.js";
-import { addCost, noCost } from "./simulator/cost.js";
-import { ExactBucket, type Grant, overGrant } from "./simulator/oracle.js";
-import { CLASSES, type ClassName } from "./simulator/platform.js";
-import { job as jobFunction, queueApp } from "./simulator/queues.js";
-import { poolApp } from "./simulator/workpool.js";
+import { arrivals } from "../tools/simulator/arrivals.js";
+import { Backend, type BackendOptions } from "../tools/simulator/backend.js";
+import type { Job, SimulatedCtx } from "../tools/simulator/context.js";
+import { addCost, noCost } from "../tools/simulator/cost.js";
+import { ExactBucket, type Grant, overGrant } from "../tools/simulator/oracle.js";
+import { CLASSES, type ClassName } from "../tools/simulator/platform.js";
+import { job as jobFunction, queueApp } from "../tools/simulator/queues.js";
+import { poolApp } from "../tools/simulator/workpool.js";
 
 export interface QueueLoad {
   readonly place: "tables" | "component";

@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isProgram, parseNumbers, versionLine, versions } from "./report/commandLine.js";
 import { markdownTable, percent, ratio } from "./report/markdown.js";
-import type { Design } from "./simulator/design.js";
-import type { Metrics } from "./simulator/metrics.js";
-import { ours } from "./simulator/ours.js";
-import { peer, peerAsynchronous } from "./simulator/peer.js";
-import { simulate } from "./simulator/simulation.js";
+import type { Design } from "../tools/simulator/design.js";
+import type { Metrics } from "../tools/simulator/metrics.js";
+import { ours } from "../tools/simulator/ours.js";
+import { peer, peerAsynchronous } from "../tools/simulator/peer.js";
+import { simulate } from "../tools/simulator/simulation.js";
 
 export interface SeedOptions {
   readonly callers: readonly number[];

@@ -1,7 +1,7 @@
 /** The picture of the load scenarios for the README and the docs. */
 import { drawLines, type Panel } from "../report/chart.js";
 import { versionLine } from "../report/commandLine.js";
-import type { Metrics } from "../simulator/metrics.js";
+import type { Metrics } from "../../tools/simulator/metrics.js";
 import type { CaseResult } from "./tables.js";
 
 /**

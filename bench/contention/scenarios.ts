@@ -2,10 +2,10 @@
  * The scenarios of the comparison, by name. Loads, counts and limits come from the studies with which this project began. None was
  * chosen for its result.
  */
-import type { Shards } from "../simulator/design.js";
-import type { BucketConfig } from "../simulator/oracle.js";
-import type { ClassName } from "../simulator/platform.js";
-import type { Scenario } from "../simulator/scenario.js";
+import type { Shards } from "../../tools/simulator/design.js";
+import type { BucketConfig } from "../../tools/simulator/oracle.js";
+import type { ClassName } from "../../tools/simulator/platform.js";
+import type { Scenario } from "../../tools/simulator/scenario.js";
 
 type Kind = BucketConfig["kind"];
 

@@ -1,7 +1,7 @@
 /** The report of one case: a row for each design and class of deployment, then the ratios of our figures to the peer's. */
 import { markdownTable, percent, ratio } from "../report/markdown.js";
-import type { Metrics } from "../simulator/metrics.js";
-import { CLASSES, type ClassName } from "../simulator/platform.js";
+import type { Metrics } from "../../tools/simulator/metrics.js";
+import { CLASSES, type ClassName } from "../../tools/simulator/platform.js";
 import type { Case, CaseName, Focus } from "./scenarios.js";
 
 export interface CaseResult {

@@ -1,9 +1,9 @@
 /** The database cost of one call while no other call runs. It is counted, not measured. */
-import { Backend } from "../simulator/backend.js";
-import { type Cost, noCost } from "../simulator/cost.js";
-import { type Design, UNKEYED } from "../simulator/design.js";
-import { ours } from "../simulator/ours.js";
-import { peer, peerAsynchronous } from "../simulator/peer.js";
+import { Backend } from "../../tools/simulator/backend.js";
+import { type Cost, noCost } from "../../tools/simulator/cost.js";
+import { type Design, UNKEYED } from "../../tools/simulator/design.js";
+import { ours } from "../../tools/simulator/ours.js";
+import { peer, peerAsynchronous } from "../../tools/simulator/peer.js";
 
 export interface CallCost {
   readonly label: string;

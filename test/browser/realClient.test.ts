@@ -5,8 +5,8 @@ import type { ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "convex
 import { watchRateLimit } from "convex-rate-limits/client";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { refs } from "../embedded/app.js";
-import { type Embedded, listen } from "../embedded/wire.js";
+import { refs } from "../../tools/backend/test/app.js";
+import { type Embedded, listen } from "../../tools/backend/test/wire.js";
 
 const getRateLimit = refs.getRateLimit as unknown as RateLimitQuery;
 const getServerTime = refs.getServerTime as unknown as ServerTimeMutation;

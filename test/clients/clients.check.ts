@@ -11,8 +11,8 @@ import got from "got";
 import ky from "ky";
 import { Agent, request as undiciRequest, RetryAgent } from "undici";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import example from "../../example/embedded/app.js";
-import { type Embedded, listen } from "../embedded/wire.js";
+import example from "../../tools/backend/app.js";
+import { type Embedded, listen } from "../../tools/backend/test/wire.js";
 
 const run = promisify(execFile);
 const START = Date.UTC(2026, 0, 1);

@@ -9,7 +9,7 @@ import modules from "docs:recipes";
 import { api, internal } from "docs:recipes/convex/_generated/api";
 import { chargeUsage } from "docs:recipes/convex/assistant";
 import schema from "docs:recipes/convex/schema";
-import { overdraft } from "../../example/demo/laws.js";
+import { overdraft } from "../../stage/demo/laws.js";
 
 useClock(NOW);
 

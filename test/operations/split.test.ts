@@ -6,7 +6,7 @@ import { FakeDb } from "../support/fakeDb.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
 import { defineIn, placeNames, type StoredRow } from "../support/places.js";
-import { createRandom } from "../../bench/simulator/random.js";
+import { createRandom } from "../../tools/simulator/random.js";
 import { NOW, useClock } from "../support/clock.js";
 
 useClock();

@@ -82,7 +82,7 @@ export function importInNode(folder: string): void {
  * another component, and next to the official one.
  */
 export function push(root: string, folder: string, command: "codegen" | "dev" | "deploy"): void {
-  run(root, "npx", "tsx", "scripts/codegen/main.ts", folder, command);
+  run(root, "npx", "tsx", "tools/deployment/main.ts", folder, command);
 }
 
 function write(folder: string, file: string, text: string): void {

@@ -37,7 +37,7 @@ try {
   push(root, app, "dev");
   done("convex dev: the app typechecks, declaration files included");
   push(root, app, "deploy");
-  run(root, "npx", "tsx", "scripts/codegen/main.ts", ".", "deploy");
+  run(root, "npx", "tsx", "tools/deployment/main.ts", ".", "deploy");
   done("convex deploy: a stand-in that judges like a deployment accepts the app and the example");
 } finally {
   rmSync(folder, { recursive: true, force: true });

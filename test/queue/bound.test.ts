@@ -1,9 +1,9 @@
 /** How exact `maxQueued` is: without `exact` to the jobs of the last second, with it to the job. */
 import { describe, expect, it } from "vitest";
-import { arrivals } from "../../bench/simulator/arrivals.js";
-import { Backend } from "../../bench/simulator/backend.js";
-import type { Job } from "../../bench/simulator/context.js";
-import { job, queueApp } from "../../bench/simulator/queues.js";
+import { arrivals } from "../../tools/simulator/arrivals.js";
+import { Backend } from "../../tools/simulator/backend.js";
+import type { Job } from "../../tools/simulator/context.js";
+import { job, queueApp } from "../../tools/simulator/queues.js";
 
 interface Crowd {
   readonly place: "tables" | "component";

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it, vi } from "vitest";
 import { jobsAlone, type QueueLoad, runPoolLoad, runQueueLoad } from "../../bench/queues.js";
-import { Backend } from "../../bench/simulator/backend.js";
-import { job, queueApp } from "../../bench/simulator/queues.js";
+import { Backend } from "../../tools/simulator/backend.js";
+import { job, queueApp } from "../../tools/simulator/queues.js";
 
 const SECONDS = Number(process.env["QUEUE_SECONDS"] ?? 0);
 

@@ -1,8 +1,8 @@
 /** A worker beside what others write to its bucket: plain calls, of which it mostly reads some rows, and the ends of jobs, which it settles. */
 import { expect, it, vi } from "vitest";
-import { arrivals } from "../../bench/simulator/arrivals.js";
-import { Backend } from "../../bench/simulator/backend.js";
-import { job, queueApp } from "../../bench/simulator/queues.js";
+import { arrivals } from "../../tools/simulator/arrivals.js";
+import { Backend } from "../../tools/simulator/backend.js";
+import { job, queueApp } from "../../tools/simulator/queues.js";
 
 const SECONDS = 6;
 const poisson = (demand: number, seed: string) =>

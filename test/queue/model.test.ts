@@ -4,7 +4,7 @@
  * minute, or clocks differ. QUEUE_WORLDS is the number of worlds (default 8); QUEUE_SEED plays others.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createRandom, wholeNumber } from "../../bench/simulator/random.js";
+import { createRandom, wholeNumber } from "../../tools/simulator/random.js";
 import type { ExactLimit } from "../model/exact/config.js";
 import { play, type Setting, type Told } from "./world.js";
 

@@ -1,11 +1,11 @@
 /** A world for queues: many callers at once on the simulated backend. The exact queue gets every commit, in the order of the commits. */
 import { inspect, isDeepStrictEqual } from "node:util";
-import { Backend, type JobRun } from "../../bench/simulator/backend.js";
+import { Backend, type JobRun } from "../../tools/simulator/backend.js";
 import type { Reserve } from "../model/exact/config.js";
-import type { Job, SimulatedCtx } from "../../bench/simulator/context.js";
-import { job as jobFunction, type QueueApp, queueApp } from "../../bench/simulator/queues.js";
-import { tableOf } from "../../bench/simulator/document.js";
-import { createRandom, type Random, wholeNumber } from "../../bench/simulator/random.js";
+import type { Job, SimulatedCtx } from "../../tools/simulator/context.js";
+import { job as jobFunction, type QueueApp, queueApp } from "../../tools/simulator/queues.js";
+import { tableOf } from "../../tools/simulator/document.js";
+import { createRandom, type Random, wholeNumber } from "../../tools/simulator/random.js";
 import { windowAt } from "../model/exact/fixedWindow.js";
 import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../model/exact/bucket.js";
 import { minus, rational } from "../model/rational.js";

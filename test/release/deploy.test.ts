@@ -1,4 +1,4 @@
-/** Checks each command of "On a deployment of yours" in example/README.md with the real CLI's help and the example's functions. */
+/** Checks each command of "On a deployment of yours" in stage/README.md with the real CLI's help and the example's functions. */
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { files, manifest, read, root } from "../tidy/files.js";
 
 const cli = path.join(root, "node_modules/convex/bin/main.js");
-const block = /## On a deployment of yours[^]*?```sh\n([^]*?)```/.exec(read("example/README.md"))?.[1] ?? "";
+const block = /## On a deployment of yours[^]*?```sh\n([^]*?)```/.exec(read("stage/README.md"))?.[1] ?? "";
 /** The commands, without the comments that explain them. */
 const commands = block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "") || []);
 const ofCli = commands.filter((command) => command.startsWith("npx convex "));
@@ -46,8 +46,8 @@ describe("the way to a deployment", () => {
 
   it("calls a function that exists, and shows a table that exists", () => {
     const [module = "", name = ""] = /convex run .*?(\S+:\S+)/.exec(block)?.[1]?.split(":") ?? [];
-    expect(files).toContain(`example/convex/${module}.ts`);
-    expect(read(`example/convex/${module}.ts`)).toContain(`export const ${name} = mutation(`);
+    expect(files).toContain(`stage/convex/${module}.ts`);
+    expect(read(`stage/convex/${module}.ts`)).toContain(`export const ${name} = mutation(`);
     expect(read("src/storage/schema.ts")).toContain(`${/convex data (\w+)/.exec(block)?.[1] ?? "?"}:`);
   });
 });

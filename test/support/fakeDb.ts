@@ -7,11 +7,11 @@ import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
 import * as sweep from "../../convex/sweep.js";
 import * as upkeep from "../../convex/upkeep.js";
-import { Execution, SimulatedCtx } from "../../bench/simulator/context.js";
-import { qualifiedName } from "../../bench/simulator/database.js";
-import { Deployment, ROOT } from "../../bench/simulator/deployment.js";
-import { Store } from "../../bench/simulator/store.js";
-import { Transaction } from "../../bench/simulator/transaction.js";
+import { Execution, SimulatedCtx } from "../../tools/simulator/context.js";
+import { qualifiedName } from "../../tools/simulator/database.js";
+import { Deployment, ROOT } from "../../tools/simulator/deployment.js";
+import { Store } from "../../tools/simulator/store.js";
+import { Transaction } from "../../tools/simulator/transaction.js";
 import { type PlaceName, schema, type StoredRow } from "./places.js";
 
 const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, sweep, upkeep } };

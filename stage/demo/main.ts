@@ -1,0 +1,34 @@
+/** `npm run demo`: runs three stories of the example in five seconds, or with `--all` all of them. Checks the law of each story. */
+import { makeTimersPunctual } from "../../tools/backend/timers.js";
+import { openBackend } from "./backend.js";
+import { check, title, verdict } from "./report.js";
+import * as short from "./short.js";
+import { agent } from "./stories/agent.js";
+import { burst } from "./stories/burst.js";
+import { fairness } from "./stories/fairness.js";
+import { layers } from "./stories/layers.js";
+import { lockouts } from "./stories/lockouts.js";
+import { logins } from "./stories/logins.js";
+import { plans } from "./stories/plans.js";
+import { queue } from "./stories/queue.js";
+import { rollback } from "./stories/rollback.js";
+import { signUps, thirdParty } from "./stories/windows.js";
+
+const all = [burst, logins, lockouts, queue, agent, fairness, layers, rollback, signUps, thirdParty, plans];
+const isAll = process.argv.includes("--all");
+
+makeTimersPunctual();
+title("convex-rate-limits: real functions on a Convex backend in this process, in real time.");
+
+for (const story of isAll ? all : [short.rollback, short.burst, short.queue]) {
+  try {
+    await story(openBackend());
+  } catch (error) {
+    console.error(error);
+    check(`the story "${story.name}" runs to its end`, false, String(error));
+  }
+}
+
+process.exitCode = verdict() ? 0 : 1;
+if (!isAll)
+  console.log("Next: `npm start` opens the page; `npm run demo -- --all` runs all stories. Then: docs/start.md");

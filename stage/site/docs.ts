@@ -1,0 +1,160 @@
+/** Serves the documents next to the page in development, and writes them when the page is built. */
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import type { Plugin } from "vite";
+import { escaped } from "./highlight.js";
+import {
+  type DocPage,
+  docFiles,
+  HIDDEN,
+  projectFiles,
+  renderPage,
+  renderSource,
+  root,
+  titleOf,
+  urlOf,
+} from "./pages.js";
+
+const TEMPLATE = "docs.html";
+
+/** @param home - the document that is the first page of a site without the stage */
+export function docsPages(home?: string): Plugin {
+  let base = "/";
+  return {
+    name: "docs-pages",
+    configResolved(config) {
+      base = config.base;
+    },
+    configureServer(vite) {
+      vite.middlewares.use((request, response, next) => {
+        const { pathname } = new URL(request.url ?? "/", "http://page");
+        const content = pageAt(pathname);
+        if (!content) {
+          next();
+          return;
+        }
+        if (content.type !== "text/html") {
+          response.setHeader("Content-Type", content.type).end(content.body);
+          return;
+        }
+        const template = readFileSync(path.join(root, "stage", TEMPLATE), "utf8");
+        vite
+          .transformIndexHtml(pathname, fillTemplate(template, content))
+          .then((html) => response.setHeader("Content-Type", "text/html").end(html), next);
+      });
+    },
+    writeBundle({ dir = "" }) {
+      const template = readFileSync(path.join(dir, TEMPLATE), "utf8");
+      const write = (url: string, body: string) => {
+        const file = path.join(dir, url);
+        mkdirSync(path.dirname(file), { recursive: true });
+        writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, body) : body);
+      };
+      const pages = [...docFiles(), ...projectFiles()].map(renderPage);
+      for (const page of pages) write(page.url, fillTemplate(template, page));
+      const first = pages.find(({ file }) => file === home);
+      if (first) write("/index.html", fillTemplate(template, first));
+      write(SEARCH, searchJson(pages));
+      const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
+      for (const file of linked) {
+        const url = urlOf(file);
+        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file)));
+        else if (!url.endsWith(".html")) {
+          mkdirSync(path.dirname(path.join(dir, url)), { recursive: true });
+          copyFileSync(path.join(root, file), path.join(dir, url));
+        }
+      }
+      rmSync(path.join(dir, TEMPLATE));
+    },
+  };
+}
+
+/** Prefixes links from the root with the folder of the site on the server. The bundler has already changed its own links. */
+function prefixLinks(base: string, html: string): string {
+  if (base === "/") return html;
+  return html.replace(/<[a-z][^>]*>/g, (tag) =>
+    tag.replace(/\b(href|src|srcset)="\/([^"]*)"/g, (link, name: string, rest: string) =>
+      `/${rest}`.startsWith(base) ? link : `${name}="${base}${rest}"`,
+    ),
+  );
+}
+
+const SEARCH = "/search.json";
+
+function searchJson(pages: readonly DocPage[]): string {
+  return JSON.stringify(pages.flatMap(({ sections }) => sections));
+}
+
+interface Content {
+  type: string;
+  title: string;
+  html: string;
+  url: string;
+  body: Buffer | string;
+  contents?: DocPage["contents"];
+}
+
+/** The content of an address, made at each request. For development. */
+function pageAt(url: string): Content | undefined {
+  const page = { type: "text/html", url, body: "" };
+  const files = [...docFiles(), ...projectFiles()];
+  if (url === SEARCH)
+    return { ...page, type: "application/json", title: "", html: "", body: searchJson(files.map(renderPage)) };
+  const file = files.find((file) => urlOf(file) === url);
+  if (file) return { ...page, ...renderPage(file) };
+  const [, source] = /^\/source\/(.+)\.html$/.exec(url) ?? [];
+  const target = source === "index" ? "" : source;
+  if (target !== undefined && isWithin(target)) return { ...page, ...renderSource(target) };
+  if (/^\/docs\/.*\.(png|svg)$/.test(url) && isWithin(url.slice(1))) {
+    const type = url.endsWith("svg") ? "image/svg+xml" : "image/png";
+    return { ...page, type, title: "", html: "", body: readFileSync(path.join(root, url)) };
+  }
+  return undefined;
+}
+
+function isWithin(file: string): boolean {
+  const parts = file.split("/");
+  return !parts.includes("..") && !parts.some((part) => HIDDEN.test(part)) && existsSync(path.join(root, file));
+}
+
+/** A file, or a folder and all that is in it. */
+function withContents(file: string): string[] {
+  const absolute = path.join(root, file);
+  // A broken link must not stop the build. The tests find it.
+  if (!existsSync(absolute)) return [];
+  if (!statSync(absolute).isDirectory()) return [file];
+  const inside = readdirSync(absolute).filter((name) => !HIDDEN.test(name));
+  return [file, ...inside.flatMap((name) => withContents(path.posix.join(file, name)))];
+}
+
+type Fillable = Pick<DocPage, "title" | "html"> & Partial<Pick<DocPage, "url" | "contents">>;
+
+function fillTemplate(template: string, { title, html, url, contents = [] }: Fillable): string {
+  const link = (file: string, more = "", before = "", after = "") =>
+    `<a href="${urlOf(file)}"${more}>${before}${escaped(titleOf(file))}${after}</a>`;
+  const list = (files: string[]) =>
+    files.map((file) => `<li>${link(file, urlOf(file) === url ? ' aria-current="page"' : "")}</li>`).join("");
+  const sections = contents.map(({ anchor, heading }) => `<li><a href="#${anchor}">${escaped(heading)}</a></li>`);
+  const guides = docFiles();
+  const at = guides.findIndex((file) => urlOf(file) === url);
+  const [previous, next] = at < 0 ? [] : [guides[at - 1], guides[at + 1]];
+  const turn =
+    (previous === undefined ? "<span></span>" : link(previous, ' rel="prev"', "← ")) +
+    (next === undefined ? "" : link(next, ' rel="next"', "", " →"));
+  return template
+    .replaceAll("%TITLE%", escaped(title))
+    .replace("%SECTIONS%", () => sections.join(""))
+    .replace("%GUIDES%", () => list(guides))
+    .replace("%PROJECT%", () => list(projectFiles()))
+    .replace("%TURN%", () => (at < 0 ? "" : `<nav class="turn" aria-label="Previous and next page">${turn}</nav>`))
+    .replace("%CONTENT%", () => html);
+}
