@@ -4,9 +4,8 @@
  * whole module, so what only administrators call is in upkeep.ts.
  */
 import { v } from "convex/values";
-import { bundle } from "../src/engine/bundle.js";
 import { adjustmentOf } from "../src/engine/adjustment.js";
-import { parseBucket, parseRequest } from "../src/engine/request.js";
+import { bucketOf, requestTo } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as consuming from "../src/operations/consume.js";
 import * as wire from "../src/wire/answers.js";
@@ -20,7 +19,7 @@ export const consume = mutation({
   get returns() {
     return wire.statusValidator();
   },
-  handler: (ctx, args) => consuming.consume(ctx, parseRequest(args)),
+  handler: (ctx, args) => consuming.consume(ctx, requestTo(bucketOf(args), args)),
 });
 
 export const check = query({
@@ -30,7 +29,7 @@ export const check = query({
   get returns() {
     return wire.statusValidator();
   },
-  handler: (ctx, args) => consuming.check(ctx, parseRequest(args)),
+  handler: (ctx, args) => consuming.check(ctx, requestTo(bucketOf(args), args)),
 });
 
 export const consumeAll = mutation({
@@ -40,7 +39,7 @@ export const consumeAll = mutation({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => consuming.consumeAll(ctx, bundle(requests.map(parseRequest))),
+  handler: (ctx, { requests }) => consuming.consumeAll(ctx, requests.map((args) => requestTo(bucketOf(args), args))),
 });
 
 export const checkAll = query({
@@ -50,7 +49,7 @@ export const checkAll = query({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => consuming.checkAll(ctx, bundle(requests.map(parseRequest))),
+  handler: (ctx, { requests }) => consuming.checkAll(ctx, requests.map((args) => requestTo(bucketOf(args), args))),
 });
 
 export const adjust = mutation({
@@ -60,7 +59,7 @@ export const adjust = mutation({
   get returns() {
     return wire.statusValidator();
   },
-  handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(parseBucket(args), args)),
+  handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(bucketOf(args), args)),
 });
 
 export const adjustAll = mutation({
@@ -73,7 +72,7 @@ export const adjustAll = mutation({
   handler: (ctx, { adjustments }) =>
     adjusting.adjustAll(
       ctx,
-      adjustments.map((args) => adjustmentOf(parseBucket(args), args)),
+      adjustments.map((args) => adjustmentOf(bucketOf(args), args)),
     ),
 });
 
@@ -84,7 +83,7 @@ export const get = query({
   get returns() {
     return snapshotValidator();
   },
-  handler: (ctx, args) => consuming.get(ctx, parseBucket(args)),
+  handler: (ctx, args) => consuming.get(ctx, bucketOf(args)),
 });
 
 export const pause = mutation({
@@ -94,7 +93,7 @@ export const pause = mutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, args) => adjusting.pause(ctx, { ...parseBucket(args), until: args.until }),
+  handler: (ctx, args) => adjusting.pause(ctx, args),
 });
 
 export const reset = mutation({

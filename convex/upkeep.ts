@@ -32,6 +32,6 @@ export const list = query({
   get returns() {
     return wire.pageValidator();
   },
-  handler: (ctx, { name, config, plans, overrides, ...options }) =>
-    listing.list(ctx, listing.parseList({ name, config, plans, overrides }, options)),
+  handler: (ctx, { name, config, plans, ...options }) =>
+    listing.list(ctx, listing.parseList({ name, config, plans }, options)),
 });

@@ -2,7 +2,7 @@
 import type { Scheduler } from "convex/server";
 import { checkFields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import { parseOverride } from "../engine/override.js";
+import { parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
@@ -11,7 +11,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, checkNamed, type Definitions, findBucket, planAndConfigError } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
 import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
@@ -22,27 +22,19 @@ export type { RateLimitOverride } from "../wire/configs.js";
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
 
-/** For a limit without `overrides: true`, a type that no name fits: the compiler shows the name of the type. */
-type OverridesNeeded<Definition> = true extends (Definition extends { overrides?: infer Given } ? Given : never)
-  ? unknown
-  : { name: LimitWithOverridesTrue };
-
-export interface LimitWithOverridesTrue {
-  readonly "define the limit with overrides: true": never;
-}
-
-/** The override: exactly one of config, block and unlimited, or a plan of the limit. */
+/** The override: exactly one of config, more, block and unlimited, or a plan of the limit. */
 type OverrideWay<Definition> =
   | Only<"config">
+  | Only<"more">
   | Only<"block">
   | Only<"unlimited">
   | (Definition extends { plans: object } ? PlanArg<Definition> & Without<Way> : never);
-type Way = "config" | "block" | "unlimited";
+type Way = "config" | "more" | "block" | "unlimited";
 type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
 type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
 
 type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & OverridesNeeded<Limits[Name]> & KeyArg<Limits[Name]>
+  ? { name: Name } & KeyArg<Limits[Name]>
   : never;
 
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
@@ -53,9 +45,8 @@ type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent> {
   /**
-   * Changes a limit at run time for one key (or for the bucket without one): another config, blocked, or unlimited; until a time,
-   * or until it is cleared. Replaces an earlier override of the key. Tokens that were taken stay taken. Only for a limit that is
-   * defined with `overrides: true`.
+   * Changes a limit at run time for one key (or for the bucket without one): another config, more tokens, blocked, or unlimited; until a
+   * time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken stay taken.
    */
   overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],
@@ -98,7 +89,7 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
  * import { defineRateLimits, MINUTE } from "convex-rate-limits";
  * import { rateLimitAdmin } from "convex-rate-limits/admin";
  *
- * const limits = defineRateLimits({ api: { kind: "token bucket", rate: 60, period: MINUTE, overrides: true } });
+ * const limits = defineRateLimits({ api: { kind: "token bucket", rate: 60, period: MINUTE } });
  * export const { listRateLimits, sweepRateLimits, overrideRateLimit, clearRateLimitOverride } = rateLimitAdmin(limits);
  * ```
  */
@@ -115,8 +106,8 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const own = definitions.get(name);
       if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
       const definition = definitionUnder(name, own, plan, false);
-      const { config, overrides = false } = definition;
-      const listed = { name, config, overrides, plans: plan === undefined ? plansOf(own) : undefined };
+      const { config } = definition;
+      const listed = { name, config, plans: plan === undefined ? plansOf(own) : undefined };
       const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
       return await component.query(ctx, component.api.upkeep.list, { ...listed, ...options });
@@ -125,7 +116,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
       checkNamed("overrideRateLimit", args);
       const { name, key, plan, ...override } = args;
-      const bucket = findOverridable(definitions, "overrideRateLimit", { name, key, plan });
+      const bucket = findBucket(definitions, "overrideRateLimit", { name, key, plan }, BY_ROWS);
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
@@ -134,7 +125,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const id = idOf(findOverridable(definitions, "clearRateLimitOverride", args));
+      const id = idOf(findBucket(definitions, "clearRateLimitOverride", args, BY_ROWS));
       if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
       return await component.mutation(ctx, component.api.upkeep.clearOverride, id);
     },
@@ -171,11 +162,4 @@ async function sweep(
   const swept = await inTurn(ctx, batch);
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
-}
-
-function findOverridable(definitions: Definitions, call: string, args: AnyBucketArgs) {
-  // An override holds under every plan.
-  const bucket = findBucket(definitions, call, args, BY_ROWS);
-  if (bucket.overrides) return bucket;
-  throw misuseError(bucket.name, `${call} needs a limit that is defined with overrides: true.`);
 }

@@ -101,19 +101,7 @@ export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | 
 }
 
 /** The arguments of `rateLimit` and `checkRateLimit`. */
-export type RateLimitArgs<
-  Limits,
-  Name,
-  Said extends ThrowChoice | undefined,
-  Least extends number | undefined,
-> = DemandArgs<Limits, Name> &
-  ThrowsArg<Said> & {
-    /**
-     * Takes `count` tokens, or else this many and as many more whole tokens as there are. The status says how many (`taken`). A number
-     * from 0 to `count`, not beside `reserve`; `count` may then be above the capacity.
-     */
-    atLeast?: Least | undefined;
-  };
+export type RateLimitArgs<Limits, Name, Said extends ThrowChoice | undefined> = DemandArgs<Limits, Name> & ThrowsArg<Said>;
 
 /** The arguments of `rateLimitAll`: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {
@@ -131,7 +119,7 @@ export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   takenAt?: number | undefined;
 };
 
-export type PauseArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> & {
+export type PauseArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
   until: number;
 };
@@ -157,11 +145,6 @@ type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
       : Default
     : Default
   : Said;
-
-/** The status of a call with `atLeast` has `taken`. */
-export type TakenStatus<Status, Least> = [Least] extends [number]
-  ? (Extract<Status, { ok: true }> & { taken: number }) | Extract<Status, { ok: false }>
-  : Status;
 
 /** The answer: exact for limits that are defined without `shards`, unless the call's own `config` has them, which the types do not see. */
 export type StatusOf<Limits, Name> = Name extends keyof Limits

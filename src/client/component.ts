@@ -36,11 +36,10 @@ import { present } from "../wire/present.js";
 export function defineRateLimits<
   const Limits extends DraftDefinitions,
   Default extends ThrowChoice | undefined = false,
-  Ctx = InComponent["mutation"],
 >(
   limits: CheckedDefinitions<Limits>,
-  options: RateLimitsOptions<Ctx, Default> & { component: ComponentApi },
-): RateLimits<Limits, InComponent, Default, Ctx> {
+  options: RateLimitsOptions<Default> & { component: ComponentApi },
+): RateLimits<Limits, InComponent, Default> {
   const definitions = parseDefinitions(limits, (name, { config }) => {
     checkConfig(name, config);
   });
@@ -67,7 +66,7 @@ function inComponent(api: ComponentApi): Place {
     adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, argsOf(adjustment)),
     adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(argsOf) }),
     get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
-    pause: (ctx, pausing) => mutation(ctx, api.public.pause, argsOf(pausing)),
+    pause: (ctx, { bucket, asked }) => mutation(ctx, api.public.pause, { ...idOf(bucket), ...asked }),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
     wake: (ctx, bucket) => mutation(ctx, api.queue.wake, idOf(bucket)),
   };

@@ -1,6 +1,5 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
 import type { Limit } from "../engine/kinds/kind.js";
-import type { RateLimitStatus } from "../wire/answers.js";
 import type { FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
@@ -12,7 +11,7 @@ export type ThrowChoice = boolean | { jitter: number };
 /** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
 export type Mode = "enforce" | "shadow";
 
-/** A limit as `defineRateLimits` takes it: a config, whether it has keys and overrides, and how its denials are returned. */
+/** A limit as `defineRateLimits` takes it: a config, whether it has keys, and how its denials are returned. */
 export type RateLimitDefinition = RateLimitConfig & Terms;
 export type RateLimitDefinitions = Record<string, RateLimitDefinition | (DraftDefinition & Required<PlansField>)>;
 /** What an editor completes and the compiler infers from, before `CheckedDefinitions`: fields may be missing. */
@@ -22,8 +21,6 @@ export type DraftDefinitions = Record<string, DraftDefinition>;
 interface Terms {
   /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
   keyed?: boolean;
-  /** Whether `overrideRateLimit` may change the limit at run time, key by key; default false. With `shards` a call then reads once more. */
-  overrides?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;
   /** `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`. */
@@ -96,38 +93,13 @@ export interface Definition extends Readonly<Terms> {
   limit?: Limit;
 }
 
-/** A decision, as `onDecision` gets it. Changing it changes nothing. */
-export interface RateLimitDecision {
-  name: string;
-  key?: string | undefined;
-  /** The tokens that were asked for. */
-  count: number;
-  /** For a call that takes as much as there is: the fewest tokens that suffice. */
-  atLeast?: number | undefined;
-  reserve: boolean | { within: number };
-  /** The true answer, also in shadow. */
-  status: RateLimitStatus;
-  /** Whether the answer holds, or the caller is let through. */
-  mode: Mode;
-  /** The config that decided, as the call or the definition gives it. */
-  config: RateLimitConfig;
-  /** The plan that the call named, for a limit with plans. */
-  plan?: string;
-}
-
-/** Options for a set of limits. `Ctx` is what `onDecision` needs; calls that decide must then be given it. */
-export interface RateLimitsOptions<Ctx = never, Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
+/** Options for a set of limits. */
+export interface RateLimitsOptions<Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
    * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only `ok: true`.
    * The `throws` of a definition wins over this one, and that of a call over both.
    */
   throws?: Default | undefined;
-  /**
-   * Called after each decision of `rateLimit`, `rateLimitAll`, `scheduleRateLimited` and `limitHttp`, in the caller's transaction and
-   * with its `ctx`, before a denial is thrown: for counting, logging, audit. It changes no decision. If it throws, the call throws. If
-   * a call of several limits is allowed, it is called for each of them; if it is denied, for each that denied.
-   */
-  onDecision?: ((ctx: Ctx, decision: RateLimitDecision) => void | Promise<void>) | undefined;
   /**
    * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where clients may
    * know the keys that the server chooses.

@@ -50,14 +50,11 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
 export function checkDefinition(name: string, given: unknown): Definition {
   // JavaScript may pass anything.
   if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
-  const terms: Fields = { keyed: booleanField, overrides: booleanField, throws: throwsField, mode: modeField };
+  const terms: Fields = { keyed: booleanField, throws: throwsField, mode: modeField };
   for (const field in terms) checkField(name, field, terms[field], given[field as never]);
   const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
   const definition = parseDefinition(own);
-  const { overrides, queue, mode } = definition;
-  if (overrides && queue) {
-    throw misuseError(name, "overrides and queue cannot be combined: a queue does not read overrides.");
-  }
+  const { queue, mode } = definition;
   if (mode === "shadow" && queue) {
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
@@ -65,8 +62,8 @@ export function checkDefinition(name: string, given: unknown): Definition {
   return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
 }
 
-function parseDefinition({ keyed, overrides, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
-  return { config, keyed, overrides, throws, mode, queue };
+function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
+  return { config, keyed, throws, mode, queue };
 }
 
 /** The bucket fields of a call, before they are checked: JavaScript may pass anything. */
@@ -116,17 +113,16 @@ export function findBucket(
     if (plan !== undefined) throw planAndConfigError(name);
     const given: Definition = { config };
     if (!isPlain(config)) definitions.check(name, given);
-    return { name, key, config, plan: null, definition: given, overrides: definition?.overrides };
+    return { name, key, config, plan: null, definition: given };
   }
   if (!definition) {
     const known = definitions.names.map(show).join(", ") || "none is defined";
     throw misuseError(name, `is not one of your limits (${known}); give its config to use it without a definition.`);
   }
-  const { overrides } = definition;
   const needsPlan = !("plan" in more);
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
-  return { name, key, config: held.config, plan, plans, definition: held, overrides };
+  return { name, key, config: held.config, plan, plans, definition: held };
 }
 
 function keyedError(name: string, key: unknown): Error {
@@ -167,6 +163,6 @@ export function judge(
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
-  const { count, reserve, atLeast, refundable } = args;
-  return { bucket, asked: { count, reserve, atLeast, refundable }, throws, mode };
+  const { count, reserve, refundable } = args;
+  return { bucket, asked: { count, reserve, refundable }, throws, mode };
 }

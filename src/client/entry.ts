@@ -3,12 +3,7 @@ export { projectRateLimit } from "../browser/project.js";
 export type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 export type { RateLimitConfig } from "../wire/configs.js";
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
-export type {
-  RateLimitDecision,
-  RateLimitDefinition,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-} from "./definitionTypes.js";
+export type { RateLimitDefinition, RateLimitDefinitions, RateLimitsOptions } from "./definitionTypes.js";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./durations.js";
 export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
 export type { ExposedRateLimit } from "./expose.js";

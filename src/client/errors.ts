@@ -2,13 +2,14 @@
 import { ConvexError } from "convex/values";
 import { END_OF_TIME } from "../engine/time.js";
 import type { BucketId } from "../storage/rows.js";
+import type { DeniedStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
 /**
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
  * from the denial on. `key` is present only with `errorKeys: true`, because the error reaches the client. `reason` is present if an
- * override blocks the key; else the tokens are used up.
+ * override blocks the key, or if the bucket can never hold the count; else the tokens are used up.
  */
 export type RateLimitErrorData = {
   kind: "RateLimited";
@@ -16,13 +17,13 @@ export type RateLimitErrorData = {
   key?: string;
   retryAt: number;
   retryAfter: number;
-  reason?: "blocked";
+  reason?: DeniedStatus["reason"];
 };
 
 /** @param throws - with `jitter`, the wait is longer at random by up to this fraction of itself. */
 export function denialError(
   { name, key }: BucketId,
-  { retryAt: dueAt, reason }: { retryAt: number; reason?: "blocked" },
+  { retryAt: dueAt, reason }: DeniedStatus,
   throws: ThrowChoice,
   { errorKeys = false }: RateLimitsOptions,
 ): ConvexError<RateLimitErrorData> {

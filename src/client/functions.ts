@@ -5,7 +5,7 @@ import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js
 import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { ThrowsArg } from "./args.js";
-import { conclude, concludeOne, decisionsOf, report } from "./decision.js";
+import { conclude, concludeOne, decisionsOf } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
 import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
@@ -15,7 +15,7 @@ import type { RateLimits } from "./rateLimits.js";
 import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
 
 const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
-const callFields = (): Fields => ({ ...demandFields(), atLeast: anything, throws: throwsField });
+const callFields = (): Fields => ({ ...demandFields(), throws: throwsField });
 
 /** The functions of a set, which take what JavaScript may pass: their types are those of `RateLimits`. */
 export function functionsOf(set: LimitSet) {
@@ -26,7 +26,6 @@ export function functionsOf(set: LimitSet) {
     async rateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
       const request = judge(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
-      if (options.onDecision) await report(set, ctx, [{ request, status }]);
       // The way of most calls is short.
       return status.ok && request.mode === "enforce" ? status : concludeOne({ request, status }, options);
     },
@@ -39,9 +38,7 @@ export function functionsOf(set: LimitSet) {
     async rateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      const decisions = decisionsOf(requests, all.statuses);
-      await report(set, ctx, decisions);
-      return { ...all, statuses: conclude(decisions, options) };
+      return { ...all, statuses: conclude(decisionsOf(requests, all.statuses), options) };
     },
 
     async checkRateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
@@ -51,7 +48,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, "pauseRateLimit", args, { until: anything });
+      const bucket = findBucket(definitions, "pauseRateLimit", args, { ...BY_ROWS, until: anything });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
       return await place.pause(ctx, { bucket, asked: { until } });

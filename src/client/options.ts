@@ -1,5 +1,5 @@
 /** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
-import { booleanField, checkFields, type Field, type Fields, isFunction, isObject } from "../engine/fields.js";
+import { booleanField, checkFields, type Field, type Fields, isObject } from "../engine/fields.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 
 export const modeField: Field = { oneOf: ["enforce", "shadow"] };
@@ -17,7 +17,6 @@ export function checkOptions(options: unknown, own: Fields): void {
   checkFields("defineRateLimits", "the options", options, {
     errorKeys: booleanField,
     throws: throwsField,
-    onDecision: { permitted: "a function of ctx and a decision", holds: isFunction },
     ...own,
   });
 }

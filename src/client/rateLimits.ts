@@ -1,6 +1,6 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
 import type { GenericDataModel, OptionalRestArgs, Scheduler } from "convex/server";
-import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
+import type { RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
@@ -9,57 +9,52 @@ import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
 import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 
 /**
- * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a count that
- * can never be served, a value out of range. The error names the limit, the field and what is permitted. It is thrown before
- * anything is read, except for a count that is too large where the limit has `overrides`.
+ * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a value out of range.
+ * The error names the limit, the field and what is permitted. It is thrown before anything is read.
  */
 export interface RateLimits<
   Limits,
   Contexts extends InTables | InComponent,
   Default extends ThrowChoice | undefined = false,
-  Ctx = Contexts["mutation"],
 > {
   /** With the types of the limits, for `TypesOf`. */
   readonly [LIMIT_SET]: LimitSet & {
-    readonly types?: { limits: Limits; contexts: Contexts & { decides: Ctx }; throws: Default };
+    readonly types?: { limits: Limits; contexts: Contexts; throws: Default };
   };
 
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends args.NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
-    Least extends number | undefined = undefined,
   >(
-    ctx: Contexts["mutation"] & Ctx,
-    args: args.RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<args.CallAnswer<args.TakenStatus<args.StatusOf<Limits, Name>, Least>, Limits, Name, Said, Default>>;
+    ctx: Contexts["mutation"],
+    args: args.RateLimitArgs<Limits, Name, Said>,
+  ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
-   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads the whole bucket: if the limit has `shards`, a call that
-   * reads only some of the rows may deny what this allows.
+   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one row, or two of a bucket
+   * that is split.
    */
   checkRateLimit: <
     Name extends args.NameIn<Limits>,
     Said extends ThrowChoice | undefined = undefined,
-    Least extends number | undefined = undefined,
   >(
     ctx: Contexts["query"],
-    args: args.RateLimitArgs<Limits, Name, Said, Least>,
-  ) => Promise<args.CallAnswer<args.TakenStatus<ExactRateLimitStatus, Least>, Limits, Name, Said, Default>>;
+    args: args.RateLimitArgs<Limits, Name, Said>,
+  ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
-   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Requests to the same bucket add up;
-   * their order does not matter. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
+   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be asked once. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
    */
   rateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
-    ctx: Contexts["mutation"] & Ctx,
+    ctx: Contexts["mutation"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
   ) => Promise<
     args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
   >;
 
-  /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. It reads all rows, like `checkRateLimit`. */
+  /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. */
   checkRateLimitAll: <
     const Names extends readonly args.NameIn<Limits>[],
     Said extends ThrowChoice | undefined = undefined,
@@ -67,7 +62,7 @@ export interface RateLimits<
     ctx: Contexts["query"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
-  ) => Promise<args.CallAnswer<RateLimitAllStatus<ExactRateLimitStatus>, Limits, Names[number], Said, Default>>;
+  ) => Promise<args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>>;
 
   /**
    * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without asking, below zero if need
@@ -81,8 +76,8 @@ export interface RateLimits<
 
   /**
    * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
-   * has answered 429. At `until` the bucket is empty. If there are several pauses, the longest applies; a shorter one changes
-   * nothing. Reservations keep their times.
+   * has answered 429. At `until` the bucket holds at most nothing, and fills from then on. Of several pauses the longest applies.
+   * Reservations that were made before keep their times. It holds for all plans of the key.
    */
   pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -120,7 +115,7 @@ export interface RateLimits<
     Fn extends Parameters<Scheduler["runAt"]>[1],
     Said extends ThrowChoice | undefined = undefined,
   >(
-    ctx: Contexts["mutation"] & SchedulingCtx & Ctx,
+    ctx: Contexts["mutation"] & SchedulingCtx,
     args: args.ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: OptionalRestArgs<Fn>

@@ -3,13 +3,14 @@ import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
+import type { BucketArgs } from "../engine/request.js";
 import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
 import type { AllowedStatus, DeniedStatus, RateLimitedJob } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { concludeOne, orGiveBack, report } from "./decision.js";
+import { concludeOne } from "./decision.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
@@ -26,12 +27,13 @@ export type CancellingCtx = SchedulingCtx & JobReader;
 
 /**
  * - `ok: true`: the job is scheduled for `runAt` (ms since the epoch); `job` can be stored and cancelled.
- * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at `retryAt`.
+ * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at `retryAt`. With a `reason`
+ *   the key is blocked, or the count is too large for the bucket.
  * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no limit.
  */
 export type ScheduleResult =
   | { ok: true; runAt: number; job: RateLimitedJob; retryAt?: never; shadow?: AllowedStatus | DeniedStatus }
-  | { ok: false; retryAt: number; runAt?: never; job?: never };
+  | { ok: false; retryAt: number; reason?: DeniedStatus["reason"]; runAt?: never; job?: never };
 
 /** The state that a job was found in when it was too late to cancel it; "deleted" when Convex has forgotten it. */
 export type CancelResult =
@@ -60,25 +62,48 @@ export async function schedule(
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
-  const decision = { request: reserving, status: await set.place.consume(ctx, reserving) };
-  await report(set, ctx, [decision]);
-  return await orGiveBack(set, ctx, [decision], async () => {
-    const status = concludeOne(decision, set.options);
-    if (!status.ok) return { ok: false, retryAt: status.retryAt };
-    const now = Date.now();
-    const { shadow } = status;
-    const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
-    const id = await ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs);
-    // A denial in shadow took nothing, so nothing is given back.
-    const promise = shadow ?? status;
-    const { retryAt, takenAt = retryAt ?? now } = promise.ok ? promise : {};
-    // In an action the clock is later than that of the take: others may have taken in between.
-    const dueAt = retryAt ?? Math.min(now, takenAt);
-    const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
-    // The job is stored in documents: only its own fields, and none that is undefined.
-    const job = present({ name, key, count: promise.ok ? count : 0, config, runAt, ...others, id });
-    return { ok: true, runAt, job, ...(shadow && { shadow }) };
-  });
+  const charged = await set.place.consume(ctx, reserving);
+  const status = concludeOne({ request: reserving, status: charged }, set.options);
+  if (!status.ok) return present({ ok: false, retryAt: status.retryAt, reason: status.reason });
+  const now = Date.now();
+  const { shadow } = status;
+  const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
+  // A denial in shadow took nothing, so nothing is given back.
+  const promise = shadow ?? status;
+  const { retryAt, takenAt = retryAt ?? now } = promise.ok ? promise : {};
+  // In an action the clock is later than that of the take: others may have taken in between.
+  const dueAt = retryAt ?? Math.min(now, takenAt);
+  const taken = promise.ok ? count : 0;
+  const id = await scheduled(set, ctx, { bucket: request.bucket, count: taken, at: dueAt, takenAt }, () =>
+    ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs),
+  );
+  const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
+  // The job is stored in documents: only its own fields, and none that is undefined.
+  const job = present({ name, key, count: taken, config, runAt, ...others, id });
+  return { ok: true, runAt, job, ...(shadow && { shadow }) };
+}
+
+/** What came back of a job: tokens, when they were taken, and for when. */
+interface Returning {
+  readonly bucket: Readonly<BucketArgs>;
+  readonly count: number;
+  readonly at: number;
+  readonly takenAt?: number | undefined;
+}
+
+/** Schedules a job that was paid. If that fails, its tokens come back: a caller that catches the error, or an action, would lose them. */
+async function scheduled<Id>(set: LimitSet, ctx: Ctx, paid: Returning, run: () => Promise<Id>): Promise<Id> {
+  try {
+    return await run();
+  } catch (error) {
+    await giveBack(set, ctx, paid);
+    throw error;
+  }
+}
+
+async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, at, takenAt }: Returning): Promise<void> {
+  await set.place.adjust(ctx, { bucket, asked: { count: -count, at, takenAt } });
+  await wakeQueue(set, ctx, bucket);
 }
 
 export async function cancelScheduled(
@@ -98,8 +123,7 @@ export async function cancelScheduled(
   checkField(name, "count", adjustedField, -count);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };
-  await set.place.adjust(ctx, { bucket, asked: { count: -count, at: dueAt, takenAt } });
-  await wakeQueue(set, ctx, bucket);
+  await giveBack(set, ctx, { bucket, count, at: dueAt, takenAt });
   return { canceled: true };
 }
 

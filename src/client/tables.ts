@@ -1,8 +1,7 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
-import { bundle } from "../engine/bundle.js";
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { type CalledArgs, type CalledRequest, parseBucket, requestOf } from "../engine/request.js";
+import { bucketOf, type CalledArgs, type CalledRequest, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { inQueue, wake } from "../queue/wake.js";
@@ -42,14 +41,13 @@ interface ImportDefineRateLimitsFromTheComponentEntry {
 export function defineRateLimits<
   const Limits extends DraftDefinitions,
   Default extends ThrowChoice | undefined = false,
-  Ctx = InTables["mutation"],
 >(
   limits: CheckedDefinitions<Limits>,
-  options?: RateLimitsOptions<Ctx, Default> & {
+  options?: RateLimitsOptions<Default> & {
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
   },
-): RateLimits<Limits, InTables, Default, Ctx> {
+): RateLimits<Limits, InTables, Default> {
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
@@ -60,18 +58,18 @@ export function defineRateLimits<
   return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
 }
 
-const bundleOf = (requests: readonly CalledRequest[]) => bundle(requests.map(requestOf));
-const adjustmentTo = ({ bucket, asked }: CalledArgs<AdjustmentArgs>) => adjustmentOf(parseBucket(bucket), asked);
+const requestsOf = (requests: readonly CalledRequest[]) => requests.map(requestOf);
+const adjustmentTo = ({ bucket, asked }: CalledArgs<AdjustmentArgs>) => adjustmentOf(bucketOf(bucket), asked);
 
 const inTables: Place = {
   consume: takingTurns(requestOf, consume),
   peek: takingTurns(requestOf, check, false),
-  consumeAll: takingTurns(bundleOf, consumeAll),
-  peekAll: takingTurns(bundleOf, checkAll, false),
+  consumeAll: takingTurns(requestsOf, consumeAll),
+  peekAll: takingTurns(requestsOf, checkAll, false),
   adjust: takingTurns(adjustmentTo, adjust),
   adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
-  get: takingTurns(parseBucket, get, false),
-  pause: takingTurns(({ bucket, asked }) => ({ ...parseBucket(bucket), ...asked }), pause),
+  get: takingTurns(bucketOf, get, false),
+  pause: takingTurns(({ bucket, asked }) => ({ ...idOf(bucket), ...asked }), pause),
   reset: takingTurns(idOf, reset),
   wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket)),
 };

@@ -1,7 +1,6 @@
 /** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
 import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
-import { countField } from "./request.js";
 import type { Bucket } from "./bucket.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
@@ -22,8 +21,8 @@ export interface AdjustmentArgs {
   readonly count: number;
   readonly at?: number | undefined;
   readonly takenAt?: number | undefined;
-  /** The tokens of a request: the status then says when one is served next. */
-  readonly renews?: number | undefined;
+  /** Whether the status says what the bucket holds when it is full. */
+  readonly describes?: boolean | undefined;
 }
 
 /** A charge to one bucket, in units; negative for a refund. */
@@ -58,9 +57,8 @@ export function parsePause(name: string, until: number, now: number): number {
  * @throws when a time is none that a Date can name.
  */
 export function adjustmentOf(bucket: Bucket, asked: AdjustmentArgs): Adjustment {
-  const { count, at, takenAt, renews } = asked;
+  const { count, at, takenAt } = asked;
   const units = at === undefined ? parseAdjustment(bucket.limit, count) : -parseAdjustment(bucket.limit, -count);
-  checkField(bucket.name, "renews", countField, renews);
   checkField(bucket.name, "at", takenAtField, at);
   checkField(bucket.name, "takenAt", takenAtField, takenAt);
   const taken = takenAt ?? at;

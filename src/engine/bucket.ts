@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
-import { damageError, misuseError, show } from "./misuse.js";
+import { damageError } from "./misuse.js";
 
 /** A plan as a row holds it: its name, or the config of a call. */
 export type StoredPlan = string | RateLimitConfig;
@@ -23,8 +23,6 @@ export interface Bucket {
   readonly plan?: StoredPlan | undefined;
   /** For a call without plan or config: the plans of the definition. The stored plan decides. */
   readonly plans?: readonly NamedPlan[];
-  /** Whether calls ask for an override of its limit. */
-  readonly isOverridable?: boolean;
 }
 
 /** A config as a row holds it: rows stay what the limit's own `shards` says. */
@@ -33,35 +31,25 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
   return Object.fromEntries(fields) as unknown as RateLimitConfig;
 }
 
-/** Whether two configs are equal as rows hold them: the order of their fields does not count. */
-export function areEqual(one: RateLimitConfig, other: Partial<RateLimitConfig> = {}): boolean {
-  const fields = Object.keys({ ...one, ...other }) as (keyof RateLimitConfig)[];
-  return fields.every((field) => one[field] === other[field]);
-}
-
 /**
- * The bucket as its rows say, unless the call has said what holds.
- * @throws when they name a plan that is not defined, or their config cannot be used.
+ * The bucket as the row that was written last says, unless the call has said what holds. The first plan holds if a deploy has taken the
+ * row's plan away: a page that shows a customer's quota must not break until he calls again.
+ * @throws when a stored config cannot be used.
  */
 export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | undefined): Own {
-  const { name, limit, key, plans } = bucket;
-  // A deploy may have taken all plans away: no call could name one then.
-  if (!plans || stored === undefined || (plans.length === 0 && typeof stored === "string")) return bucket;
-  const { shards } = limit.config;
-  const config =
-    typeof stored === "string"
-      ? plans.find(({ plan }) => plan === stored)?.config
-      : { ...stored, ...(shards !== undefined && { shards }) };
-  if (config) return { ...bucket, limit: storedLimit(bucket, config), plan: stored };
-  const whose = key === undefined ? "the bucket" : `the bucket of key ${show(key)}`;
-  throw misuseError(name, `${whose} is under plan ${show(stored)}, which is not defined: say the plan in the call.`);
+  const { plans } = bucket;
+  if (!plans || stored === undefined) return bucket;
+  const named = plans.find(({ plan }) => plan === stored);
+  const config = typeof stored === "string" ? named?.config : stored;
+  return config ? { ...bucket, limit: limitUnder(bucket, config), plan: stored } : bucket;
 }
 
-/** @throws when a config that rows hold cannot be used. */
-export function storedLimit({ name, key }: Pick<Bucket, "name" | "key">, config: RateLimitConfig): Limit {
+/** The limit of a bucket under another config, on the same rows. @throws when a config that rows hold cannot be used. */
+export function limitUnder({ name, key, limit }: Pick<Bucket, "name" | "key" | "limit">, config: RateLimitConfig): Limit {
+  const { shards } = limit.config;
   try {
-    const limit = parseLimit(name, config);
-    return limit.kind.forKey?.(limit, key) ?? limit;
+    const parsed = parseLimit(name, { ...config, ...(shards !== undefined && { shards }) });
+    return parsed.kind.forKey?.(parsed, key) ?? parsed;
   } catch (error) {
     throw damageError(name, key, `the stored config is unusable (${(error as Error).message})`);
   }

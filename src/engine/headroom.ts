@@ -1,94 +1,60 @@
 /**
- * How much comes back when tokens are returned that were taken at a known time: exactly what the bucket would hold had they never
- * been taken. Otherwise a bucket that wasted arrivals while it was full would get them after all.
+ * How much comes back when tokens are returned that were taken at a known time: at most what the bucket would hold had they never
+ * been taken, and exactly that if no two events share a millisecond. Otherwise a bucket that wasted arrivals while it was full would
+ * get them after all.
  *
  * Theorem, for any arrivals: undoing a take of `c` units at `t0` gives back `min(c, R)`. `R` is the least headroom (capacity less
  * level) of the bucket after `t0`, measured before each later take. Proof: the two histories differ by `c` at first. The difference
  * shrinks only while the history without the take is full, and is then the headroom of the other one.
  *
  * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`. It keeps
- * headroom and not levels, so that a pair stays true when the capacity changes. Without pairs nothing that was taken before the
- * last write comes back: so the rows of limits whose tokens are never returned stay as they are.
+ * headroom and not levels, so that a pair stays true when the capacity is lowered. A gift, a pause and a reset may follow a take of the
+ * same millisecond, so their pairs are dated one later: takes of that millisecond then give back less, never more.
  */
-import type { Entry, State } from "./kinds/kind.js";
+import type { Entry, Limit, State } from "./kinds/kind.js";
 import { merge, shortened } from "./kinds/log.js";
 import { END_OF_TIME } from "./time.js";
 
 /** For a bucket with a debt too large to count: nothing comes back until it has been full. */
 export const UNKNOWN: readonly Entry[] = [{ at: END_OF_TIME, units: 0 }];
 
-/** A state whose last take may be undone. A kind that logs its takes needs no pairs. */
-export function remembering(state: State): State {
-  return state.recent || state.headroom ? state : { ...state, headroom: [{ at: state.ts, units: 0 }] };
+/** A state whose take at `date` may be undone. A kind that logs its takes needs no pairs. */
+export function remembering(state: State, date: number): State {
+  return state.recent || state.headroom ? state : { ...state, headroom: [{ at: date, units: 0 }] };
 }
 
-/**
- * The date of what is taken from a state: its time, or later. A gift or a pause lies between takes of one ms, so those after it are dated
- * later than those before it, as a logical clock does (Lamport). Without that a refund could not tell them apart.
- */
-export function dateIn({ ts, headroom = [] }: Pick<State, "ts" | "headroom">): number {
-  const last = Math.ceil(headroom.at(-1)?.at ?? 0);
-  return last < END_OF_TIME ? Math.max(ts, last) : ts;
+/** A bucket that was made full at a time: nothing that was taken until then comes back. @param lastWrite - before that. */
+export function forgotten({ capacity }: Limit, lastWrite: number, at: number): State {
+  // A clock ahead may have dated a take: clocks differ by less than this. A time that is further ahead is the end of a pause.
+  const CLOCKS_DIFFER_MS = 60_000;
+  const last = lastWrite - at > CLOCKS_DIFFER_MS ? at : Math.max(at, lastWrite);
+  return { value: capacity, ts: at, headroom: [{ at: last + 1, units: 0 }] };
 }
 
-/** The pairs of `ts` at `now`, with the headroom then. A full bucket has forgotten all: nothing that was taken before comes back. */
+/** The pairs of `ts` at a later time, with the headroom then. Of a full bucket nothing that was taken before comes back. */
 export function noted(headroom: readonly Entry[], ts: number, now: number, units: number) {
-  const date = dateIn({ ts, headroom });
-  const at = now > ts ? Math.max(now, date + 1) : date;
-  if (units === 0) return at > now ? [{ at, units }] : undefined;
   // No time has passed, so no units have come: the pairs say all.
-  return now > ts ? since(headroom, at, units) : headroom;
+  if (now <= ts) return headroom;
+  return units === 0 ? undefined : since(headroom, now, units);
 }
 
 /** Pairs with one more, which is the latest. */
-function since(headroom: readonly Entry[], at: number, units: number): readonly Entry[] {
-  if (isUnknown(headroom)) return headroom;
+export function since(headroom: readonly Entry[], at: number, units: number): readonly Entry[] {
+  if (headroom.at(-1)?.at === END_OF_TIME) return headroom;
   return compact([...headroom.filter((pair) => pair.units < units), { at, units }]);
-}
-
-function isUnknown(headroom: readonly Entry[]): boolean {
-  return headroom.at(-1)?.at === END_OF_TIME;
 }
 
 /** The most units that come back of a take at `takenAt`, for any size of the take and any capacity. */
 export function headroomSince({ headroom, ts }: State, takenAt: number): number {
-  if (!headroom) return takenAt < ts ? 0 : Infinity;
+  // A time to come is a mistake, such as seconds in the place of ms.
+  if (!headroom || takenAt > ts) return 0;
   return Math.min(...headroom.filter(({ at }) => at > takenAt).map(({ units }) => units));
 }
 
 /** The pairs after units of a take have come back: since then the bucket has been as much fuller. */
 export function returned(headroom: readonly Entry[], takenAt: number, back: number): readonly Entry[] {
-  const pairs = headroom.map(({ at, units }) => ({ at, units: at > takenAt ? units - back : units }));
+  const pairs = headroom.map(({ at, units }) => ({ at, units: at > takenAt ? Math.max(0, units - back) : units }));
   return pairs.filter(({ units }, i) => !pairs.slice(i + 1).some((later) => later.units <= units));
-}
-
-/**
- * The pairs of a window that is a bucket now. Units taken before a window was lowered paid for use that the window has forgiven, or
- * count as its excess. A bucket has nothing to count that against, so none of it comes back.
- */
-export function withoutWindow(headroom: readonly Entry[], window: State["window"]): readonly Entry[] {
-  const { since = 0, excess = 0, loweredAt = -1 } = window ?? {};
-  const upTo = Math.max(loweredAt, excess > 0 ? since - 1 : -1);
-  return upTo < 0 ? headroom : [{ at: upTo + 1, units: 0 }, ...headroom.filter(({ at }) => at > upTo + 1)];
-}
-
-/** The pairs after a gift, which leaves a bucket `units` of headroom: no more comes back of what was taken up to `date`. */
-export function afterGift(headroom: readonly Entry[], date: number, units: number): readonly Entry[] {
-  return since(headroom, date + 1, units);
-}
-
-/**
- * The pairs of a bucket after a pause, at the end of which it owes `units`: later refunds may pay those, and no more. Only the pair of a
- * pause lies between two ms, so the same pause says nothing new until a gift, or units that come in time.
- */
-export function afterPause(headroom: readonly Entry[], date: number, units: number): readonly Entry[] {
-  const at = date + 0.5;
-  return units === 0 ? [{ at, units }] : since(headroom, at, units);
-}
-
-/** Whether a pause is the last that a bucket remembers, or there is nothing that may come back. */
-export function isPaused({ headroom }: State): boolean {
-  return !headroom || isUnknown(headroom) || !Number.isInteger(headroom.at(-1)?.at);
 }
 
 /** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */

@@ -4,6 +4,7 @@
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Limit, Run } from "./kinds/kind.js";
+import { EVERYTHING } from "./kinds/refilling.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { heldByAll, type Shard } from "./sharding/shard.js";
@@ -11,19 +12,20 @@ import { heldByAll, type Shard } from "./sharding/shard.js";
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
 /** The snapshot of all shards of a bucket, at the latest time at which one of them was written. */
-export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSnapshot {
+export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): RateLimitSnapshot {
   // Windows shorter than this start too often to be shown one by one.
   const SHORT_MS = 1000;
-  const { name, kind, tokens, unitsPerToken, refill, periodMs, capacity, maxReserved } = limit;
+  const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
-  const config = kind.shownConfig?.(limit) ?? limit.config;
   const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
   const parts = shards.map((shard) => partOf(shard, runs));
+  const own = runs.length === 1 && typeof config.period === "number" ? firstRun : undefined;
   return {
     name,
-    config,
+    // Windows start at a hash of the key if the config does not say when.
+    config: config.kind === "fixed window" && own ? { ...config, start: own.start } : config,
     value: heldByAll(shards, ts) / unitsPerToken,
     ts,
     // A capacity of less than a unit is none.
@@ -32,7 +34,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     capacity,
     maxReserved,
     // The last start of each part: all entries together are too many for the arguments of a call.
-    ...(kind.entries && {
+    ...(!kind.runsFrom && {
       lastsMs: periodMs,
       lastStart: Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0)),
     }),
@@ -42,7 +44,16 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[]): RateLimitSna
     fullAt: Math.max(...shards.map((shard) => kind.whenHolding(shard.limit, shard.state, shard.limit.capacity))),
     parts,
     few: fastUnits(limit),
+    used: shards.reduce((sum, shard) => sum + usedBeside(shard), 0) / unitsPerToken,
+    ...(paused > 0 && { pausedUntil: paused }),
   };
+}
+
+/** The units of a quota that were used beside what is missing, under a larger capacity. A pause has used none. */
+function usedBeside({ limit, state }: Shard): number {
+  const { value, window } = limit.kind.advance(limit, state, state.ts);
+  if (!window || window.used >= EVERYTHING || !limit.kind.lapses?.(limit)) return 0;
+  return Math.max(0, window.used - (limit.capacity - value));
 }
 
 function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
@@ -56,7 +67,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const advanced = kind.advance(limit, state, ts);
   const { value } = advanced;
   const short = correction(shard);
-  const entries = kind.entries?.(limit, advanced);
+  const entries = kind.runsFrom ? undefined : (advanced.recent ?? []).filter(({ units }) => units > 0);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,

@@ -1,6 +1,6 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { StoredState } from "../wire/snapshots.js";
-import { type Entry, type Limit, type State, windowOf } from "./kinds/kind.js";
+import type { Entry, Limit, State } from "./kinds/kind.js";
 import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
@@ -10,6 +10,9 @@ export const MAX_UNITS = 2 ** 50;
 
 /** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a token. */
 export const MAX_TOKENS = 1e12;
+
+/** The least rate that a config may name: a token in 1e12 periods. */
+export const MIN_TOKENS = 1e-12;
 
 /** Two units in the last place: what a decimal such as 0.29 can be off by after one multiplication. */
 export const SNAP = 2 ** -51;
@@ -45,17 +48,23 @@ export function unitsOf(limit: Limit, count: number): number {
  * @throws when the row cannot have been written by this package: nothing is let through until the bucket is reset.
  */
 export function fromStored(limit: Limit, stored: StoredState, key: string | undefined): State {
-  const { value, ts, recent, headroom, window } = stored;
+  const { value, ts, seen = 0, window, recent, headroom } = stored;
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
-  if (!(isPlausible && Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME)) {
-    throw unusableError(limit, key, "state", { value, ts });
-  }
-  const held = { value: Math.min(capacity, floorUnits(value, unitsPerToken)), ts };
-  const state = window ? { ...held, window: windowFrom(limit, window, key) } : held;
-  if (recent !== undefined) return { ...state, recent: entriesFrom(limit, "recent", recent, key) };
-  return headroom === undefined ? state : { ...state, headroom: entriesFrom(limit, "headroom", headroom, key) };
+  if (!(isPlausible && isTime(ts) && Number.isInteger(seen))) throw unusableError(limit, key, "state", { value, ts, seen });
+  return {
+    value: Math.min(capacity, floorUnits(value, unitsPerToken)),
+    ts,
+    ...(seen > 0 && { seen }),
+    ...(window && { window: windowFrom(limit, window, key) }),
+    ...(recent && { recent: entriesFrom(limit, "recent", recent, key) }),
+    ...(headroom && { headroom: entriesFrom(limit, "headroom", headroom, key) }),
+  };
+}
+
+function isTime(time: number): boolean {
+  return Number.isInteger(time) && time >= 0 && time <= END_OF_TIME;
 }
 
 function unusableError({ name }: Limit, key: string | undefined, what: string, fields: Record<string, unknown>): Error {
@@ -63,16 +72,16 @@ function unusableError({ name }: Limit, key: string | undefined, what: string, f
   return damageError(name, key, `the stored ${what} is unusable (${shown.join(", ")})`);
 }
 
-function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined) {
-  const { unitsPerToken } = limit;
-  const { since, used, excess = 0, before = 0, loweredAt = 0 } = window;
-  // More was never used: the units of a larger number overflow.
-  const isPlausible = [used, excess].every((tokens) => tokens >= 0 && Number.isFinite(tokens * MAX_UNITS));
-  // A window in which the kind changed begins between two ms (`markOf`).
-  const areWhole = [2 * since, 2 * before, loweredAt].every(Number.isInteger);
-  const areTimes = areWhole && Math.max(since, before, loweredAt) <= END_OF_TIME;
-  if (!(areTimes && isPlausible)) throw unusableError(limit, key, "window", { since, used, excess });
-  return windowOf({ ...window, used: ceilUnits(used, unitsPerToken), excess: ceilUnits(excess, unitsPerToken) });
+/** Cut off before and after: the product of the largest numbers overflows. */
+function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: number): number {
+  return Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, tokens), unitsPerToken));
+}
+
+function windowFrom(limit: Limit, { since, used }: NonNullable<StoredState["window"]>, key: string | undefined) {
+  // The first window of a bucket may have begun before 1970.
+  const isUsable = Number.isInteger(since) && Math.abs(since) <= END_OF_TIME && Number.isFinite(used) && used >= 0;
+  if (!isUsable) throw unusableError(limit, key, "window", { since, used });
+  return { since, used: countedUnits(used, ceilUnits, limit.unitsPerToken) };
 }
 
 function entriesFrom(
@@ -84,29 +93,30 @@ function entriesFrom(
   // Tokens taken are rounded up, tokens that may come back are rounded down.
   const round = field === "recent" ? ceilUnits : floorUnits;
   let last = 0;
-  return stored.map(({ at, count }) => {
-    // A pause lies between two ms (headroom.ts), and so does the mark of another kind (`markOf`).
-    const isTime = Number.isInteger(2 * at) && at >= last && at <= END_OF_TIME;
-    const isUsable = isTime && Number.isFinite(count) && count >= 0;
+  return stored.map(({ at, count, from }) => {
+    const isUsable = isTime(at) && at >= last && isTime(from ?? at) && Number.isFinite(count) && count >= 0;
     if (!isUsable) throw unusableError(limit, key, `entry of ${field}`, { at, count });
     last = at;
-    // Cut off before and after: the product of the largest numbers overflows.
-    return { at, units: Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, count), limit.unitsPerToken)) };
+    return { at, units: countedUnits(count, round, limit.unitsPerToken), ...(from !== undefined && { from }) };
   });
 }
 
-export function toStored({ unitsPerToken }: Limit, { value, ts, recent, headroom, window }: State): StoredState {
-  const inTokens = (entries: readonly Entry[]) =>
-    entries.map(({ at, units }) => ({ at, count: units / unitsPerToken }));
+/** The most that can be counted is the most under any config. */
+function inTokens(units: number, { unitsPerToken }: Limit): number {
+  return units >= MAX_UNITS ? MAX_UNITS : units / unitsPerToken;
+}
+
+export function toStored(limit: Limit, { value, ts, seen, window, recent, headroom }: State): StoredState {
+  const store = (entries: readonly Entry[]) =>
+    entries.map(({ at, units, from }) => ({ at, count: inTokens(units, limit), ...(from !== undefined && { from }) }));
   return {
-    value: value / unitsPerToken,
+    value: value / limit.unitsPerToken,
     ts,
+    ...(seen && { seen }),
+    ...(window && { window: { since: window.since, used: inTokens(window.used, limit) } }),
     // Several rows that have become one remember more than a row holds.
-    ...(recent && { recent: inTokens(compact(recent, ts)) }),
-    ...(headroom && { headroom: inTokens(headroom) }),
-    ...(window && {
-      window: windowOf({ ...window, used: window.used / unitsPerToken, excess: (window.excess ?? 0) / unitsPerToken }),
-    }),
+    ...(recent && { recent: store(compact(recent, ts)) }),
+    ...(headroom && { headroom: store(headroom) }),
   };
 }
 

@@ -1,37 +1,42 @@
 /** Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting. */
-import { outlook, renewsAt } from "../engine/decide.js";
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
+import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
-import type { Bucket } from "../engine/bucket.js";
-import { WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, adjustOnSome, pauseAll } from "../engine/sharding/pool.js";
-import { adjusted, advance, fold, offerOf } from "../engine/sharding/shard.js";
-import { type BucketId, holdsTokens, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { changeOf, loadAt } from "../storage/shards.js";
+import { isPart, pointAt } from "../engine/sharding/interval.js";
+import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
+import { areAll, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import * as storage from "../storage/rows.js";
+import type { Writer } from "../storage/rows.js";
+import { changeOf, controlAmong, loadAll, loadAt, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import type { Call } from "./answer.js";
-import { findTerms } from "./override.js";
 import { areJustWritten, reshaped } from "./split.js";
+import { type Call, findTerms, startCall, type Terms } from "./terms.js";
+import { policyOf } from "./consume.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
-  const call: Call = { now: Date.now(), random: Math.random };
-  const { now } = call;
-  const { counted, load, row } = await findTerms(ctx, given, call);
+  const call = startCall();
+  const terms = await findTerms(ctx, given, call);
+  const { counted, timing, found } = terms;
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
-  const adjustment = counted === given ? given : adjustmentOf(counted, given.asked);
-  const adjustedFew = await adjustFewRows(ctx, adjustment, call, row);
-  if (adjustedFew) return adjustedFew;
-  const { limit, asked } = adjustment;
-  const shards = await load();
-  const left = adjustOnAll(limit, shards, now, adjustment);
-  await write(ctx, changeOf(adjustment, shards, left));
-  const { state } = fold(limit, left, now);
+  const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
+  const { limit, asked, units } = adjustment;
+  const { now } = timing;
+  const shards = found.rows
+    ? shardsOf(adjustment, found.control, found.rows)
+    : [await loadAt(ctx, adjustment, found, call.random())];
+  const [first] = shards;
+  const left =
+    first && !areAll(shards) && units !== 0
+      ? await adjustFew(ctx, { ...terms, counted: adjustment }, call, first)
+      : await adjustAllOf(ctx, adjustment, shards, now);
+  const policy = asked.describes && { policy: policyOf({ before: { limit } }, now) };
+  if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
-  const retryAt = state.value < 0 ? limit.kind.whenHolding(limit, state, 0) : undefined;
-  const next = asked.renews === undefined ? undefined : renewsAt(limit, state, asked.renews, now);
-  return present({ ok: true, retryAt, ...outlook(limit, state, now), renewsAt: next });
+  const owes = heldByAll(left, now) < 0;
+  const retryAt = owes ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0))) : undefined;
+  return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
 }
 
 /** Several adjustments in their order: two may be of one bucket. */
@@ -41,54 +46,88 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/** Adjusts one or two of several rows, if that will do. Tokens of a cancelled job may be another row's. */
-async function adjustFewRows(
-  ctx: Writer,
-  adjustment: Adjustment,
-  call: Call,
-  known: Row | null,
-): Promise<RateLimitStatus | undefined> {
-  const { units, limit, taking } = adjustment;
-  const { now, random } = call;
-  if (units === 0 || limit.levels.most === 0) return undefined;
-  const shard = await loadAt(ctx, adjustment, random(), known);
-  if (shard.interval === WHOLE) return undefined;
-  const before = advance(shard, now);
-  if (offerOf(before, adjustment, taking?.startsAt) >= Math.abs(units)) {
-    const after = adjusted(before, adjustment);
-    const charged = { before: shard, after, demand: { units, reserve: false } };
-    const change = units > 0 ? await reshaped(ctx, adjustment, charged, call) : changeOf(adjustment, [shard], [after]);
-    await write(ctx, change);
-    return { ok: true };
-  }
-  if (units > 0) return undefined;
-  const other = await loadAt(ctx, adjustment, random());
-  const rows = other.interval === shard.interval ? [shard] : [shard, other];
-  const left = areJustWritten(rows, now) ? undefined : adjustOnSome(limit, rows, now, adjustment);
-  if (!left) return undefined;
-  await write(ctx, changeOf(adjustment, rows, left));
-  return { ok: true };
+async function adjustAllOf(ctx: Writer, adjustment: Adjustment, shards: readonly StoredShard[], now: number) {
+  const left = adjustOnAll(shards, now, adjustment);
+  await storage.write(ctx, changeOf(adjustment, shards, left));
+  return left;
 }
 
 /**
- * Pauses a bucket as a whole. A time that has passed, or one before the end of a longer pause, changes nothing and writes nothing.
+ * Adjusts one or two of several rows. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
+ * a cancelled job may be another row's.
+ */
+async function adjustFew(
+  ctx: Writer,
+  { counted: adjustment, timing, found }: Terms<Adjustment>,
+  call: Call,
+  first: StoredShard,
+): Promise<readonly Shard[]> {
+  const { units, limit } = adjustment;
+  const { now } = timing;
+  const isCharge = units > 0;
+  const held = refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
+  const isEnough = isCharge ? first.limit.kind.advance(first.limit, first.state, now).value >= units : held !== undefined;
+  const second = isEnough ? undefined : await loadAt(ctx, adjustment, { control: found.control }, call.random());
+  const rows = second && second.interval !== first.interval ? [first, second] : [first];
+  const few = isCharge
+    ? adjustOnAll(rows, now, adjustment)
+    : isEnough
+      ? held
+      : areJustWritten(rows, now)
+        ? undefined
+        : refundOnSome(limit, rows, now, adjustment);
+  if (!few) return await adjustAllOf(ctx, adjustment, await loadAll(ctx, adjustment, { control: found.control }), now);
+  const [after] = few;
+  // One row that was charged may be split, also if it owes.
+  const change =
+    isCharge && rows.length === 1 && after
+      ? await reshaped(
+          ctx,
+          adjustment,
+          { before: first, after, demand: { units, reserve: false } },
+          { ...call, ...timing, found },
+        )
+      : changeOf(adjustment, rows, few);
+  await storage.write(ctx, change);
+  return few;
+}
+
+/**
+ * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and writes nothing.
  * @throws when the time is more than five years ahead.
  */
-export async function pause(ctx: Writer, { until: asked, ...bucket }: Bucket & { until: number }): Promise<null> {
-  const call: Call = { now: Date.now(), random: Math.random };
-  const { now } = call;
+export async function pause(ctx: Writer, { until: asked, ...bucket }: storage.BucketId & { until: number }): Promise<null> {
+  const now = Date.now();
+  checkBucket(bucket);
   const until = parsePause(bucket.name, asked, now);
-  if (until <= now) return null;
-  const { counted, load } = await findTerms(ctx, bucket, call);
-  const shards = await load();
-  await write(ctx, changeOf(counted, shards, pauseAll(counted.limit, shards, now, until)));
+  if (until > now) await changeControl(ctx, bucket, (control) => withPause(control, now, until));
   return null;
 }
 
-/** Forgets a bucket: no row means full. Overrides stay. */
-export async function reset(ctx: Writer, bucket: BucketId): Promise<null> {
+/** Writes what follows from a control row in its place. */
+export async function changeControl(
+  ctx: Writer,
+  bucket: storage.BucketId,
+  next: (control: Control) => Control,
+): Promise<void> {
+  const rows = await storage.readControl(ctx, bucket);
+  await storage.writeControl(ctx, bucket, rows, next(controlAmong(bucket, rows)));
+}
+
+/**
+ * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is split forgets by its control
+ * row, since its rows are many. So does one of whose tokens some may come back: otherwise a later cancel would take from others.
+ */
+export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);
-  const rows = await readRows(ctx, bucket);
-  await write(ctx, { bucket, rows: rows.filter(holdsTokens), contents: [] });
+  const last = await storage.readLast(ctx, bucket, pointAt(Math.random()));
+  if (!last) return null;
+  const isSplit = isPart(last.shard ?? "");
+  const rows = isSplit ? [] : await storage.readRows(ctx, bucket);
+  const own = rows.filter((row) => !storage.isControl(row));
+  if (own.length > 0) await storage.write(ctx, { bucket, rows: own, contents: [] });
+  const remembers = isSplit || own.some(({ headroom, recent }) => headroom || recent);
+  if (remembers) await changeControl(ctx, bucket, (control) => withReset(control, Date.now()));
+  else if (rows.length > own.length) await changeControl(ctx, bucket, withoutPause);
   return null;
 }

@@ -1,108 +1,81 @@
-/**
- * Taking tokens from one limit or several, and asking without taking. A bucket that is always one row is read, decided and written
- * here; one that may be split goes through split.ts. Clock and randomness are read once for each call.
- */
-import type { Bundle } from "../engine/bundle.js";
-import { decide } from "../engine/decide.js";
-import { fullState } from "../engine/kinds/kind.js";
+/** Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call. */
+import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
-import { WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
-import { fromStored, toStored } from "../engine/units.js";
-import { asWritten, type Bucket } from "../engine/bucket.js";
-import { type Reader, readOverrideRows, readRows, type Row, write, type Writer } from "../storage/rows.js";
-import { loadAll, planOf, shardsOf } from "../storage/shards.js";
+import type { Bucket } from "../engine/bucket.js";
+import { isControl, type Reader, readRows, write, type Writer } from "../storage/rows.js";
+import { controlAmong, latest, shardsOf } from "../storage/shards.js";
+import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answerOnAll, answerUnder, type Call, untouched } from "./answer.js";
-import { overrideAmong } from "./override.js";
-import { answerSplit } from "./split.js";
+import { type Answer, answer, untouched } from "./answer.js";
+import { startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  const { status, change } = await answer(ctx, request, { now: Date.now(), random: Math.random });
+  const { status, change } = await answer(ctx, request, startCall());
   if (change) await write(ctx, change);
   return status;
 }
 
-/** The same decision on all rows, taking nothing. */
+/** The same decision, taking nothing. */
 export async function check(ctx: Reader, request: Request): Promise<RateLimitStatus> {
-  const now = Date.now();
-  const { status } = await answerOnRows(request, await readRows(ctx, request), now);
+  const { status } = await answer(ctx, request, startCall());
   return status;
 }
 
 /** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
-export async function consumeAll(ctx: Writer, bundle: Bundle): Promise<RateLimitAllStatus> {
-  const call: Call = { now: Date.now(), random: Math.random };
-  const answers = await Promise.all(bundle.summed.map((request) => answer(ctx, request, call)));
-  const all = combine(bundle, answers, call.now);
+export async function consumeAll(ctx: Writer, requests: readonly Request[]): Promise<RateLimitAllStatus> {
+  const { all, answers } = await answerAll(ctx, requests);
   if (!all.ok) return all;
   for (const { change } of answers) if (change) await write(ctx, change);
   return all;
 }
 
-/** The same decision on all rows, taking nothing. */
-export async function checkAll(ctx: Reader, bundle: Bundle): Promise<RateLimitAllStatus> {
-  const now = Date.now();
-  const answers = bundle.summed.map(async (request) => answerOnRows(request, await readRows(ctx, request), now));
-  return combine(bundle, await Promise.all(answers), now);
+/** The same decision, taking nothing. */
+export async function checkAll(ctx: Reader, requests: readonly Request[]): Promise<RateLimitAllStatus> {
+  return (await answerAll(ctx, requests)).all;
 }
 
-/** The answer of all rows of a bucket, with its override. */
-export async function answerOnRows(request: Request, rows: readonly Row[], now: number): Promise<Answer> {
-  const load = (own: Bucket) => shardsOf(own, rows);
-  const ask = (own: Request) => answerOnAll(own, load(own), now);
-  return await answerUnder(overrideAmong(request, rows, now), request, { now, ask, load });
+/** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
+async function answerAll(ctx: Reader, requests: readonly Request[]) {
+  const call = startCall();
+  const found = new Map<number, Promise<Answer>>();
+  for (const place of orderOf(requests)) found.set(place, answer(ctx, requests[place] as Request, call));
+  const answers = await Promise.all(requests.map(async (_, place) => (await found.get(place)) as Answer));
+  const enforced = answers.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
+  const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
+  const statuses = answers.map((own, i) => {
+    const { status } = own;
+    const shown = denials.length > 0 && status.ok ? untouched(own) : status;
+    return requests[i]?.asked.describes ? { ...shown, policy: policyOf(own, call.now) } : shown;
+  });
+  const all: RateLimitAllStatus =
+    denials.length > 0
+      ? { ok: false, retryAt: Math.max(...denials), statuses }
+      : { ok: true, ...latestOf(enforced.flatMap(({ retryAt }) => retryAt ?? [])), statuses };
+  return { all, answers };
+}
+
+function latestOf(waits: readonly number[]) {
+  return waits.length > 0 ? { retryAt: Math.max(...waits) } : {};
+}
+
+/** What the bucket holds when it is full, and the time in which that comes back. */
+export function policyOf({ before: { limit } }: { before: Pick<Answer["before"], "limit"> }, now: number) {
+  return { tokens: limit.tokens, windowMs: limit.kind.windowMs(limit, now) };
 }
 
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const rows = await readRows(ctx, asked);
-  const bucket = asWritten(asked, planOf(rows));
+  const control = controlAmong(asked, rows);
+  const others = rows.filter((row) => !isControl(row));
+  const { bucket, override } = termsOf(asked, { control, rows: others, row: latest(others) }, 0);
   const { plan } = bucket;
-  const snapshot = { ...snapshotOf(bucket.limit, shardsOf(bucket, rows)), ...(typeof plan === "string" && { plan }) };
-  const override = overrideAmong(bucket, rows);
-  if (!override?.limit) return override ? { ...snapshot, override } : snapshot;
-  const { limit, until } = override;
-  return { ...snapshot, override: { ...snapshotOf(limit, shardsOf({ ...bucket, limit }, rows)), until } };
-}
-
-async function answer(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { limit, key, demand, asked, isOverridable } = request;
-  if (limit.levels.most > 0) return await (isOverridable ? answerOverridable : answerSplit)(ctx, request, call);
-  const rows = await readRows(ctx, request);
-  const [row] = rows;
-  const { now } = call;
-  const isPlain = !isOverridable && !asked.renews && rows.length < 2 && row?.shard === undefined;
-  if (!isPlain) return await answerOnRows(request, rows, now);
-  const stored = row ? fromStored(limit, row, key) : fullState(limit);
-  const { status, taken } = decide(limit, stored, now, demand);
-  return {
-    status,
-    change: taken && { bucket: request, rows, contents: [toStored(limit, taken)] },
-    before: { limit, shards: [{ interval: WHOLE, limit, state: stored, rows }] },
-  };
-}
-
-/** The answer of a bucket that may be split: its override is read first. */
-async function answerOverridable(ctx: Reader, request: Request, call: Call): Promise<Answer> {
-  const { now } = call;
-  const override = overrideAmong(request, await readOverrideRows(ctx, request), now);
-  const ask = (own: Request) => answer(ctx, { ...own, isOverridable: false }, call);
-  return await answerUnder(override, request, { now, ask, load: (own) => loadAll(ctx, own) });
-}
-
-/** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
-function combine({ requests, partOf }: Bundle, answers: readonly Answer[], now: number): RateLimitAllStatus {
-  const own = partOf.flatMap((place) => answers.slice(place, place + 1));
-  const enforced = own.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
-  const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
-  if (denials.length > 0) {
-    const statuses = own.map((answer) => (answer.status.ok ? untouched(answer, now) : answer.status));
-    return { ok: false, retryAt: Math.max(...denials), statuses };
-  }
-  const statuses = own.map(({ status }) => status);
-  const waits = enforced.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
-  return { ok: true, ...(waits.length > 0 ? { retryAt: Math.max(...waits) } : {}), statuses };
+  const describe = ({ limit }: Bucket) => snapshotOf(limit, shardsOf({ ...bucket, limit }, control, others), pausedUntil(control));
+  const snapshot = { ...describe(bucket), ...(typeof plan === "string" && { plan }) };
+  if (!override) return snapshot;
+  const { limit, ...held } = override;
+  return { ...snapshot, override: limit ? { ...describe({ ...bucket, limit }), until: held.until } : (held as never) };
 }

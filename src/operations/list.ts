@@ -1,16 +1,14 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
-import { type BucketArgs, parseBucket, requestTo } from "../engine/request.js";
+import { type BucketArgs, bucketOf, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
-import { asWritten } from "../engine/bucket.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
-import type { Cursor, Reader } from "../storage/rows.js";
-import { nameOf, planOf, shardsOf } from "../storage/shards.js";
+import { controlOf, type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
+import { controlAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { answerOnRows } from "./consume.js";
-import { countedUnder, overridesAmong } from "./override.js";
+import { answerUnder } from "./answer.js";
+import { termsOf } from "./terms.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
@@ -38,16 +36,13 @@ const FIELDS: Fields = {
 
 /**
  * @param asked - the limit; its plans, if rows say which of them holds.
- * @throws when `limit` is no whole number from 1 to 1,000, the cursor is another limit's, or the limit has no overrides to list.
+ * @throws when `limit` is no whole number from 1 to 1,000, or the cursor is another limit's.
  */
 export function parseList(asked: BucketArgs, options: ListOptions) {
-  const { name, config, overrides } = asked;
-  const { limit } = parseBucket(asked);
+  const { name, config } = asked;
+  const { limit } = bucketOf(asked);
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
-  if (onlyOverridden && !overrides) {
-    throw misuseError(name, "onlyOverridden needs a limit that is defined with overrides: true.");
-  }
   const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
   // Parsed once for all keys.
   const listed = { ...asked, definition: { config, limit } };
@@ -61,27 +56,53 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
-    const entry = await describe(listed, bucket, now);
-    const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
-    if (isWanted) page.push(present(entry));
+    const entries = await Promise.all(
+      bucketsAmong(bucket.rows).map((rows) => describe(ctx, listed, { ...bucket, rows }, now)),
+    );
+    for (const entry of entries) {
+      const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
+      if (isWanted) page.push(present(entry));
+    }
     next = bucket.next;
-    if (page.length === most) break;
+    if (page.length >= most) break;
   }
   return { page, cursor: next && JSON.stringify(next) };
 }
 
-/** The state of a bucket and its answer to one more token; for a damaged one, the error. */
-async function describe(listed: ListRequest["listed"], { key, rows }: BucketRows, now: number) {
-  const [override] = listed.overrides ? overridesAmong(rows) : [];
-  const entry = { key, override: (override?.until ?? Infinity) > now ? override : undefined };
+/** The rows of each bucket at a key, by kind and period, each with the control row. */
+export function bucketsAmong(rows: readonly Row[]): Row[][] {
+  const controls = rows.filter(isControl);
+  const others = rows.filter((row) => !isControl(row));
+  const buckets = [...new Set(others.map(({ bucket }) => bucket))];
+  if (buckets.length === 0) return [controls];
+  return buckets.map((bucket) => [...others.filter((row) => row.bucket === bucket), ...controls]);
+}
+
+/**
+ * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken its kind or period away:
+ * no call asks it.
+ */
+async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows }: BucketRows, now: number) {
+  const { override, pause } = controlOf(rows.find(isControl));
+  const entry = {
+    key,
+    override: (override?.until ?? Infinity) > now ? override : undefined,
+    pausedUntil: pause && pause.until > now ? pause.until : undefined,
+  };
   try {
-    const bucket = asWritten(parseBucket({ ...listed, key }), planOf(rows));
-    const counted = countedUnder(bucket, rows, now);
+    const own = rows.filter((row) => !isControl(row));
+    const control = controlAmong({ ...listed, key }, rows);
+    const terms = termsOf(bucketOf({ ...listed, key }), { control, rows: own, row: own[0] ?? null }, now);
+    const { bucket, counted } = terms;
+    const [first] = own;
+    if (first && !isOf(bucket.limit, first) && !isOf(counted.limit, first)) return undefined;
     const { capacity, unitsPerToken } = counted.limit;
-    const shards = shardsOf(counted, rows);
     const count = Math.min(1, capacity / unitsPerToken);
-    const { status } = await answerOnRows(requestTo(bucket, { count }), rows, now);
-    return { value: heldByAll(shards, now) / unitsPerToken, ...status, ...entry, plan: nameOf(bucket.plan) };
+    const call = { now, random: () => 0 };
+    const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
+    const { status } = await answerUnder(ctx, asked, call);
+    const value = heldByAll(shardsOf(counted, control, own), now) / unitsPerToken;
+    return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };
   }

@@ -1,20 +1,17 @@
-/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and overrides that have ended. */
+/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and what no longer holds of control rows. */
+import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { overrideOf, parseOverride } from "../engine/override.js";
-import { advance } from "../engine/sharding/shard.js";
-import { storedLimit } from "../engine/bucket.js";
+import type { Shard } from "../engine/sharding/shard.js";
 import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
-import { planOf, shardsOf } from "../storage/shards.js";
-import type { RateLimitOverride } from "../wire/configs.js";
+import { controlAmong, isOf, shardsOf } from "../storage/shards.js";
 import type { SweepArgs } from "../wire/answers.js";
-import { overridesAmong } from "./override.js";
+import { bucketsAmong } from "./list.js";
 
 /**
  * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less than a
- * minute, so all agree that it is full, and none is about to write it. After the same time all agree that an override has ended. A
- * row of a window stays for one window more: it says when its windows began.
+ * minute, so all agree that it is full, and none is about to write it. After the same time all agree that an override has ended.
  */
 const SETTLED_MS = 60_000;
 
@@ -24,13 +21,15 @@ type Targets = SweepArgs["targets"];
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
   const limits = parseTargets(targets);
-  const from = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
+  const place = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
   const buckets: BucketRows[] = [];
-  if (!from) return { buckets, cursor: null };
-  const [name] = from;
+  if (!place) return { buckets, cursor: null };
+  const [name] = place;
   const own = limitsOf(limits, name);
   let next: storage.Cursor | null = null;
-  for await (const bucket of walk(ctx, from)) {
+  // A search for the next limit ends at one that is not judged.
+  const isSearch = own.length === 0 && place.length === 1 && cursor !== undefined;
+  for await (const bucket of isSearch ? [] : walk(ctx, place)) {
     const rows = rowsToDelete(own, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
@@ -41,11 +40,17 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
 
 /** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
 async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: string): Promise<storage.Cursor | null> {
-  const row = await storage.readNextName(ctx, after);
-  if (!row) return null;
-  const { name, plan } = row;
-  const isJudged = typeof plan === "object" || limitsOf(limits, name).length > 0;
-  return isJudged ? [name] : await findNext(ctx, limits, name);
+  // A transaction may read 4,096 ranges. The next batch goes on from the last name.
+  const MOST_NAMES = 1000;
+  let name = after;
+  for (let names = 0; names < MOST_NAMES; names++) {
+    const row = await storage.readNextName(ctx, name);
+    if (!row) return null;
+    name = row.name;
+    if (typeof row.plan === "object") return [name, undefined];
+    if (limitsOf(limits, name).length > 0) return [name];
+  }
+  return name === undefined ? null : [name];
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
@@ -80,52 +85,59 @@ function parseTargets(targets: Targets): Limit[] {
 
 const limitsOf = (limits: readonly Limit[], name: string) => limits.filter((limit) => limit.name === name);
 
-/**
- * Overrides that are in force stay, and their configs count among those that a bucket must be full under. An override that cannot
- * be used, or one of several, continues to deny after its end.
- */
-function rowsToDelete(limits: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
-  const { name, rows } = bucket;
-  const [override, ...others] = overridesAmong(rows);
-  if (others.length > 0) return [];
+/** An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny after its end. */
+function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
+  const controls = bucket.rows.filter(storage.isControl);
+  const rows = bucket.rows.filter((row) => !storage.isControl(row));
   try {
-    if (override) parseOverride(name, override);
+    const control = controlAmong(bucket, controls);
+    const { override } = control;
+    if (override) parseOverride(bucket.name, override);
+    const hasEnded = !override || (override.until ?? Infinity) <= now - SETTLED_MS;
+    const held = hasEnded ? { ...control, override: undefined } : control;
+    const full = new Set(
+      bucketsAmong(rows).filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now)).flat(),
+    );
+    const going = rows.filter((row) => full.has(row));
+    const isLast = going.length === rows.length && isFull(defined, { ...bucket, rows: [] }, held, now);
+    const goes = hasEnded && (control.count === 0 || (pausedUntil(control) <= now - SETTLED_MS && isLast));
+    return goes ? [...going, ...controls] : going;
   } catch {
     return [];
   }
-  const hasEnded = (override?.until ?? Infinity) <= now - SETTLED_MS;
-  const isGoing = isFull(limits, bucket, hasEnded ? undefined : override, now);
-  return rows.filter((row) => (storage.holdsTokens(row) ? isGoing : hasEnded));
 }
 
 /**
- * Whether a bucket is full under each plan of its definition, and under the config of a call that its rows were written under. A
- * damaged bucket is not: its rows stay, and continue to deny.
+ * Whether one of the buckets at a key is full under each plan of its definition, and under the config of a call that its rows were written
+ * under. A damaged bucket is not: its rows stay, and continue to deny.
  */
-function isFull(
-  defined: readonly Limit[],
-  { name, key, rows }: BucketRows,
-  stored: RateLimitOverride | undefined,
-  now: number,
-): boolean {
+function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, control: Control, now: number): boolean {
   const isFullUnder = (limit: Limit) => {
-    const settled = now - SETTLED_MS - (limit.kind.countsMs?.(limit) ?? 0);
-    return shardsOf({ name, limit: limit.kind.forKey?.(limit, key) ?? limit, key }, rows).every((shard) => {
-      const { value, window } = advance(shard, settled).state;
-      // A window may remember tokens that count if the capacity is raised again.
-      return shard.state.ts <= settled && value === shard.limit.capacity && !window?.excess;
-    });
+    const settled = now - SETTLED_MS - rememberedMs(limit);
+    return shardsOf({ name, limit, key }, control, rows).every((shard) => isFullSince(shard, settled));
   };
-  try {
-    const written = planOf(rows);
-    // A plan by its name is among those that are defined.
-    const limits = typeof written === "object" ? [...defined, storedLimit({ name, key }, written)] : defined;
-    const overridden = limits.flatMap((limit) => {
-      const override = stored && overrideOf({ name, limit, key }, stored);
-      return override?.limit ? [override.limit] : [];
-    });
-    return limits.length > 0 && [...limits, ...overridden].every(isFullUnder);
-  } catch {
-    return false;
-  }
+  const own = rows.flatMap(({ plan }) => (typeof plan === "object" ? [parseLimit(name, plan)] : []));
+  const limits = [...defined, ...own].map((limit) => limit.kind.forKey?.(limit, key) ?? limit);
+  const overridden = limits.flatMap((limit) => overrideOf({ name, limit, key }, control, now)?.limit ?? []);
+  const judged = [...limits, ...overridden].filter((limit) => rows.every((row) => isOf(limit, row)));
+  if (judged.length > 0) return judged.every(isFullUnder);
+  const left = limits.length > 0 ? leftBehind(name, rows[0]) : undefined;
+  return left !== undefined && rows.every(({ value }) => value >= 0) && isFullUnder(left);
+}
+
+function isFullSince({ limit, state }: Shard, time: number): boolean {
+  return state.ts <= time && limit.kind.advance(limit, state, time).value === limit.capacity;
+}
+
+/** A window's row stays for one window more: it says when its windows began. Those of a calendar may be longer than the average. */
+function rememberedMs({ kind, periodMs, config }: Limit): number {
+  if (!kind.whenReset) return 0;
+  return typeof config.period === "string" ? 2 * periodMs : periodMs;
+}
+
+/** A limit of a kind and period that no definition has since a deploy: windows that are over say nothing at any rate. */
+function leftBehind(name: string, row: storage.Row | undefined): Limit | undefined {
+  const [, kind, period = ""] = /^(fixed window|sliding window) (.+)$/.exec(row?.bucket ?? "") ?? [];
+  if (!kind) return undefined;
+  return parseLimit(name, { kind, rate: 1, period: Number(period) || period } as Limit["config"]);
 }

@@ -9,6 +9,7 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
 import { asWritten } from "../engine/bucket.js";
 import { idOf } from "../storage/rows.js";
+import { findTerms } from "../operations/terms.js";
 import { loadAll } from "../storage/shards.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
@@ -131,10 +132,11 @@ export async function getPosition(
   const isGone = row?.plan !== undefined && plans.every(({ plan }) => plan !== row.plan);
   const queue = isGone ? parseQueue(row) : asWritten(asked, row?.plan);
   const { priorities, fair, aging } = queue.terms;
-  const [{ share, arrivals, rounds }, shards] = await Promise.all([
+  const [{ share, arrivals, rounds }, terms] = await Promise.all([
     readHeads(ctx, queue, priorities, { most: MOST_AHEAD + 1, ofAll: MOST_READ }),
-    loadAll(ctx, queue),
+    findTerms(ctx, queue, { now: ctx.now, random: () => 0 }),
   ]);
+  const shards = await loadAll(ctx, terms.counted, terms.found);
   const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);
   // A job of this transaction is as old as it is now, not younger than all that will ever come.
   const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
@@ -146,10 +148,10 @@ export async function getPosition(
   let { now } = ctx;
   // For more jobs than that as one row, which may be early: a decision on thousands of rows for each takes seconds.
   const isMany = before.length >= mostPaidFrom(shards);
-  let held: readonly Shard[] = isMany ? [fold(queue.limit, shards, now)] : shards;
+  let held: readonly Shard[] = isMany ? [fold(terms.counted.limit, shards, now)] : shards;
   let runAt = now;
   for (const { count } of [...before, job]) {
-    const pay = () => payFor(queue.limit, held, now, { count });
+    const pay = () => payFor({ ...terms, timing: { ...terms.timing, now } }, held, { count });
     let payment = pay();
     if (!payment.isPaid) {
       // As the worker does: what comes meanwhile may be more than a bucket without debts can keep.

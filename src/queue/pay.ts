@@ -1,7 +1,9 @@
 /** Paying for a job: it takes its tokens as a reservation does, unless it would have to wait too long. */
 import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
+import type { Timing } from "../engine/decide.js";
+import type { Terms } from "../operations/terms.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { areAll, type Change, fullShard, heldByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
+import { areAll, type Change, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
@@ -38,22 +40,30 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
  * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a lowered limit can never
  * serve starts when the bucket has all it can give, and owes the rest. @param before - all rows, or some of them.
  */
-export function payFor(limit: Limit, before: readonly Shard[], now: number, job: PayableJob): Payment {
+export function payFor({ counted, override, timing }: Terms, before: readonly Shard[], job: PayableJob): Payment {
+  const { limit } = counted;
   const { count, settles } = job;
   const all = unitsOf(limit, count);
   const isRefundable = settles !== undefined;
-  if (!areAll(before)) return payFrom(before, now, { units: all, isRefundable });
-  const most = Math.min(all, limit.kind.most(limit, true));
-  const waitMs = waitWhenFull(limit, most, now);
+  // While the key is blocked nothing starts; without a bound all does that a pause does not hold.
+  if (override?.reason) return { isPaid: false, dueAt: override.until, isAhead: true };
+  if (override?.unlimited && timing.now >= timing.pausedUntil) {
+    const left = adjustOnAll(before, timing.now, { units: all, isRefundable });
+    return { isPaid: true, runAt: timing.now, takenAt: timing.now, left };
+  }
+  if (!areAll(before)) return payFrom(before, timing, { units: all, isRefundable });
+  const most = Math.min(all, Math.max(limit.capacity, limit.mostReserved));
+  const waitMs = waitWhenFull(limit, most, timing.now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
   const demand = { units, reserve: true, withinMs: longestMs, isRefundable };
-  const { status, left } = decideOnAll(limit, before, now, demand);
+  const { now } = timing;
+  const { status, left } = decideOnAll(limit, before, timing, demand);
   if (!status.ok) {
-    const isAhead = decideOnAll(limit, before, now, { ...demand, withinMs: Infinity }).status.ok;
+    const isAhead = decideOnAll(limit, before, timing, { ...demand, withinMs: Infinity }).status.ok;
     return { isPaid: false, dueAt: status.retryAt, isAhead };
   }
-  const owing = all > units ? adjustOnAll(limit, left, now, { units: all - units }) : left;
+  const owing = all > units ? adjustOnAll(left, now, { units: all - units }) : left;
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };
 }
 
@@ -72,14 +82,14 @@ export function mostPaidFrom(shards: readonly Shard[]): number {
 }
 
 /** Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others. */
-function payFrom(parts: readonly Shard[], now: number, change: Change): Payment {
-  if (heldByAll(parts, now) < change.units) return { isPaid: false, dueAt: now, isAhead: false };
+function payFrom(parts: readonly Shard[], { now, pausedUntil }: Timing, change: Change): Payment {
+  if (now < pausedUntil || givenByAll(parts, now) < change.units) return { isPaid: false, dueAt: Math.max(now, pausedUntil), isAhead: false };
   return { isPaid: true, runAt: now, takenAt: now, left: distribute(parts, now, change) };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
 export function waitWhenFull(limit: Limit, units: number, now: number): number {
   if (units <= limit.capacity) return 0;
-  const { status } = decideOnAll(limit, [fullShard(limit)], now, { units, reserve: true, withinMs: Infinity });
+  const { status } = decideOnAll(limit, [fullShard(limit)], { now, pausedUntil: 0 }, { units, reserve: true, withinMs: Infinity });
   return (status.retryAt ?? now) - now;
 }

@@ -2,7 +2,7 @@
 import * as convex from "convex/server";
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { adjustOnSome, distribute } from "../engine/sharding/pool.js";
+import { adjustOnAll, distribute, refundOnSome } from "../engine/sharding/pool.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
@@ -151,7 +151,9 @@ export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly
       const isLapsing = difference.units < 0 && row._creationTime < ctx.now - LAPSE_MS;
       const left = isLapsing
         ? distribute(held, ctx.now, difference)
-        : adjustOnSome(queue.limit, held, ctx.now, difference);
+        : difference.units > 0
+          ? adjustOnAll(held, ctx.now, difference)
+          : refundOnSome(queue.limit, held, ctx.now, difference);
       if (!left) continue;
       held = left;
     } catch (error) {

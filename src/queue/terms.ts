@@ -1,7 +1,7 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { type BucketArgs, parseBucket } from "../engine/request.js";
+import { type BucketArgs, bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
@@ -48,7 +48,7 @@ export function parseQueue({ queue, ...bucket }: BucketArgs & { queue: QueueConf
   checkQueueConfig(bucket.name, queue);
   const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, exact = false, attempts = 1 } = queue;
   const terms = { maxQueued, priorities, aging, fair, exact, attempts };
-  return { ...parseBucket(bucket), plan: bucket.plan ?? undefined, terms };
+  return { ...bucketOf(bucket), plan: bucket.plan ?? undefined, terms };
 }
 
 /** The queue as it is stored and sent. */

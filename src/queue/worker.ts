@@ -6,6 +6,7 @@ import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { unitsOf } from "../engine/units.js";
 import { changeOf, loadAll, loadAt } from "../storage/shards.js";
+import { findTerms } from "../operations/terms.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
 import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
@@ -75,18 +76,19 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
 async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[], settlements: readonly JobRow[]) {
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
-  const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, all), readPresent(ctx, first)]);
+  const [loaded, jobs] = await Promise.all([loadUndamaged(ctx, queue, all), readPresent(ctx, first)]);
+  const { shards, terms } = loaded ?? {};
   const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
   const [head] = jobs;
   // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards || !settled) {
+  if (!shards || !settled || !terms) {
     return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
   }
   let held = settled;
   let taken = 0;
   let awaited: (LaterPayment & { readonly job: WaitingJob }) | undefined;
   for (const job of jobs.slice(0, mostPaidFrom(shards))) {
-    const payment = payFor(queue.limit, held, ctx.now, job);
+    const payment = payFor(terms, held, job);
     if (!payment.isPaid) {
       awaited = { job, ...payment };
       break;
@@ -97,7 +99,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
     await deleteJob(ctx, job);
     taken++;
   }
-  await write(ctx, changeOf(queue, shards, held));
+  await write(ctx, changeOf(terms.counted, shards, held));
   return { taken, awaited, hasUnsettled };
 }
 
@@ -110,21 +112,24 @@ async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly Waitin
   const ALL_ROWS_CHANCE = 1 / 8;
   // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.
   const MS_PER_ROW = 100;
-  const { limit } = queue;
   try {
-    if (limit.levels.most > 0 && ctx.random() >= ALL_ROWS_CHANCE) {
-      const row = await loadAt(ctx, queue, ctx.random());
+    const terms = await findTerms(ctx, queue, ctx);
+    const { counted, found } = terms;
+    const { limit } = counted;
+    if (!found.rows && ctx.random() >= ALL_ROWS_CHANCE) {
+      const row = await loadAt(ctx, counted, found, ctx.random());
       const { interval } = row;
       const gapMs = ctx.now - row.state.ts;
       if (gapMs < COLD_MS) {
         const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
         const all = needed.reduce((sum, rows) => sum + rows, 0);
         const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
-        if (levels === 0) return [row];
-        return await loadAll(ctx, queue, interval.slice(0, Math.max(0, interval.length - levels)));
+        if (levels === 0) return { terms, shards: [row] };
+        const span = interval.slice(0, Math.max(0, interval.length - levels));
+        return { terms, shards: await loadAll(ctx, counted, { control: found.control }, span) };
       }
     }
-    return await loadAll(ctx, queue);
+    return { terms, shards: await loadAll(ctx, counted, found) };
   } catch (error) {
     console.error(error);
     return undefined;

@@ -1,7 +1,8 @@
 /** Rows: the only file that touches ctx.db. */
 import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
-import { OVERRIDE_SHARD, WHOLE } from "../engine/sharding/interval.js";
+import { type Control, NO_CONTROL } from "../engine/control.js";
+import { CONTROL_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredPlan } from "../engine/bucket.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
@@ -102,7 +103,7 @@ export function takingTurns<Asked, Parsed, Result>(
   };
 }
 
-/** All rows of a bucket in one range, with its override; or those within an interval. The transaction depends on these alone. */
+/** All rows of a bucket in one range, with its control row; or those within an interval. The transaction depends on these alone. */
 export async function readRows({ db }: Reader, { name, key }: BucketId, within = WHOLE): Promise<Row[]> {
   return await db
     .query("rateLimits")
@@ -147,26 +148,39 @@ export interface RowChange {
 }
 
 /** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
-export async function write({ db }: Writer, { bucket, rows, contents }: RowChange): Promise<void> {
+export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
+  const { db } = ctx;
   const { plan } = bucket;
+  // A nested runMutation that asked the same limit may have deleted some of several rows since: a run does not see what another writes.
+  const left = read.length > 1 ? new Set((await readRows(ctx, bucket)).map(({ _id }) => _id)) : undefined;
+  const rows = left ? read.filter(({ _id }) => left.has(_id)) : read;
   for (const [i, content] of contents.entries()) {
     const row = rows[i];
     if (row) {
       // A patch takes a field away by undefined.
-      const none = { shard: undefined, config: undefined, recent: undefined, headroom: undefined, window: undefined };
+      const none = { shard: undefined, seen: undefined, window: undefined, recent: undefined, headroom: undefined };
       await db.patch("rateLimits", row._id, { ...none, ...content, plan });
     } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
 }
 
-/** The rows that override a bucket's limit: one, or none. The transaction depends on these only. */
-export async function readOverrideRows(ctx: Reader, { name, key }: BucketId): Promise<Row[]> {
-  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", OVERRIDE_SHARD));
-  return (await rows.collect()).filter((row) => !holdsTokens(row));
+/** The control row of a bucket: one, or none. The transaction depends on it only. */
+export async function readControl(ctx: Reader, { name, key }: BucketId): Promise<Row[]> {
+  return await rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", CONTROL_SHARD)).collect();
 }
 
-/** Whether a row holds the bucket's tokens. Only a row for an override does not; a damaged row counts as the bucket's. */
-export function holdsTokens({ shard, override }: Row): boolean {
-  return shard !== OVERRIDE_SHARD || override === undefined;
+export function isControl({ shard }: Row): boolean {
+  return shard === CONTROL_SHARD;
+}
+
+export function controlOf(row: Row | undefined): Control {
+  return row ? { ...NO_CONTROL, ...row.control, ...(row.override && { override: row.override }) } : NO_CONTROL;
+}
+
+/** Puts a control row in the place of the one that is there; of none that says something there is no row. */
+export async function writeControl(ctx: Writer, id: BucketId, rows: readonly Row[], next: Control): Promise<void> {
+  const { override, ...control } = next;
+  const contents = [{ shard: CONTROL_SHARD, value: 0, ts: 0, control, override }];
+  await write(ctx, { bucket: idOf(id), rows, contents: next.count > 0 || override ? contents : [] });
 }

@@ -7,13 +7,13 @@ import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition 
 import { v } from "convex/values";
 import * as wire from "../wire/answers.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
-import { snapshotValidator, stateFields } from "../wire/snapshots.js";
+import { controlFields, snapshotValidator, stateFields } from "../wire/snapshots.js";
 
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
  *
- * A row is one bucket, one shard of a bucket, or an override. No row means a full bucket. Only the functions of this package write
- * here.
+ * A row is one bucket, one part of a bucket that is split, or the control row of a bucket, which says what an operator decided. No row
+ * means a full bucket. Only the functions of this package write here.
  *
  * @example
  * ```ts
@@ -33,14 +33,15 @@ export const rateLimitTables = {
     /** Absent for the one bucket of a limit without keys. */
     key: v.optional(v.string()),
     ...stateFields(),
-    /** Which part of a split bucket: "0" and "1" are its halves, "00" to "11" its quarters, and so on. */
+    /** Which of the buckets at the key, by kind and period, such as "fixed window day". Absent for a token bucket. */
+    bucket: v.optional(v.string()),
+    /** Which part of a split bucket: "0" and "1" are its halves, "00" to "11" its quarters, and so on. "!" is the control row. */
     shard: v.optional(v.string()),
-    /** For a split bucket, the config that the shares were cut from. */
-    config: v.optional(configValidator()),
     /** The plan's name or the call's config that it was written under, unless that is a plain definition. */
     plan: v.optional(v.union(v.string(), configValidator())),
-    /** The override of the limit's config: in a row of its own, after the bucket's, whose `ts` is when it was set. */
+    /** In the control row: the override of the limit's config; pauses and resets. */
     override: v.optional(v.object(overrideFields())),
+    control: v.optional(v.object(controlFields())),
   }).index("by_name_key_shard", ["name", "key", "shard"]),
 };
 

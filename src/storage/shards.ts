@@ -1,115 +1,149 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
+import { applyControl, type Control, overrideError } from "../engine/control.js";
+import type { Bucket, StoredPlan } from "../engine/bucket.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
 import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
-import { fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
+import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { areEqual, type Bucket, storedConfig, type StoredPlan, storedLimit } from "../engine/bucket.js";
-import type { RateLimitConfig } from "../wire/configs.js";
-import { holdsTokens, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
+import { type BucketId, controlOf, isControl, type Reader, readControl, readLast, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** The shard that covers a random point, or that of a row that has been read. @param random - in [0, 1). */
-export async function loadAt(ctx: Reader, bucket: Bucket, random: number, known?: Row | null): Promise<StoredShard> {
+/** What a call has read of a bucket first: its control row, and all its rows or, if it may be split, the one that covers a random point. */
+export interface Found {
+  readonly control: Control;
+  /** All rows at the name and key but the control row, of all kinds and periods; undefined if only `row` was read. */
+  readonly rows?: readonly Row[] | undefined;
+  /** The row that covers the point, or a row of the whole; null if there is none. */
+  readonly row: Row | null;
+}
+
+/** @param random - in [0, 1). */
+export async function find(ctx: Reader, bucket: Bucket, random: number): Promise<Found> {
+  if (bucket.limit.levels.most === 0) {
+    const all = await readRows(ctx, bucket);
+    const rows = all.filter((row) => !isControl(row));
+    return { control: controlAmong(bucket, all), rows, row: latest(rows) };
+  }
+  const row = await readLast(ctx, bucket, pointAt(random));
+  // The control row lies between the whole and the parts.
+  if (!row || row.shard === undefined) return { control: controlAmong(bucket, []), row };
+  if (!isControl(row)) return { control: controlAmong(bucket, await readControl(ctx, bucket)), row };
+  const rows = (await readRows(ctx, bucket)).filter((other) => !isControl(other));
+  return { control: controlAmong(bucket, [row]), rows, row: latest(rows) };
+}
+
+/** The control row of a bucket. @throws when there are several: nothing is let through until they are cleared. */
+export function controlAmong(bucket: BucketId, rows: readonly Row[]): Control {
+  const controls = rows.filter(isControl);
+  if (controls.length > 1) throw overrideError(bucket, "There must be one, not several.");
+  const control = controlOf(controls[0]);
+  const { count, pause, reset, override } = control;
+  const counts = [count, pause?.count ?? 0, reset?.count ?? 0];
+  const isUsable = counts.every((seen) => Number.isInteger(seen) && seen >= 0 && seen <= count);
+  const times = [pause?.at ?? 0, pause?.until ?? 0, reset?.at ?? 0];
+  if (isUsable && times.every((time) => Number.isInteger(time) && time >= 0) && (count > 0 || override || !controls[0]))
+    return control;
+  throw overrideError(bucket, "It says nothing that can be used.");
+}
+
+/** The row that was written last: it says the plan of calls that name none. */
+export function latest(rows: readonly Row[]): Row | null {
+  return rows.reduce<Row | null>((last, row) => (last && last.ts > row.ts ? last : row), null);
+}
+
+/** The shard that a call has found, or the one that covers another random point. */
+export async function loadAt(
+  ctx: Reader,
+  bucket: Bucket,
+  found: Pick<Found, "control" | "rows"> & { row?: Row | null },
+  random: number,
+): Promise<StoredShard> {
+  const { control, rows, row: known } = found;
   const point = known?.shard ?? pointAt(random);
-  const row = known ?? (await readLast(ctx, bucket, point));
+  const row = known ?? (rows ? undefined : await readLast(ctx, bucket, point));
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
-  const shards = row && wasSplitUnder(row, bucket) ? [fromRow(bucket, row)] : await loadAll(ctx, bucket);
+  const isOwn = row && !isControl(row) && isOf(bucket.limit, row) && (row.shard !== undefined || rows === undefined);
+  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
 }
 
 /** The shards within an interval. */
-export async function loadAll(ctx: Reader, bucket: Bucket, within = WHOLE): Promise<StoredShard[]> {
-  return shardsOf(bucket, await readRows(ctx, bucket, within), within);
+export async function loadAll(
+  ctx: Reader,
+  bucket: Bucket,
+  { control, rows }: Pick<Found, "control" | "rows">,
+  within = WHOLE,
+): Promise<StoredShard[]> {
+  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), within);
+}
+
+/** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
+export function isOf({ bucket }: Limit, row: Row): boolean {
+  return row.bucket === bucket;
 }
 
 /**
- * All rows of a bucket, or those within an interval → its shards. A bucket that was split under another config counts as one shard,
- * in the state that it had under that config at its last write. A change of config thus has the same effect as on one row: the new
- * config applies to all arrivals since.
+ * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is now: a changed
+ * config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts as one shard.
  */
-export function shardsOf(bucket: Bucket, all: readonly Row[], within = WHOLE): StoredShard[] {
-  const { limit, key } = bucket;
-  const rows = all.filter(holdsTokens);
-  const [first] = rows;
-  if (!first) return [{ ...fullShard(limit), rows }];
+export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], within = WHOLE): StoredShard[] {
+  const { limit } = bucket;
+  const rows = all.filter((row) => !isControl(row) && isOf(limit, row));
+  if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
   const parts = rows.filter(({ shard }) => shard !== undefined);
-  if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, rows, parts)];
-  if (wasSplitUnder(first, bucket)) return tiling(bucket, rows, within);
-  if (!first.config) throw gapError(bucket);
-  const former = { ...bucket, limit: storedLimit(bucket, first.config), plan: first.plan };
-  const lastWrite = Math.max(...rows.map(({ ts }) => ts));
-  const { state } = fold(former.limit, tiling(former, rows), lastWrite);
-  return [{ interval: WHOLE, limit, state: fromStored(limit, toStored(former.limit, state), key), rows }];
+  if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, control, rows, parts)];
+  const shards = rows.map((row) => fromRow(bucket, control, row));
+  const intervals = shards.map(({ interval }) => interval);
+  if (!tile(within, intervals)) throw gapError(bucket);
+  if (limit.levels.most > 0 || parts.length === 0) return shards;
+  return [{ ...fold(limit, shards, Math.max(...rows.map(({ ts }) => ts))), rows }];
 }
 
 /**
  * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each other's rows leave them,
  * such as a nested `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
  */
-function mended(bucket: Bucket, rows: readonly Row[], parts: readonly Row[]): StoredShard {
+function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: readonly Row[]): StoredShard {
   const { limit } = bucket;
-  const wholes = rows.filter(({ shard }) => shard === undefined).map((row) => fromRow(bucket, row));
-  const shards: Shard[] = [...wholes, ...shardsOf(bucket, parts)];
-  const latest = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
-  const { state } = fold(limit, shards, latest);
-  const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, latest));
+  const wholes = rows.filter(({ shard }) => shard === undefined).map((row) => fromRow(bucket, control, row));
+  const shards: Shard[] = [...wholes, ...shardsOf(bucket, control, parts)];
+  const last = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
+  const whole = fold(limit, shards, last);
+  const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, last));
   // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
-  const surplus = state.value - (limit.capacity - taken);
+  const { state } = charged(whole, whole.state.value - (limit.capacity - taken));
   // The windows' use adds up: it counts no capacity.
-  const mended = { ...limit.kind.take(limit, state, surplus), window: state.window };
-  return { interval: WHOLE, limit, state: mended, rows };
+  const { window } = whole.state;
+  return { interval: WHOLE, limit, state: { ...state, ...(window && { window }) }, rows };
 }
 
-function tiling(bucket: Bucket, rows: readonly Row[], whole = WHOLE): StoredShard[] {
-  const shards = rows.map((row) => fromRow(bucket, row));
-  const intervals = shards.map(({ interval }) => interval);
-  const isTiled = tile(whole, intervals) && rows.every((row) => wasSplitUnder(row, bucket));
-  if (!isTiled) throw gapError(bucket);
-  return shards;
-}
-
-function fromRow({ limit, key }: Bucket, row: Row): StoredShard {
+function fromRow({ limit, key }: Bucket, control: Control, row: Row): StoredShard {
   const { shard, shard: interval = WHOLE } = row;
   if (shard !== undefined && !isPart(shard)) {
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
   }
   const share = shareOf(limit, interval);
-  return { interval, limit: share, state: fromStored(share, row, key), rows: [row] };
+  return { ...controlled({ interval, limit: share, state: fromStored(share, row, key) }, control), rows: [row] };
+}
+
+function controlled(shard: Shard, control: Control): Shard {
+  return control.count === 0 ? shard : { ...shard, state: applyControl(shard.limit, shard.state, control) };
 }
 
 function gapError({ limit, key }: Bucket): Error {
   return damageError(limit.name, key, "the stored shards overlap or leave a gap");
 }
 
-/** The fields that decide how a limit's shares are cut and filled: all of its config but the bounds on reservations and rows. */
-function splitConfig({ config }: Limit): RateLimitConfig {
-  return storedConfig({ ...config, maxReserved: undefined });
-}
-
-/**
- * Rows of a plan with another name are written anew, even if they are cut alike, so that all rows name the same plan. A config of a
- * call needs no name: the config that the rows were cut under is compared.
- */
-function wasSplitUnder({ shard, config, plan }: Row, bucket: Bucket): boolean {
-  if (shard === undefined) return true;
-  return nameOf(plan) === nameOf(bucket.plan) && areEqual(splitConfig(bucket.limit), config);
-}
-
 /** The name of a plan; a config of a call has none. */
 export function nameOf(plan: StoredPlan | undefined): string | undefined {
   return typeof plan === "string" ? plan : undefined;
-}
-
-/** The plan or config that a bucket's rows were written under: the same for all. */
-export function planOf(rows: readonly Row[]): StoredPlan | undefined {
-  return rows.find(holdsTokens)?.plan;
 }
 
 /** The changed shards, in the place of their rows. A shard that is in both lists is not written. */
@@ -120,7 +154,8 @@ export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: 
   const changed = after.filter((shard) => !were.has(shard));
   const contents = changed.map(({ interval, state }) => ({
     ...toStored(limit, state),
-    ...(interval !== WHOLE && { shard: interval, config: splitConfig(limit) }),
+    ...(limit.bucket && { bucket: limit.bucket }),
+    ...(interval !== WHOLE && { shard: interval }),
   }));
   return { bucket, rows, contents };
 }

@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
-import { type Infer, type ObjectType, v, type Validator } from "convex/values";
-import { type ConfigValidator, configValidator, overrideFields, plansField } from "./configs.js";
+import { type Infer, type ObjectType, v } from "convex/values";
+import { configValidator, overrideFields, plansField } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -9,44 +9,32 @@ const outlook = () => ({
   /** When the bucket is full again, or the fixed window ends. Absent if only some rows of a split bucket were read. */
   resetAt: v.optional(v.number()),
 });
-/** The override in force at a key. Not an interface: a table could not hold that. */
-export type OverrideInForce = { config?: Infer<ConfigValidator>; unlimited?: true };
-/** Its type is named: the compiler would write it out in full in every status. */
-const overrideInForce = (): Validator<OverrideInForce | undefined, "optional", string> =>
-  v.optional(v.object({ config: v.optional(configValidator()), unlimited: v.optional(v.literal(true)) }));
-
-/** Only a request with `renews` gets these: HTTP tells clients so. */
-const renewal = () => ({
-  /** When the same request is next served if everything that remains is spent now. Absent if that takes more than a full bucket. */
-  renewsAt: v.optional(v.number()),
-  /** The override in force at the key. */
-  override: overrideInForce(),
-});
+/** Only a request of HTTP gets it, for header fields: what the bucket holds when it is full, and the time in which that comes back. */
+const policy = () => ({ policy: v.optional(v.object({ tokens: v.number(), windowMs: v.number() })) });
 const allowed = () => ({
   ok: v.literal(true),
   /** Present for a reservation that waits: run the work at this time, without asking again. */
   retryAt: v.optional(v.number()),
   ...outlook(),
-  /** For a call with `atLeast`: how many tokens the caller has. */
-  taken: v.optional(v.number()),
   /**
    * For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. A reservation of a sliding window
    * that waits passes its `retryAt` instead.
    */
   takenAt: v.optional(v.number()),
-  ...renewal(),
+  ...policy(),
 });
+const reason = () => v.union(v.literal("blocked"), v.literal("too large"));
 const denied = () => ({
   ok: v.literal(false),
   /**
    * The first millisecond at which the same request succeeds, if no other comes between. On a split bucket whose rows were not all
-   * read, a time that suffices.
+   * read, a time that suffices. The last time that a Date can name, if no wait is long enough.
    */
   retryAt: v.number(),
-  /** Present if an override blocks the key; else the tokens are used up. */
-  reason: v.optional(v.literal("blocked")),
+  /** An override blocks the key, or the bucket can never hold the count. Absent if the tokens are used up, or the bucket is paused. */
+  reason: v.optional(reason()),
   ...outlook(),
-  ...renewal(),
+  ...policy(),
 });
 const letThrough = () => ({
   ...allowed(),
@@ -89,23 +77,17 @@ export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus>
 
 /** Which bucket: the arguments that every registered function of the component takes. */
 export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
-/** `overrides`: whether the limit asks for an override at the key. */
-export const configuredArgs = () => ({
-  ...bucketArgs(),
-  config: configValidator(),
-  overrides: v.optional(v.boolean()),
-});
+export const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 /** `plan`: the name of the plan that the config is; null for a config of the call. */
 const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });
 export const getArgs = () => ({ ...plannedArgs(), ...plansField() });
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
-const consumedArgs = () => ({
+export const demandArgs = () => ({
   ...plannedArgs(),
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
 });
-export const demandArgs = () => ({ ...consumedArgs(), atLeast: v.optional(v.number()) });
 /** `at`: the time that the tokens of a cancelled reservation were promised for. `takenAt`: when tokens that come back were taken. */
 export const adjustArgs = () => ({
   ...getArgs(),
@@ -113,14 +95,13 @@ export const adjustArgs = () => ({
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
 });
-export const pauseArgs = () => ({ ...plannedArgs(), until: v.number() });
-/** `renews`: the tokens of a request; the status says when one is served next. */
-export const adjustAllArgs = () => ({
-  adjustments: v.array(v.object({ ...adjustArgs(), renews: v.optional(v.number()) })),
-});
-/** `shadow`: a denial of this request stops none of the others. `renews`: its status says when tokens come back. */
+export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
+/** `describes`: the status has the `policy`. */
+const describes = () => ({ describes: v.optional(v.boolean()) });
+export const adjustAllArgs = () => ({ adjustments: v.array(v.object({ ...adjustArgs(), ...describes() })) });
+/** `shadow`: a denial of this request stops none of the others. */
 export const allArgs = () => ({
-  requests: v.array(v.object({ ...consumedArgs(), shadow: v.optional(v.boolean()), renews: v.optional(v.boolean()) })),
+  requests: v.array(v.object({ ...demandArgs(), shadow: v.optional(v.boolean()), ...describes() })),
 });
 
 export const pageValidator = () =>
@@ -131,7 +112,8 @@ export const pageValidator = () =>
         value: v.number(),
         ok: v.boolean(),
         retryAt: v.optional(v.number()),
-        reason: v.optional(v.literal("blocked")),
+        reason: v.optional(reason()),
+        pausedUntil: v.optional(v.number()),
         error: v.optional(v.string()),
         override: v.optional(v.object(overrideFields())),
         plan: v.optional(v.string()),
@@ -142,11 +124,13 @@ export const pageValidator = () =>
   });
 
 /**
- * Keys of a limit in their order, the bucket without a key first; keys with a full bucket may be missing.
+ * Buckets of a limit in the order of their keys, the one without a key first. A key with plans of several kinds or periods has an
+ * entry for each. Keys with a full bucket may be missing.
  *
  * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
  * - `override`: what holds at the key in place of the limit's config, while it does.
+ * - `pausedUntil`: nothing starts before this time.
  * - `plan`: the plan that the key was last asked under.
  * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override cleared.
  * - `cursor`: where the next page starts; null after the last.
@@ -157,7 +141,6 @@ export const listArgs = () => ({
   name: v.string(),
   config: configValidator(),
   ...plansField(),
-  overrides: v.optional(v.boolean()),
   cursor: v.optional(v.string()),
   limit: v.optional(v.number()),
   onlyLimited: v.optional(v.boolean()),

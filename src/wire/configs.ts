@@ -41,7 +41,7 @@ const fixedWindow = () => ({
   kind: v.literal("fixed window"),
   ...saving(),
   /** The length of a window: whole milliseconds, above 0, at most 1e15; or a unit of the calendar. */
-  period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month")),
+  period: v.union(v.number(), v.literal("day"), v.literal("week"), v.literal("month"), v.literal("year")),
   /**
    * If `period` is in ms: any time at which a window starts, in whole milliseconds since the epoch.
    * The default is a hash of the key, so keys reset at different times.
@@ -50,13 +50,13 @@ const fixedWindow = () => ({
   /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
   timeZone: v.optional(v.string()),
   /**
-   * If `period` is a unit of the calendar: when it begins. A day of the month (1 to 31; in a shorter month its last day), a weekday
-   * (1 is Monday), or a minute after midnight.
+   * If `period` is a unit of the calendar: when it begins. A month of the year (1 to 12), a day of the month (1 to 31; in a
+   * shorter month its last day), a weekday (1 is Monday), or a minute after midnight.
    */
   anchor: v.optional(v.number()),
 });
 export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {
-  /** Refills all at once at the start of each window, which is a period in ms, or a day, week or month. */
+  /** Refills all at once at the start of each window, which is a period in ms, or a day, week, month or year. */
   kind: "fixed window";
 }
 
@@ -119,6 +119,8 @@ export interface QueueConfig extends TypeOf<typeof queue> {}
 export const overrideFields = () => ({
   /** Another config. The number of rows still follows the limit's own `shards`. */
   config: v.optional(configValidator()),
+  /** Tokens that are added to what each period brings, and to the capacity, of the plan or config in force; above 0, at most 1e12. */
+  more: v.optional(v.number()),
   /** Nothing is let through. Denials have `reason: "blocked"`, and their `retryAt` is when a call succeeds after `until`. */
   block: v.optional(v.literal(true)),
   /** Everything is let through and still counted: what exceeds the bucket becomes a debt. */
@@ -129,7 +131,7 @@ export const overrideFields = () => ({
   note: v.optional(v.string()),
 });
 
-/** An override of the config at one key: exactly one of `config`, `block` and `unlimited`. */
+/** What holds at one key in place of the limit's config: exactly one of `config`, `more`, `block` and `unlimited`. */
 export interface RateLimitOverride extends Omit<TypeOf<typeof overrideFields>, "config"> {
   /** Another config. The number of rows still follows the limit's own `shards`. */
   config?: RateLimitConfig;

@@ -7,26 +7,26 @@ export const stateFields = () => ({
   value: v.number(),
   /** When `value` was true: milliseconds since the epoch. */
   ts: v.number(),
-  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch; half a ms earlier for another kind's. */
-  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
+  /** How much its control row had counted when it was written: pauses and resets that came later apply when it is read. */
+  seen: v.optional(v.number()),
+  /** For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch). */
+  window: v.optional(v.object({ since: v.number(), used: v.number() })),
+  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. Joined takes also say the first one's. */
+  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number(), from: v.optional(v.number()) }))),
   /** If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that comes back. */
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
-  /**
-   * For a fixed window, the tokens that were used in the window that began at `since`, in milliseconds since the epoch. Another
-   * config then counts what was used. `excess`: tokens that were used before, in a window that began at `before` or earlier, and count if
-   * the capacity is raised again. `loweredAt`: the last write before the capacity was lowered below `used`. A `since` between two ms: the
-   * kind changed then.
-   */
-  window: v.optional(
-    v.object({
-      since: v.number(),
-      used: v.number(),
-      excess: v.optional(v.number()),
-      before: v.optional(v.number()),
-      loweredAt: v.optional(v.number()),
-    }),
-  ),
 });
+/**
+ * What a control row counts: pauses and, of several rows, resets. `count` is that of the last of them; `at` is when it was made, in
+ * milliseconds since the epoch.
+ */
+export const controlFields = () => ({
+  count: v.number(),
+  pause: v.optional(v.object({ count: v.number(), at: v.number(), until: v.number() })),
+  reset: v.optional(v.object({ count: v.number(), at: v.number() })),
+});
+export type StoredControl = ObjectType<ReturnType<typeof controlFields>>;
+
 /** A state as a row holds it. */
 export type StoredState = ObjectType<ReturnType<typeof stateFields>>;
 
@@ -59,6 +59,7 @@ const bucket = () =>
       }),
     ),
     few: v.number(),
+    used: v.number(),
   });
 
 /** Named: otherwise the compiler writes it out in full at each use. */
@@ -70,6 +71,7 @@ export const snapshotValidator = () =>
     ...bucketValidator().fields,
     mode: v.optional(v.literal("shadow")),
     plan: v.optional(v.string()),
+    pausedUntil: v.optional(v.number()),
     override: v.optional(
       v.union(
         v.object({ until: v.number(), reason: v.literal("blocked") }),
@@ -97,6 +99,8 @@ export const snapshotValidator = () =>
  * - `restMs`: only of windows shorter than a second, which are shown once in this time.
  * - `fullAt`: when the bucket is full if nobody takes anything; at most `ts` if it is full.
  * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units were taken.
+ * - `used`: tokens that were used at `ts` beside what is missing then: of a window whose capacity was lowered, until the next one.
+ * - `pausedUntil`: nothing starts before this time.
  * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as many, or is full.
  * - `override`: what holds until its `until` in place of the limit's config. It denies every call for a `reason`, or allows every call
  *   (`unlimited`), or has all these fields under another config.

@@ -1,5 +1,5 @@
 /**
- * Windows of the calendar: days, weeks and months as the clocks of a place show them.
+ * Windows of the calendar: days, weeks, months and years as the clocks of a place show them.
  *
  * A window's nominal start is a local time. The window starts when the clocks first show that time or a later one. If they skip it,
  * that is when they are put forward; if they show it twice, the first time. A nominal window that no time lies in, such as 30
@@ -11,8 +11,13 @@ import { DAY_MS, firstDayOf } from "./civil.js";
 import type { Run } from "./kind.js";
 import { timeZoneOf } from "./timeZone.js";
 
-/** A month is the twelfth part of a year of 365.2425 days. */
-export const CALENDAR_MS = { day: DAY_MS, week: 7 * DAY_MS, month: (365.2425 / 12) * DAY_MS } as const;
+/** A year has 365.2425 days, and a month is its twelfth part. */
+export const CALENDAR_MS = {
+  day: DAY_MS,
+  week: 7 * DAY_MS,
+  month: (365.2425 / 12) * DAY_MS,
+  year: 365.2425 * DAY_MS,
+} as const;
 
 export type CalendarPeriod = keyof typeof CALENDAR_MS;
 
@@ -36,8 +41,8 @@ export function periodic(period: number, start: number, end = END_OF_TIME): Cale
 }
 
 /**
- * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A month begins on
- * that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The months of
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A year begins with that
+ * month, a month on that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The months of
  * "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
  *
  * @throws RangeError when `Intl` does not know the zone.
@@ -103,9 +108,17 @@ export function listedFrom(windows: Calendar, ts: number, averageMs: number): Ru
 /** Windows by the clocks alone: their times are local, and none is cut off. */
 function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
   if (period === "month") return months(anchor);
+  if (period === "year") return years(anchor);
   // The first of January 1970 was a Thursday, the fourth day of its week.
   if (period === "week") return periodic(7 * DAY_MS, (anchor - 4) * DAY_MS, Infinity);
   return periodic(DAY_MS, anchor * 60_000, Infinity);
+}
+
+function years(anchor: number): Calendar {
+  return {
+    startOf: (year) => firstDayOf(12 * year + anchor - 1) * DAY_MS,
+    windowAt: (local) => Math.floor(local / CALENDAR_MS.year),
+  };
 }
 
 function months(anchor: number): Calendar {

@@ -6,7 +6,7 @@ import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { checkFields, type Field, type Fields, isObject } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
-import { MAX_TOKENS } from "../units.js";
+import { MAX_TOKENS, MIN_TOKENS } from "../units.js";
 
 /** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
 let byKind: Readonly<Record<string, Fields>> | undefined;
@@ -19,7 +19,7 @@ export function fieldsByKind(): Readonly<Record<string, Fields>> {
 export function makeFields(): Readonly<Record<string, Fields>> {
   // Milliseconds: 31,000 years.
   const MAX_PERIOD_MS = 1e15;
-  const rate: Field = { above: 0, atMost: MAX_TOKENS, isRequired: true };
+  const rate: Field = { atLeast: MIN_TOKENS, atMost: MAX_TOKENS, isRequired: true };
   const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
   const isRowCount = (value: unknown): value is number =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
@@ -45,7 +45,7 @@ export function makeFields(): Readonly<Record<string, Fields>> {
     "fixed window": {
       kind: { oneOf: ["fixed window"] },
       rate,
-      period: { ...ms, oneOf: ["day", "week", "month"] },
+      period: { ...ms, oneOf: ["day", "week", "month", "year"] },
       ...saving,
       // Within ±MAX_PERIOD_MS the distance from any real time to `start` is exact.
       start: { atLeast: -MAX_PERIOD_MS, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds" },
@@ -84,7 +84,7 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
 function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWindowConfig): void {
   if (typeof period !== "string") {
     const [field, value] = timeZone === undefined ? ["anchor", anchor] : ["timeZone", timeZone];
-    if (value !== undefined) throw fieldError(name, field, 'left out unless period is "day", "week" or "month"', value);
+    if (value !== undefined) throw fieldError(name, field, 'left out unless period is "day", "week", "month" or "year"', value);
     return;
   }
   if (start !== undefined) throw fieldError(name, "start", `left out when period is "${period}": give anchor`, start);
@@ -94,8 +94,11 @@ function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWi
   }
 }
 
-/** The anchors of a period: months begin on a day from 1 to 31, weeks on a weekday (1 is Monday), days at a minute from 0 to 1439. */
-export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31] } as const;
+/**
+ * The anchors of a period: years begin with a month from 1 to 12, months on a day from 1 to 31, weeks on a weekday (1 is Monday), days at
+ * a minute from 0 to 1439.
+ */
+export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31], year: [1, 12] } as const;
 
 /** Whether `Intl` knows the zone by an IANA name, such as "Europe/Berlin", "Etc/GMT+5" or "UTC". */
 export function isTimeZone(timeZone: unknown): timeZone is string {

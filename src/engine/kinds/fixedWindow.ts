@@ -1,14 +1,13 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
-import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
+import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
+import { END_OF_TIME } from "../time.js";
+import { lowered } from "../units.js";
 import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
-import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
-import { isMark, markOf, usedIn, windowOf } from "./kind.js";
-import { RefillingKind } from "./refilling.js";
-import { END_OF_TIME } from "../time.js";
+import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
+import { EVERYTHING, RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { lowered } from "../units.js";
 import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
@@ -22,14 +21,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const { rate, period, capacity = rate, timeZone = "UTC" } = config;
     const isCalendar = typeof period === "string";
     const periodMs = isCalendar ? CALENDAR_MS[period] : period;
-    // By default the first of the month, Monday, midnight.
+    // By default the first of January, the first of the month, Monday, midnight.
     const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : 0);
-    const counted = countIn(name, { ...config, capacity, per: "window", periodMs });
     return {
+      ...countIn(name, { ...config, capacity, per: "window", periodMs }),
       name,
       kind: this,
+      bucket: `fixed window ${period}`,
       config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
-      ...counted,
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)
         : periodic(period, config.start ?? hashedStart(name, period)),
@@ -38,9 +37,11 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 
   /** If the config does not say when windows start, a hash of the key does. */
   forKey(limit: FixedWindowLimit, key: string | undefined): FixedWindowLimit {
-    const { period, start } = limit.config as FixedWindowConfig;
-    if (typeof period === "string" || start !== undefined) return limit;
-    return { ...limit, windows: periodic(period, hashedStart(key ?? limit.name, period)) };
+    const config = limit.config as FixedWindowConfig;
+    const { period } = config;
+    if (typeof period === "string" || config.start !== undefined) return limit;
+    const start = hashedStart(key ?? limit.name, period);
+    return { ...limit, windows: periodic(period, start) };
   }
 
   protected accrued(limit: FixedWindowLimit, state: State, to: number): number {
@@ -60,39 +61,31 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   /**
-   * If the capacity has changed since: what the window has not used of the new one, or the debt. Tokens used before a raise count
-   * against the raised capacity. In a marked window a raise adds nothing.
+   * A quota (a window that saves nothing up) holds what was not used of it: another capacity counts at once. What is owed to later windows
+   * stays owed: work that was promised for them still starts. If tokens are saved up, what is held stays held, as in a token bucket.
    */
-  protected override held(limit: FixedWindowLimit, { value, ts, window }: State): number {
-    if (!window) return Math.min(limit.capacity, value);
-    const unused = limit.capacity - window.used;
-    const left = Math.min(value, Math.max(0, unused));
-    return isMark(window.since) ? left : Math.max(left, unused - excessOf(limit, ts, window));
+  protected override held(limit: FixedWindowLimit, state: State): number {
+    const { value, window } = state;
+    if (value < 0 || !window || !this.lapses(limit)) return Math.min(limit.capacity, value);
+    return Math.max(0, limit.capacity - window.used);
   }
 
-  /**
-   * A new window forgets what was used, up to the tokens that it brings. Tokens used under a larger capacity are forgotten over
-   * several windows. Otherwise a caller who alternates between a month's limit and a day's would get the month's each day.
-   */
-  protected override windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): State["window"] {
-    const { windows, capacity } = limit;
-    const { window, ts } = state;
-    const last = windows.windowAt(ts);
+  /** A new window forgets what was used before. */
+  protected override windowAt(limit: FixedWindowLimit, { ts, window }: State, to: number, value: number): Window {
+    const { windows, capacity, refill } = limit;
     const current = windows.windowAt(to);
-    const isCurrent = current <= last;
-    const missing = capacity - value;
-    if (window && isCurrent) {
-      // If more was used than is missing, the capacity was lowered: at the last write it was not yet.
-      const loweredAt = window.used > missing ? (window.loweredAt ?? ts) : undefined;
-      return loweredAt === window.loweredAt ? window : windowOf({ ...window, loweredAt });
-    }
-    const excess = window ? usedIn(window) - this.accrued(limit, state, to) - missing : 0;
-    const start = windows.startOf(current);
-    const began = sinceOf(state);
-    // After another kind the next window does not bring all either.
-    const isMarked = isMark(began) && (isCurrent || (current === last + 1 && began > windows.startOf(last)));
-    const since = isMarked ? markOf(Math.max(ts, start)) : start;
-    return windowOf({ since, used: missing, excess, before: window?.since });
+    if (window && current <= windows.windowAt(ts)) return window;
+    return { since: windows.startOf(current), used: Math.max(0, Math.min(capacity, refill) - value) };
+  }
+
+  protected override usedBy(limit: FixedWindowLimit, state: State): number {
+    const { used = 0 } = state.window ?? {};
+    const missing = super.usedBy(limit, state);
+    return this.lapses(limit) && used < EVERYTHING ? Math.max(used, missing) : missing;
+  }
+
+  protected override usedAfter(limit: FixedWindowLimit, { used }: Window, units: number, left: number): number {
+    return this.lapses(limit) ? Math.min(used, left) : Math.max(0, used - units);
   }
 
   whenReset(limit: FixedWindowLimit, state: State, now: number): number {
@@ -104,9 +97,10 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   shareOf(limit: FixedWindowLimit, share: Share): FixedWindowLimit {
-    const { capacity, refill, unitsPerToken } = limit;
+    const { capacity, maxReserved, refill, unitsPerToken } = limit;
     const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
-    return { ...limit, capacity: partOf(capacity), refill: partOf(refill), part: { refill, share } };
+    const part = { capacity: partOf(capacity), maxReserved: partOf(maxReserved), refill: partOf(refill) };
+    return { ...limit, ...part, part: { refill, share } };
   }
 
   /** A capacity above the refill saves up tokens. */
@@ -114,20 +108,10 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return capacity <= refill ? "together" : undefined;
   }
 
-  /** One window more. Those of a calendar may be longer than the average, a day by another that a zone skips. */
-  countsMs({ periodMs, config }: FixedWindowLimit): number {
-    return typeof config.period === "string" ? 2 * periodMs : periodMs;
-  }
-
-  shownConfig({ config, windows }: FixedWindowLimit): RateLimitConfig {
-    const start = windows.startOf(0);
-    return typeof config.period === "string" ? config : ({ ...config, start } as FixedWindowConfig);
-  }
-
   runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {
     const { period, timeZone } = config as FixedWindowConfig;
     // The days and weeks of UTC have one length.
-    const isPeriodic = typeof period === "number" || (timeZone === "UTC" && period !== "month");
+    const isPeriodic = typeof period === "number" || (timeZone === "UTC" && (period === "day" || period === "week"));
     if (!isPeriodic) return listedFrom(windows, ts, periodMs);
     return [{ start: windows.startOf(windows.windowAt(0)), period: periodMs }];
   }
@@ -146,41 +130,17 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const window = windows.windowAt(now);
     return windows.startOf(window + count) - windows.startOf(window);
   }
-
-  renewedAt({ config, windows }: FixedWindowLimit, left: Outlook, next: { spent: number; count: number }): number {
-    const { remaining, resetAt, retryAt = 0, renewsAt } = left;
-    const { spent, count } = next;
-    // A window brings `rate` tokens, which may be less than a request takes. The one that pays a debt may leave none.
-    const further = Math.ceil(lowered((count - (remaining - spent)) / config.rate)) - (retryAt > 0 ? 0 : 1);
-    const at = Math.max(resetAt, retryAt);
-    return renewsAt ?? (further <= 0 ? at : windows.startOf(windows.windowAt(at) + further));
-  }
-}
-
-/** The units of earlier windows that still count. A whole window of this calendar has brought `refill` of the capacity back. */
-function excessOf(limit: FixedWindowLimit, ts: number, window: NonNullable<State["window"]>): number {
-  const { since, excess = 0, before = Infinity } = window;
-  if (excess === 0) return 0;
-  const { windows, capacity, refill } = limit;
-  const current = windows.windowAt(ts);
-  const isWhole = since === windows.startOf(current) && before <= windows.startOf(current - 1);
-  return isWhole ? Math.min(excess, Math.max(0, capacity - refill)) : excess;
-}
-
-/** When a state's window began, or the last write under another kind; a bucket that was never written was of no other. */
-function sinceOf({ ts, window }: State): number {
-  return window?.since ?? (ts > 0 ? markOf(ts) : -END_OF_TIME);
 }
 
 /**
  * The units that the next window after a state's last write brings. If the windows have moved, it may begin soon after the last one
  * began, and then brings whole tokens in proportion to the time between. Otherwise a caller who changes the time zone each hour would get
- * a window each hour. A state without a window was written under another kind, which has counted the time until then (`ts` 0: never).
+ * a window each hour.
  */
-function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, state: State): number {
-  const current = windows.windowAt(state.ts);
+function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
+  const { since = -END_OF_TIME } = window ?? {};
+  const current = windows.windowAt(ts);
   const start = windows.startOf(current);
-  const since = Math.ceil(sinceOf(state));
   if (since <= start) return refill;
   const next = windows.startOf(current + 1);
   const tokens = (((part?.refill ?? refill) / unitsPerToken) * (next - since)) / (next - start);

@@ -3,7 +3,6 @@
  * kind a limit is. A new kind is a file here, a line in the registry (limit.ts), its fields (fields.ts), its validator
  * (wire/configs.ts), and an arbitrary in test/laws.
  */
-import type { ExactRateLimitStatus } from "../../wire/answers.js";
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
 
@@ -14,30 +13,26 @@ import type { Levels } from "../sharding/levels.js";
 export interface State {
   readonly value: number;
   readonly ts: number;
+  /** How much the control row had counted when the state was written (control.ts); 0 if absent. */
+  readonly seen?: number;
+  /** For a kind with windows: when the window began that the bucket was in, and the units that were used in it. */
+  readonly window?: Window;
   /** The units taken and when, oldest first, for a kind that remembers them. */
   readonly recent?: readonly Entry[];
-  /** The least headroom since several times (headroom.ts), for a kind that keeps no log and takes that may be undone. */
+  /** How much may come back of what was taken (headroom.ts); nothing if absent, unless a log says it. */
   readonly headroom?: readonly Entry[];
-  /** For a kind with windows, when the window began that the bucket was in, and what it was short of full. */
-  readonly window?: Window;
 }
 
-/** The units that were used in a window, and when it began. They say what a row holds under another config. */
-interface Window {
+export interface Window {
   readonly since: number;
   readonly used: number;
-  /** Units that were used before under a larger capacity. They count if it is raised again, until later windows have brought as many. */
-  readonly excess?: number;
-  /** When the window began in which the last of the excess was used. */
-  readonly before?: number;
-  /** While more was used than the capacity, which was lowered: the last write before that. Units taken later are in the debt. */
-  readonly loweredAt?: number;
 }
 
-/** Units that were taken at a time, or are promised for it. */
+/** Units that were taken at a time, or are promised for it. Of several takes that were joined, `from` is the time of the first. */
 export interface Entry {
   readonly at: number;
   readonly units: number;
+  readonly from?: number;
 }
 
 /** When units were taken that come back, and when their work starts: later, if it was reserved. */
@@ -46,12 +41,20 @@ export interface Taking {
   readonly startsAt: number;
 }
 
+/** From `at`, which is when it was made, nothing starts before `until`. */
+export interface Pause {
+  readonly at: number;
+  readonly until: number;
+}
+
 /** A parsed config with a name: every field is present, checked, and in units. */
 export interface Limit {
   readonly name: string;
   readonly kind: Kind;
   /** The config that the limit was parsed from, with defaults filled in. */
   readonly config: RateLimitConfig;
+  /** Which of the buckets of a key it is: limits with the same text share one (bucketOf in limit.ts). */
+  readonly bucket: string | undefined;
   /** The tokens that a full bucket of the whole limit holds, also if this is a shard's part. */
   readonly tokens: number;
   readonly unitsPerToken: number;
@@ -63,6 +66,8 @@ export interface Limit {
   readonly capacity: number;
   /** The most units that may be owed to reservations. */
   readonly maxReserved: number;
+  /** The most units that one reservation can ever get. */
+  readonly mostReserved: number;
   /** How far a bucket may be split. */
   readonly levels: Levels;
 }
@@ -87,39 +92,26 @@ export interface Run {
   readonly count?: number;
 }
 
-/** The fields of a status that depend on the bucket. */
-export type Outlook = Pick<ExactRateLimitStatus, "remaining" | "resetAt" | "retryAt" | "renewsAt">;
-
 /** A state is *advanced* when its `ts` is now or later; the functions that change one want it so. */
 export interface Kind<L extends Limit = Limit> {
   /** @param config - checked. @throws when fields that are each valid do not fit together. */
   parse(name: string, config: RateLimitConfig): L;
   /** The limit as it applies to one key; by default it is the same for all. */
   forKey?(limit: L, key: string | undefined): L;
-  /** The config of a snapshot: with what forKey has chosen. */
-  shownConfig?(limit: L): RateLimitConfig;
-  /** For clients, the steps from a time on, if units arrive in steps. */
-  runsFrom?(limit: L, ts: number): readonly Run[];
-  /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
-  shortStep?(limit: L, state: State): (Run & { readonly units: number }) | undefined;
-  /** The log of a state, for a kind that has one: each unit comes back a period later. */
-  entries?(limit: L, state: State): readonly Entry[];
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
   /** If what a bucket holds is lost unless it is taken in time: whether all rows get their units back together, or each unit by itself. */
   lapses?(limit: L): "together" | "singly" | undefined;
   /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
   waitedMs?(limit: L, state: State): number;
-  /** How long the row of a full bucket still matters, in ms: it says when the last window began, which windows with other starts need. */
-  countsMs?(limit: L): number;
-  /** The most units that one request can ever get: the capacity, or more. */
-  most(limit: L, reserve: boolean): number;
-
-  // What HTTP tells clients.
   /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
   windowMs(limit: L, now: number): number;
-  /** The first time at which a request of `count` is served once `spent` of what remains is spent at `now`. */
-  renewedAt(limit: L, left: Outlook, { spent, count }: { spent: number; count: number }, now: number): number;
+
+  // What clients need to say a status at any time.
+  /** The steps from a time on, if units arrive in steps. A kind without them keeps a log: each unit comes back a period later. */
+  runsFrom?(limit: L, ts: number): readonly Run[];
+  /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
+  shortStep?(limit: L, state: State): (Run & { readonly units: number }) | undefined;
 
   /** The state at `now`. A clock that steps back changes nothing: before `ts` the state is that of `ts`. */
   advance(limit: L, state: State, now: number): State;
@@ -133,19 +125,14 @@ export interface Kind<L extends Limit = Limit> {
   reserve(limit: L, advanced: State, units: number): Reservation;
   /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
   whenReservable(limit: L, state: State, units: number): number;
-  /** The units owed after now. */
-  owed(advanced: State): number;
   /**
    * Gives units back, never above capacity. With `taking`, no more than the bucket would hold if these units had never been taken;
    * without it they are a gift.
    */
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
-  /**
-   * The lesser of a state and one that is empty until a time: nothing is there before it, and nothing that was taken earlier comes back. Its
-   * `ts` is that time, or later. The state itself, if a longer pause or the same has been made.
-   */
-  pause(limit: L, state: State, until: number): State;
-  /** Splits a state that owes nothing between two shares. */
+  /** The state after a pause: at its end there is at most nothing, also under a larger capacity. What is promised for later stays. */
+  pause(limit: L, state: State, pause: Pause): State;
+  /** Splits a state between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];
   /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
@@ -159,29 +146,6 @@ export function unitsPerMs({ refill, periodMs }: Limit): number {
 /** A bucket without a row: it was never used, or it was full again and swept. */
 export function fullState(limit: Limit): State {
   return { value: limit.capacity, ts: 0 };
-}
-
-/**
- * The start of a window or log that follows a write of another kind: more may have been used than it says. Until it is over, a larger
- * capacity adds nothing. Otherwise a plan with few tokens would turn what the other kind had left into a full bucket.
- */
-export function markOf(ts: number): number {
-  return ts - 0.5;
-}
-export function isMark(at: number): boolean {
-  return at % 1 !== 0;
-}
-
-/** A window without an excess of 0 or below; a field is absent, not undefined. */
-export function windowOf({ since, used, excess = 0, before, loweredAt }: Given<Window>): Window {
-  const earlier = excess > 0 && { excess, ...(before !== undefined && { before }) };
-  return { since, used, ...earlier, ...(loweredAt !== undefined && { loweredAt }) };
-}
-type Given<Fields> = { [Field in keyof Fields]: Fields[Field] | undefined } & Pick<Window, "since" | "used">;
-
-/** All units that count as used, in a window and before it. */
-export function usedIn({ used, excess = 0 }: Window): number {
-  return used + excess;
 }
 
 /** A bucket from which everything has just been taken. */

@@ -1,22 +1,11 @@
 /** A log of units taken: entries in the order of their times. */
-import { type Entry, isMark } from "./kind.js";
+import type { Entry } from "./kind.js";
 
 /** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;
 
 export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);
-}
-
-/** The most units of entries that count at one time. */
-export function mostAtOnce(entries: readonly Entry[], period: number): number {
-  let [most, units, first] = [0, 0, 0];
-  for (const entry of entries) {
-    units += entry.units;
-    for (let left = entries[first]; left && left.at <= entry.at - period; left = entries[++first]) units -= left.units;
-    most = Math.max(most, units);
-  }
-  return most;
 }
 
 /** The time of the entry with which `units` have gone, the oldest first, or all of them; -Infinity if none has to go. */
@@ -36,13 +25,19 @@ export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[]
   return units === 0 ? [...entries] : merge([entries, [{ at, units }]]);
 }
 
+/** Two entries as one at the later time; it remembers the time of the first. */
+function join(first: Entry, { at, units, from = at }: Entry): Entry {
+  const earliest = Math.min(from, first.from ?? first.at);
+  return { at, units: first.units + units, ...(earliest < at && { from: earliest }) };
+}
+
 /** Several logs as one: by one sort, since a bucket of two thousand rows remembers 131,072 times. */
 export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
   const merged: Entry[] = [];
   let last: Entry | undefined;
   for (const entry of ([] as Entry[]).concat(...logs).sort((a, b) => a.at - b.at)) {
     if (last?.at === entry.at) merged.pop();
-    last = last?.at === entry.at ? { at: entry.at, units: last.units + entry.units } : entry;
+    last = last?.at === entry.at ? join(last, entry) : entry;
     merged.push(last);
   }
   return merged;
@@ -57,7 +52,7 @@ export function compact(entries: readonly Entry[], now: number): readonly Entry[
   const oldest = entries.findIndex(({ units }) => units > 0);
   return shortened(entries, MAX_ENTRIES, {
     cost: ({ at, units }, next, i) => (i > oldest && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity),
-    join: ({ units }, next) => ({ at: next.at, units: units + next.units }),
+    join,
   });
 }
 
@@ -96,30 +91,29 @@ function joinCheapest(entries: readonly Entry[], most: number, { cost, join }: J
   return joined;
 }
 
-/**
- * Takes units out of the latest entry up to `at`, and then out of older ones.
- * - A refund starts at now: work that is promised for later is not touched.
- * - A cancelled reservation starts at its own time. If its entry was joined with another, older ones are removed instead. They
- *   leave the window sooner, so that waits longer and never lets more through.
- */
-export function removeBackwards(entries: readonly Entry[], units: number, at: number): Entry[] {
-  const kept = entries.filter((entry) => entry.at <= at);
+/** Takes units out of the latest entries up to a time: work that is promised for later is not touched. */
+export function removeBackwards(entries: readonly Entry[], units: number, upTo: number): Entry[] {
   let left = units;
-  while (left > 0) {
-    const last = kept.pop();
-    if (!last) break;
-    left -= last.units;
-    if (left >= 0 && !isMark(last.at)) continue;
-    // The mark stays, also without units.
-    kept.push({ at: last.at, units: Math.max(0, -left) });
-    break;
-  }
-  return [...kept, ...entries.filter((entry) => entry.at > at)];
+  const kept = entries.toReversed().flatMap((entry) => {
+    const removed = entry.at <= upTo ? Math.min(left, entry.units) : 0;
+    left -= removed;
+    return removed === 0 ? [entry] : reduced(entry, removed);
+  });
+  return kept.toReversed();
+}
+
+/** Takes units out of one entry. */
+export function removeFrom(entries: readonly Entry[], own: Entry, units: number): Entry[] {
+  return entries.flatMap((entry) => (entry === own ? reduced(entry, units) : [entry]));
+}
+
+function reduced(entry: Entry, units: number): Entry[] {
+  return entry.units === units ? [] : [{ ...entry, units: entry.units - units }];
 }
 
 /**
- * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry without units, which says
- * since when there was room, is in both parts.
+ * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry without units,
+ * which says since when there was room, is in both parts.
  */
 export function cut(
   entries: readonly Entry[],
@@ -131,10 +125,11 @@ export function cut(
   let given = 0;
   const ofLeft: Entry[] = [];
   const ofRight: Entry[] = [];
-  for (const { at, units } of entries) {
+  for (const entry of entries) {
+    const { units } = entry;
     if (units === 0) {
-      ofLeft.push({ at, units });
-      ofRight.push({ at, units });
+      ofLeft.push(entry);
+      ofRight.push(entry);
       continue;
     }
     before += units;
@@ -142,8 +137,8 @@ export function cut(
     const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
     const own = Math.min(units, upTo - given);
     given += own;
-    if (own > 0) ofLeft.push({ at, units: own });
-    if (units > own) ofRight.push({ at, units: units - own });
+    if (own > 0) ofLeft.push({ ...entry, units: own });
+    if (units > own) ofRight.push({ ...entry, units: units - own });
   }
   return [ofLeft, ofRight];
 }

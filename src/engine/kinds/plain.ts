@@ -4,6 +4,10 @@
 const PLAIN_TOKENS = 1e9;
 const PLAIN_PERIOD_MS = 1e12;
 
+function isCalendarUnit(period: unknown): boolean {
+  return period === "day" || period === "week" || period === "month" || period === "year";
+}
+
 /**
  * Whether a config surely is valid: whole numbers of a common size. A quick look without tables, which are slow to make: the component
  * checks the config of every call, and an app may define hundreds of limits in a module that every function imports.
@@ -18,7 +22,7 @@ export function isPlain(given: unknown, flags = false): boolean {
   if (typeof rate !== "number" || !(rate >= 1 && rate <= PLAIN_TOKENS && rate % 1 === 0)) return false;
   if (typeof period === "number") {
     if (!(period >= 1 && period <= PLAIN_PERIOD_MS && period % 1 === 0)) return false;
-  } else if (kind !== "fixed window" || (period !== "day" && period !== "week" && period !== "month")) return false;
+  } else if (kind !== "fixed window" || !isCalendarUnit(period)) return false;
   let required = 0;
   for (const field in fields) {
     if (field === "kind" || field === "rate" || field === "period") {
@@ -27,7 +31,7 @@ export function isPlain(given: unknown, flags = false): boolean {
     }
     const value = fields[field];
     if (typeof value === "boolean") {
-      if (!flags || (field !== "keyed" && field !== "throws" && field !== "overrides")) return false;
+      if (!flags || (field !== "keyed" && field !== "throws")) return false;
     } else if (field === "maxReserved" || (field === "capacity" && saves)) {
       if (typeof value !== "number" || !(value >= 1 && value <= PLAIN_TOKENS && value % 1 === 0)) return false;
     } else if (field !== "shards" || value !== "auto") return false;

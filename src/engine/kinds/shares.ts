@@ -12,9 +12,10 @@ export function shareOfUnits(units: number, unitsPerToken: number, { index, coun
   return whole * unitsPerToken + fraction;
 }
 
-/** The left half of units that are not negative: half of the whole tokens, as far as both sides can hold theirs. */
+/** The left half of units: half of the whole tokens, as far as both sides can hold theirs. A debt is cut as what pays it is. */
 export function leftHalf(units: number, left: Limit, right: Limit): number {
   const { unitsPerToken, capacity } = left;
+  if (units < 0) return 0 - Math.floor(-units * (left.refill / (left.refill + right.refill || 1)));
   const half = Math.floor(units / unitsPerToken / 2) * unitsPerToken;
   return Math.min(capacity, Math.max(half, units - right.capacity));
 }

@@ -3,11 +3,11 @@
  * neighbours are joined at the later time, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
+import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
-import { isMark, markOf } from "./kind.js";
-import type { Entry, Kind, Limit, Outlook, Reservation, Share, State, Taking } from "./kind.js";
-import { cut, insert, merge, mostAtOnce, removeBackwards, sum, whenGone } from "./log.js";
+import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
+import { cut, insert, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -15,156 +15,154 @@ export class SlidingWindowKind implements Kind {
   parse(name: string, config: SlidingWindowConfig): Limit {
     const { rate, period } = config;
     const counted = countIn(name, { ...config, capacity: rate, per: "window", periodMs: period });
-    return { name, kind: this, config, ...counted, refill: counted.capacity };
+    const { capacity } = counted;
+    const bucket = `sliding window ${period}`;
+    return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
   }
 
   /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
   advance(limit: Limit, state: State, now: number): State {
+    const { recent = [], headroom } = state;
     const ts = Math.max(state.ts, now);
-    const entries = entriesOf(limit, state);
-    const first = entries.findIndex(({ at }) => at > ts - limit.periodMs);
-    const [past, recent] = first < 0 ? [entries, []] : [entries.slice(0, first), entries.slice(first)];
+    const left = ts - limit.periodMs;
+    const first = recent.findIndex(({ at }) => at > left);
+    const [past, counted] = first < 0 ? [recent, []] : [recent.slice(0, first), recent.slice(first)];
     const last = limit.levels.most > 0 ? past.at(-1) : undefined;
-    return withEntries(limit, last ? [{ at: last.at, units: 0 }, ...recent] : recent, ts);
+    const entries = last ? [{ at: last.at, units: 0 }, ...counted] : counted;
+    // What was taken that long ago is not in the log, so it cannot come back.
+    const pairs = headroom?.filter(({ at }) => at > left);
+    return withEntries(limit, { ...state, ts }, entries, pairs);
   }
 
   whenHolding(limit: Limit, state: State, units: number): number {
-    const entries = entriesOf(limit, state);
+    const { recent = [], ts } = state;
     // All of them have to leave where a debt is too large to be counted exactly.
-    const last = whenGone(entries, sum(entries) + units - limit.capacity);
-    return Math.max(state.ts, Math.min(END_OF_TIME, Math.ceil(last) + limit.periodMs));
-  }
-
-  most({ capacity }: Limit): number {
-    return capacity;
+    const last = whenGone(recent, sum(recent) + units - limit.capacity);
+    return Math.max(ts, Math.min(END_OF_TIME, last + limit.periodMs));
   }
 
   take(limit: Limit, state: State, units: number): State {
-    const { ts } = state;
-    const entries = entriesOf(limit, state);
-    const isCounted = units <= limit.capacity + MAX_UNITS - sum(entries);
+    const { recent = [], ts } = state;
+    const isCounted = units <= limit.capacity + MAX_UNITS - sum(recent);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
-    const taken = isCounted ? units : entries.some(isUnknown) ? 0 : MAX_UNITS;
-    return withEntries(limit, insert(entries, { at: ts, units: taken }), ts);
+    const taken = isCounted ? units : recent.some(isEverything) ? 0 : MAX_UNITS;
+    return withEntries(limit, state, insert(recent, { at: ts, units: taken }));
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
-    const entries = entriesOf(limit, advanced);
+    const { recent = [], ts } = advanced;
     // In order: never before what is promised already.
-    const at = Math.max(entries.at(-1)?.at ?? 0, this.whenHolding(limit, advanced, units));
-    const state = withEntries(limit, insert(entries, { at, units }), advanced.ts);
-    return { at, state, owed: this.owed(state) };
+    const at = Math.max(recent.at(-1)?.at ?? 0, this.whenHolding(limit, advanced, units));
+    const state = withEntries(limit, advanced, insert(recent, { at, units }));
+    return { at, state, owed: sum(promisedAfter(state.recent ?? [], ts)) };
   }
 
   whenReservable(limit: Limit, state: State, units: number): number {
+    const { recent = [], ts } = state;
     const atOnce = this.whenHolding(limit, state, units);
-    const entries = entriesOf(limit, state);
     // What started by now is no longer owed: it goes first.
-    const started = whenGone(entries, sum(entries) + units - limit.maxReserved);
-    return units <= limit.maxReserved ? Math.min(atOnce, Math.max(state.ts, started)) : atOnce;
+    const started = whenGone(recent, sum(recent) + units - limit.maxReserved);
+    return units <= limit.maxReserved ? Math.min(atOnce, Math.max(ts, started)) : atOnce;
   }
 
-  owed({ recent = [], ts }: State): number {
-    return sum(recent.filter(({ at }) => at > ts));
+  /** Units that were taken at a known time come back from the entry of that time, or from the one that it was joined into. */
+  giveBack(limit: Limit, state: State, units: number, taking?: Taking): State {
+    const { recent = [], headroom = [], ts } = state;
+    if (!taking) {
+      const left = removeBackwards(recent.map((entry) => opened(entry, limit)), units, ts);
+      const counted = sum(left) - sum(promisedAfter(left, ts));
+      return withEntries(limit, state, left, refunds.since(headroom, ts + 1, counted));
+    }
+    const { takenAt, startsAt } = taking;
+    const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
+    if (!own || isEverything(own)) return state;
+    const back = Math.min(units, own.units, refunds.headroomSince({ ...state, headroom }, takenAt));
+    return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }
 
-  giveBack(limit: Limit, advanced: State, units: number, taking?: Taking): State {
-    const { ts } = advanced;
-    const entries = entriesOf(limit, advanced);
-    if (entries.some(isUnknown)) return advanced;
-    // From its own entry. Once that has left, older ones have left as well, and nothing comes back.
-    return withEntries(limit, removeBackwards(entries, units, taking?.startsAt ?? ts), ts);
-  }
-
-  /** As if a full window, or the fullest one until then, were taken at that time, besides what is promised for then or later. */
-  pause(limit: Limit, state: State, until: number): State {
+  /** As if everything were taken at its end, besides what is promised for then or later. */
+  pause(limit: Limit, state: State, { at, until }: Pause): State {
+    const { recent = [], headroom = [] } = state;
     const ts = Math.max(state.ts, until);
-    // Also one that will have left by then: the limit may be raised during the pause.
-    const entries = entriesOf(limit, state).filter(({ at }) => at > state.ts - limit.periodMs);
-    const later = entries.filter(({ at }) => at >= ts && at > state.ts);
-    const earlier = entries.slice(0, entries.length - later.length);
-    const units = Math.max(mostAtOnce(earlier, limit.periodMs), limit.capacity);
-    // What may have been used before is still not known.
-    const at = isMark(entries[0]?.at ?? 0) ? markOf(ts) : ts;
-    if (ts === state.ts && entries[0]?.at === at && entries[0].units === units) return state;
-    return withEntries(limit, insert(later, { at, units }), ts);
+    const later = recent.filter((entry) => entry.at >= ts && entry.at > state.ts);
+    const entries = insert(later, { at: ts, units: MAX_UNITS });
+    const pairs = refunds.since(headroom, Math.max(at, state.ts) + 1, sum(later));
+    return withEntries(limit, { ...state, ts }, entries, pairs);
   }
 
   shareOf(limit: Limit, share: Share): Limit {
-    const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
-    return { ...limit, capacity, refill: capacity };
+    const partOf = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
+    const capacity = partOf(limit.capacity);
+    return { ...limit, capacity, refill: capacity, mostReserved: capacity, maxReserved: partOf(limit.maxReserved) };
   }
 
-  split(left: Limit, right: Limit, { value, ts, recent = [] }: State): readonly [State, State] {
-    const whole = left.capacity + right.capacity;
-    const taken = whole - value;
+  split(left: Limit, right: Limit, state: State): readonly [State, State] {
+    const { recent = [], headroom } = state;
+    const everything = recent.filter(isEverything);
+    const counted = recent.filter((entry) => !isEverything(entry));
+    const taken = sum(counted);
+    const value = left.capacity + right.capacity - taken;
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
     // proportion.
-    const takenLeft = left.capacity - leftHalf(value, left, right);
-    const [ofLeft, ofRight] = cut(recent, taken, takenLeft, left.unitsPerToken);
-    return [withEntries(left, ofLeft, ts), withEntries(right, ofRight, ts)];
+    const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), left.unitsPerToken);
+    const pairs = headroom ? refunds.halved(headroom, left.capacity / (left.capacity + right.capacity || 1)) : [];
+    const half = (limit: Limit, own: 0 | 1) =>
+      withEntries(limit, state, everything.length > 0 ? merge([cuts[own], everything]) : cuts[own], pairs[own]);
+    return [half(left, 0), half(right, 1)];
   }
 
   join(limit: Limit, states: readonly State[]): State {
     const ts = Math.max(...states.map((state) => state.ts));
+    const seen = Math.min(...states.map((state) => state.seen ?? 0));
     // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
     const logs = states.map(({ recent = [], ts: own }) =>
-      own === ts ? recent : recent.map(({ at, units }) => ({ at: at + ts - own, units })),
+      own === ts ? recent : recent.map((entry) => ({ ...entry, at: entry.at + ts - own, from: entry.from ?? entry.at })),
     );
-    return this.advance(limit, withEntries(limit, merge(logs), ts), ts);
+    const pairs = refunds.joined(states.map(({ headroom }) => headroom));
+    const state = { value: 0, ts, ...(seen > 0 && { seen }) };
+    return this.advance(limit, withEntries(limit, state, capped(merge(logs)), pairs), ts);
   }
 
   lapses(): "singly" {
     return "singly";
   }
 
-  waitedMs(limit: Limit, state: State): number {
-    const left = state.ts - limit.periodMs;
-    const last = entriesOf(limit, state).findLast(({ at }) => at <= left);
+  waitedMs(limit: Limit, { recent = [], ts }: State): number {
+    const left = ts - limit.periodMs;
+    const last = recent.findLast(({ at }) => at <= left);
     return last ? left - last.at : Infinity;
-  }
-
-  entries(limit: Limit, state: State): readonly Entry[] {
-    return entriesOf(limit, state).filter(({ units }) => units > 0);
   }
 
   windowMs({ periodMs }: Limit): number {
     return periodMs;
   }
-
-  /** Tokens taken earlier come back earlier. Tokens spent now come back after a whole period, promised ones later. */
-  renewedAt({ periodMs }: Limit, { renewsAt, resetAt }: Outlook, _next: unknown, now: number): number {
-    return renewsAt ?? Math.max(resetAt, now + periodMs);
-  }
 }
 
-/**
- * The log of a state. A state of another kind only has a value and a time. Its missing units count as taken at that time, and a
- * debt as promised for the windows after it. The mark is an entry of its own.
- */
-function entriesOf({ capacity, periodMs }: Limit, { value, ts, recent }: State): readonly Entry[] {
-  // A debt of more windows than this counts as promised for the last of them; waiting longer never lets more through.
-  const MAX_WINDOWS_OF_DEBT = 31;
-  if (recent) {
-    const more = capacity - value - sum(recent);
-    return more > 0 ? recent.map(({ at, units }) => ({ at, units: isMark(at) ? units + more : units })) : recent;
-  }
-  const entries: Entry[] = ts > 0 ? [{ at: markOf(ts), units: 0 }] : [];
-  let missing = capacity - value;
-  for (let at = ts; missing > 0; at += periodMs) {
-    const isLast = entries.length > MAX_WINDOWS_OF_DEBT;
-    const units = isLast ? missing : Math.min(missing, capacity);
-    entries.push({ at: Math.min(END_OF_TIME, at), units });
-    missing -= units;
-  }
-  return entries;
-}
-
-function withEntries({ capacity }: Limit, recent: readonly Entry[], ts: number): State {
-  return { value: capacity - sum(recent), ts, recent };
+/** A field is absent, not undefined. Of an entry that is everything, no more is missing than there can be. */
+function withEntries(
+  { capacity }: Limit,
+  { headroom: before, ...state }: State,
+  recent: readonly Entry[],
+  headroom = before,
+): State {
+  const missing = recent.reduce((total, entry) => total + (isEverything(entry) ? capacity : entry.units), 0);
+  return { ...state, value: capacity - missing, recent, ...(headroom && headroom.length > 0 && { headroom }) };
 }
 
 /** Whether more may have been taken than an entry says. */
-function isUnknown({ units }: Entry): boolean {
+function isEverything({ units }: Entry): boolean {
   return units >= MAX_UNITS;
+}
+
+/** An entry from which units can come back. */
+function opened(entry: Entry, { capacity }: Limit): Entry {
+  return isEverything(entry) ? { ...entry, units: capacity } : entry;
+}
+
+function capped(entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) => (isEverything(entry) ? { ...entry, units: MAX_UNITS } : entry));
+}
+
+function promisedAfter(entries: readonly Entry[], ts: number): readonly Entry[] {
+  return entries.filter(({ at }) => at > ts);
 }

@@ -19,7 +19,7 @@ interface Quantities extends Pick<RateLimitConfig, "rate" | "maxReserved" | "sha
  * The quantities of a limit, as each kind's `parse` puts them into it. @param quantities - `capacity`: what a full bucket holds, in tokens.
  * @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token.
  */
-export function countIn(name: string, quantities: Quantities): Omit<Limit, "name" | "kind" | "config"> {
+export function countIn(name: string, quantities: Quantities): Omit<Limit, "name" | "kind" | "bucket" | "config"> {
   const { rate, per, periodMs, capacity, maxReserved, shards } = quantities;
   const grain = grainFor(quantities);
   if (!grain) throw misuseError(name, explainCoarseness(quantities));
@@ -27,13 +27,18 @@ export function countIn(name: string, quantities: Quantities): Omit<Limit, "name
   // A window brings whole tokens to each shard, so each must get some.
   const [steps, most] = per === "window" ? [1, Math.min(capacity, rate)] : [per, capacity];
   const perSecond = (rate / steps / periodMs) * 1000;
+  // And each shard owes for itself: without a share of this it could not reserve.
+  const shared = maxReserved ? Math.min(most, maxReserved) : most;
+  const units = floorUnits(capacity, unitsPerToken);
+  const reserved = maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken);
   return {
     ...grain,
     periodMs,
     tokens: capacity,
-    capacity: floorUnits(capacity, unitsPerToken),
-    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
-    levels: shards ? levelsOf({ shards, most, perSecond, capacity }) : { most: 0, least: 0, isAuto: false },
+    capacity: units,
+    maxReserved: reserved,
+    mostReserved: units + reserved,
+    levels: shards ? levelsOf({ shards, most: shared, perSecond, capacity }) : { most: 0, least: 0, isAuto: false },
   };
 }
 

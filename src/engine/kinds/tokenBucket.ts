@@ -2,8 +2,8 @@
 import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
 import { END_OF_TIME } from "../time.js";
-import { lowered, MAX_TOKENS, raised } from "../units.js";
-import type { Kind, Limit, Outlook, Run, Share, State } from "./kind.js";
+import { lowered, MAX_TOKENS } from "../units.js";
+import type { Kind, Limit, Run, Share, State } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -16,7 +16,7 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
       throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
     }
     const counted = countIn(name, { ...config, capacity, per: period, periodMs: 1 });
-    return { name, kind: this, config: { ...config, capacity }, ...counted };
+    return { ...counted, name, kind: this, bucket: undefined, config: { ...config, capacity } };
   }
 
   protected accrued({ refill }: Limit, { ts }: State, to: number): number {
@@ -36,8 +36,9 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
   }
 
   shareOf(limit: Limit, share: Share): Limit {
-    const capacity = shareOfUnits(limit.capacity, limit.unitsPerToken, share);
-    return { ...limit, capacity, refill: limit.refill / share.count };
+    const partOf = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
+    const { capacity, maxReserved, refill } = limit;
+    return { ...limit, capacity: partOf(capacity), maxReserved: partOf(maxReserved), refill: refill / share.count };
   }
 
   runsFrom(): readonly Run[] {
@@ -49,17 +50,5 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
     const { rate, period } = config as TokenBucketConfig;
     // Not a quotient and a product where the period itself is meant.
     return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
-  }
-
-  renewedAt(limit: Limit, left: Outlook, next: { spent: number; count: number }, now: number): number {
-    const { spent, count } = next;
-    const { rate, period } = limit.config as TokenBucketConfig;
-    const { remaining, resetAt, retryAt = 0 } = left;
-    // Counted back from when the bucket would be full: that is exact, and `remaining` is rounded down.
-    const byReset = resetAt - Math.floor(raised(((limit.tokens - spent - count) / rate) * period));
-    // With several rows, `resetAt` is when the last of them is full. Remaining tokens mean no debt, so the time can also be
-    // counted from now.
-    const missingMs = ((count - (remaining - spent)) / rate) * period;
-    return Math.max(remaining > 0 ? Math.min(byReset, now + Math.ceil(lowered(missingMs))) : byReset, retryAt);
   }
 }

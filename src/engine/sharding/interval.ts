@@ -15,8 +15,11 @@ export const MAX_LEVEL = 11;
 /** Enough for 10,000 calls a second: 1.12 attempts a call, with half as many rows 1.26. A transaction may read 4,096 ranges. */
 export const MAX_SHARDS = 2 ** MAX_LEVEL;
 
-/** The `shard` of the row that overrides a bucket's limit: after those of all its parts. */
-export const OVERRIDE_SHARD = "override";
+/**
+ * The `shard` of the control row (control.ts): after the row of the whole bucket and before those of its parts. So a call that looks for the
+ * last row up to a point finds it without a second read, unless the bucket is split.
+ */
+export const CONTROL_SHARD = "!";
 
 /** Whether a row's `shard` names a part of a split bucket. */
 export function isPart(shard: string): boolean {

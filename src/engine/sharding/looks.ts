@@ -5,7 +5,7 @@
 import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
-import { areAll, heldBy, heldByAll, type Shard, sumOf } from "./shard.js";
+import { areAll, givenByAll, heldBy, type Shard, sumOf } from "./shard.js";
 
 /** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
 const TOKENS = 40;
@@ -49,7 +49,7 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
 
 /** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */
 export function areFull(rows: readonly Shard[], now: number): boolean {
-  return heldByAll(rows, now) >= sharesOf(rows);
+  return givenByAll(rows, now) >= sharesOf(rows);
 }
 
 function sharesOf(rows: readonly Shard[]): number {

@@ -37,11 +37,6 @@ const KEPT_LEVEL_OF_WINDOWS = 8;
  */
 const ROOM = 4;
 /**
- * Reservations split rows only into parts that can hold this many times the demand. A full part loses what comes in while others
- * queue, the more often the smaller it is: with two parts of ten tokens waits grew by 4 %.
- */
-const QUEUE_ROOM = 12;
-/**
  * A row of a fast limit that is emptied by a call which found another row short has too many callers: it splits in one of four such
  * writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. If demand is below the refill, one
  * call in fifteen finds a row short. Such rows must not split, since smaller ones are short more often.
@@ -77,8 +72,9 @@ export function levelAfter(
   const level = before.interval.length;
   if (level > most) return most;
   const isEmptied = after.state.value < units;
-  // A slow bucket thus runs out on one row, and denials read only that.
-  if (isEmptied && !isFast(limit, units)) return Math.max(0, level - 1);
+  const owes = after.state.value < 0;
+  // A slow bucket thus runs out on one row, and denials read only that. One that owes stays where its debt is.
+  if (isEmptied && !owes && !isFast(limit, units)) return Math.max(0, level - 1);
   const gapMs = now - before.state.ts;
   // The same transaction, or the same millisecond: nothing can be told from it.
   if (gapMs === 0) return level;
@@ -88,14 +84,16 @@ export function levelAfter(
   // A window's rows are short of large counts because their shares are small: smaller ones would be short more often.
   const hasCrowd = wasShort && (!lapses || units <= limit.unitsPerToken);
   const isCrowded = isEmptied && (hasCrowd || level === 0);
-  const held = isCrowded ? 1 : levelsFor(after.state.value, units);
-  const useful = reserve ? Math.max(least, levelsFor(limit.capacity, units, QUEUE_ROOM)) : most;
-  const deepest = limit.kind.owed(after.state) > 0 ? level : Math.min(most, useful, level + held);
+  // A debt is cut in halves that are paid at the same time as the whole.
+  const held = isCrowded || owes ? 1 : levelsFor(after.state.value, units);
+  // A full part loses what comes in while others owe, the more often the smaller it is.
+  const useful = reserve ? Math.max(least, levelsFor(limit.capacity, units)) : most;
+  const deepest = Math.min(most, useful, level + held);
   if (level < deepest) {
     if (level < least || (level < floor && gapMs < COLD_MS)) return Math.min(floor, deepest);
     if (random() < (isCrowded && hasCrowd ? CROWDED_CHANCE : splitChance(level, gapMs))) return level + 1;
   }
-  if (level <= floor || gapMs < COLD_MS) return level;
+  if (owes || level <= floor || gapMs < COLD_MS) return level;
   return Math.max(floor, level - 1 - Math.floor(Math.log2(gapMs / COLD_MS)));
 }
 
@@ -104,9 +102,9 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * (HOT_MS / Math.max(HOT_MS, gapMs)) ** 2;
 }
 
-/** How many levels down units may be split so that each part holds `room` times the demand; 0 if they do not hold that themselves. */
-export function levelsFor(held: number, units: number, room = ROOM): number {
-  return Math.floor(Math.log2(Math.max(1, held / (room * units))));
+/** How many levels down units may be split so that each part holds `ROOM` times the demand; 0 if they do not hold that themselves. */
+export function levelsFor(held: number, units: number): number {
+  return Math.floor(Math.log2(Math.max(1, held / (ROOM * units))));
 }
 
 /** The interval around a row, itself not included, from which a count that is large for the row is taken, or any if the row is too small. */

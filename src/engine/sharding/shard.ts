@@ -1,6 +1,6 @@
 /** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
 import { remembering } from "../headroom.js";
-import { fullState, type Limit, type State, type Taking, usedIn } from "../kinds/kind.js";
+import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
 import { sum } from "../kinds/log.js";
 import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
@@ -15,11 +15,11 @@ export interface Shard {
 export interface Change {
   readonly units: number;
   /** For units that are taken: whether they may come back, by the time at which they were taken. */
-  readonly isRefundable?: boolean;
+  readonly isRefundable?: boolean | undefined;
   /** For units that come back: when they were taken. */
   readonly taking?: Taking | undefined;
   /** For units that come back: whether their work started when they were taken. That of a reservation for later, or of a cancelled job, did not. */
-  readonly isByDate?: boolean;
+  readonly isByDate?: boolean | undefined;
 }
 
 /** The share of a limit that an interval has. */
@@ -37,18 +37,29 @@ export function fullShard(limit: Limit): Shard {
   return shardAt(limit, WHOLE, fullState(limit));
 }
 
-export function advance(shard: Shard, now: number): Shard {
+export function advance<Own extends Shard>(shard: Own, now: number): Own {
   const { limit, state } = shard;
   return { ...shard, state: limit.kind.advance(limit, state, now) };
 }
 
-/** The units that a shard holds at `now`. */
+/** The units that a shard holds at `now`; negative while it owes. */
 export function heldBy({ limit, state }: Shard, now: number): number {
   return limit.kind.advance(limit, state, now).value;
 }
 
+/** What several shards hold together, less what they owe. */
 export function heldByAll(shards: readonly Shard[], now: number): number {
   return sumOf(shards, (shard) => heldBy(shard, now));
+}
+
+/** What several shards can give together: each owes for itself. */
+export function givenByAll(shards: readonly Shard[], now: number): number {
+  return sumOf(shards, (shard) => Math.max(0, heldBy(shard, now)));
+}
+
+/** Whether a shard is in debt: its debt is paid by its own time, so it stays as it is. */
+export function isOwing(shard: Shard, now: number): boolean {
+  return heldBy(shard, now) < 0;
 }
 
 export function sumOf(shards: readonly Shard[], figure: (shard: Shard) => number): number {
@@ -60,51 +71,57 @@ export function areAll(shards: readonly Shard[]): boolean {
   return widthOf(shards.map(({ interval }) => interval)) === 1;
 }
 
-/** An advanced shard from which units are taken, as far as it holds them, or to which they come back, as far as it has room. */
-export function adjusted(shard: Shard, { units, isRefundable, taking }: Change): Shard {
-  const { limit, state } = shard;
-  const { kind } = limit;
-  if (units <= 0) return { ...shard, state: kind.giveBack(limit, state, -units, taking) };
-  // A damaged row may owe: nothing is taken from it.
-  const taken = kind.take(limit, state, Math.min(units, Math.max(0, state.value)));
-  return { ...shard, state: isRefundable ? remembering(taken) : taken };
+/** An advanced shard from which units are taken, below zero if need be. */
+export function charged<Own extends Shard>(shard: Own, units: number, isRefundable = false): Own {
+  const { limit } = shard;
+  const state = limit.kind.take(limit, shard.state, units);
+  return { ...shard, state: isRefundable ? remembering(state, state.ts) : state };
 }
 
-/** The units that a state got back: those that paid for what was used beyond a lowered capacity are in its window, not in its value. */
-export function returnedTo(before: State, after: State): number {
-  if (!before.window || !after.window) return after.value - before.value;
-  return usedIn(before.window) - usedIn(after.window);
+/** An advanced shard to which units come back, as far as it has room for them. */
+export function refunded<Own extends Shard>(shard: Own, units: number, taking?: Taking): Own {
+  const { limit, state } = shard;
+  return { ...shard, state: limit.kind.giveBack(limit, state, units, taking) };
 }
 
-/**
- * The units that an advanced shard has to give, or that come back to it.
- * @param startsAt - if given, of a kind that logs what was taken only what was logged at that very time counts.
- */
-export function offerOf(shard: Shard, change: Change, startsAt: number | undefined): number {
-  const { limit, state } = shard;
-  if (change.units > 0) return state.value;
-  const entries = startsAt === undefined ? undefined : limit.kind.entries?.(limit, state);
-  if (!entries) return returnedTo(state, adjusted(shard, change).state);
-  return sum(entries.filter(({ at }) => at === startsAt));
+/** The units that an advanced shard can give, or that come back to it: none that it does not hold, or has no room for. */
+export function offerOf(shard: Shard, { units, taking }: Change): number {
+  const { limit, state, interval } = shard;
+  if (units > 0) return Math.max(0, state.value);
+  const { state: after } = refunded(shard, -units, taking);
+  if (!taking) return after.value - state.value;
+  const back = returnedTo(state, after);
+  if (taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
+  // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them until it would have
+  // started. Another row gets no more than it still owes then.
+  return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
+}
+
+/** The units that came back to a state: those that paid for what was used above a capacity that was lowered are in its window. */
+function returnedTo(before: State, after: State): number {
+  const ofWindow = (before.window?.used ?? 0) - (after.window?.used ?? 0);
+  const ofLog = sum(before.recent ?? []) - sum(after.recent ?? []);
+  return Math.max(after.value - before.value, ofWindow, ofLog);
 }
 
 /**
  * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
  * Undefined if that is not worth the write, or if a clock ahead has written one of them. Units moved then would come from the
- * future, or a sliding window would log them as taken in the past. Both are advanced.
+ * future, or a sliding window would log them as taken in the past. One that owes gets nothing: its work starts when it has paid by itself.
+ * Both are advanced.
  */
-export function balance(short: Shard, other: Shard): [Shard, Shard] | undefined {
+export function balance<Own extends Shard>(short: Own, other: Own): [Own, Own] | undefined {
   // Fewer whole tokens than this are not worth a second row's write.
   const WORTH_MOVING = 2;
   const { unitsPerToken, capacity } = short.limit;
   const { value } = short.state;
   const tokens = Math.floor(Math.min((other.state.value - value) / 2, capacity - value) / unitsPerToken);
-  if (tokens < WORTH_MOVING || short.state.ts !== other.state.ts) return undefined;
+  if (value < 0 || tokens < WORTH_MOVING || short.state.ts !== other.state.ts) return undefined;
   const units = tokens * unitsPerToken;
-  return [adjusted(short, { units: -units }), adjusted(other, { units })];
+  return [refunded(short, units), charged(other, units)];
 }
 
-/** Splits a shard that owes nothing evenly, down to a level. @param whole - the limit of the whole bucket. */
+/** Splits a shard evenly, also what it owes, down to a level. @param whole - the limit of the whole bucket. */
 export function splitTo(whole: Limit, shard: Shard, level: number, now: number): Shard[] {
   if (shard.interval.length >= level) return [shard];
   const [left, right] = halves(shard.interval);
@@ -121,4 +138,16 @@ export function fold(whole: Limit, shards: readonly Shard[], now: number, interv
   const limit = shareOf(whole, interval);
   const states = advanced.map(({ state }) => state);
   return { interval, limit, state: limit.kind.join(limit, states) };
+}
+
+/**
+ * The same, if some of them owe. Work that was promised on one starts when its debt is paid, and its tokens are not there before. So the
+ * others wait until then: what they hold by that time lapses.
+ */
+export function merged(whole: Limit, shards: readonly Shard[], now: number, interval = WHOLE): Shard {
+  const one = fold(whole, shards, now, interval);
+  const owing = shards.length > 1 ? shards.filter((shard) => isOwing(shard, now)) : [];
+  const paidAt = Math.max(0, ...owing.map(({ limit, state }) => limit.kind.whenHolding(limit, state, 0)));
+  if (paidAt <= now) return one;
+  return { ...one, state: one.limit.kind.pause(one.limit, one.state, { at: one.state.ts, until: paidAt }) };
 }

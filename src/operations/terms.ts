@@ -1,0 +1,44 @@
+/** The terms of a bucket: its plan as it was written, and what an operator decided. */
+import { asWritten, type Bucket } from "../engine/bucket.js";
+import { type Control, type Override, overrideOf, pausedUntil } from "../engine/control.js";
+import type { Timing } from "../engine/decide.js";
+import { find, type Found } from "../storage/shards.js";
+import type { Reader } from "../storage/rows.js";
+
+/** The time and the randomness of one call. */
+export interface Call {
+  readonly now: number;
+  /** Random numbers in [0, 1). */
+  readonly random: () => number;
+}
+
+export function startCall(): Call {
+  return { now: Date.now(), random: Math.random };
+}
+
+/** A bucket under the terms that hold now. */
+export interface Terms<Own extends Bucket = Bucket> {
+  /** Under the limit's own config or plan. */
+  readonly bucket: Own;
+  readonly override: Override | undefined;
+  /** The limit in force: the bucket's own, or that of an override. Blocked or unlimited, it is counted by its own. */
+  readonly counted: Own;
+  readonly timing: Timing;
+  readonly found: Found;
+}
+
+export async function findTerms<Own extends Bucket>(ctx: Reader, asked: Own, call: Call): Promise<Terms<Own>> {
+  return termsOf(asked, await find(ctx, asked, call.random()), call.now);
+}
+
+/** @throws when the override cannot be used: nothing is let through until it is cleared. */
+export function termsOf<Own extends Bucket>(asked: Own, found: Found, now: number): Terms<Own> {
+  const bucket = asWritten(asked, found.row?.plan);
+  const override = overrideOf(bucket, found.control, now);
+  const counted = override?.limit ? { ...bucket, limit: override.limit } : bucket;
+  return { bucket, override, counted, timing: timingOf(found.control, now), found };
+}
+
+export function timingOf(control: Control, now: number): Timing {
+  return { now, pausedUntil: pausedUntil(control) };
+}
