@@ -3,11 +3,11 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf, parseAdjustment } from "../../src/engine/adjustment.js";
 import { show } from "../../src/engine/misuse.js";
-import { parseBucket, requestTo } from "../../src/engine/request.js";
+import { bucketOf, requestTo } from "../../src/engine/request.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
-const bucket = parseBucket({ name: "send", key: "alice", config });
+const bucket = bucketOf({ name: "send", key: "alice", config });
 const { limit } = bucket;
 const { unitsPerToken } = limit;
 

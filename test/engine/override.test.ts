@@ -2,8 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it } from "vitest";
-import { overrideOf, parseOverride } from "../../src/engine/override.js";
-import { parseBucket } from "../../src/engine/request.js";
+import { overrideOf, parseOverride } from "../../src/engine/control.js";
+import { bucketOf } from "../../src/engine/request.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
@@ -42,7 +42,7 @@ describe("an override", () => {
 });
 
 describe("an override in force", () => {
-  const bucket = parseBucket({ name: "send", key: "alice", config });
+  const bucket = bucketOf({ name: "send", key: "alice", config });
 
   it("blocks the bucket or lifts the limit, until it ends or for ever", () => {
     expect(overrideOf(bucket, { block: true, until: NOW })).toEqual({ reason: "blocked", until: NOW });
@@ -52,7 +52,7 @@ describe("an override in force", () => {
   it("replaces the limit at the same key, with the bucket's own number of rows", () => {
     const stored: RateLimitOverride = { config: { kind: "fixed window", rate: 100, period: 3_600_000 } };
     const limitIn = (own: RateLimitConfig, key: string) => {
-      const override = overrideOf(parseBucket({ name: "send", key, config: own }), stored);
+      const override = overrideOf(bucketOf({ name: "send", key, config: own }), stored);
       return override.limit;
     };
     expect(limitIn(config, "alice")).toMatchObject({ name: "send", levels: { most: 0 } });

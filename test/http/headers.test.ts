@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { tokens, useClock } from "./backend.js";
 import { outlook } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
-import { parseBucket } from "../../src/engine/request.js";
+import { bucketOf } from "../../src/engine/request.js";
 import { forAny } from "../support/random.js";
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -248,7 +248,7 @@ it.each([0, 5, 23])("t is when a sliding window renews, at least the 12 s of thr
 
 it("t follows the windows of the key if the config does not say when they start", () => {
   const config = windows(4, MINUTE, 10);
-  const { limit } = parseBucket({ name: "api", key: "ada", config });
+  const { limit } = bucketOf({ name: "api", key: "ada", config });
   const resetIn = outlook(limit, fullState(limit), NOW).resetAt - NOW;
   const limited = { name: "api", key: "ada", status: allowed(1, resetIn), config, count: 10 };
   const { RateLimit } = rateLimitHeaders(limited, { now: NOW });

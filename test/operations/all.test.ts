@@ -6,7 +6,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf } from "../../src/engine/adjustment.js";
 import { bundle } from "../../src/engine/bundle.js";
-import { parseBucket, parseRequest } from "../../src/engine/request.js";
+import { bucketOf, parseRequest } from "../../src/engine/request.js";
 import { adjust, pause } from "../../src/operations/adjust.js";
 import { consume, consumeAll } from "../../src/operations/consume.js";
 import { setOverride } from "../../src/operations/override.js";
@@ -69,8 +69,8 @@ const asked = { name: "everyone", count: 1 };
 it.each<[string, (ctx: Writer) => Promise<unknown>]>([
   ["a call", (ctx) => consume(ctx, parseRequest({ ...asked, config: user }))],
   ["several limits at once", (ctx) => consumeAll(ctx, bundle([parseRequest({ ...asked, config: user })]))],
-  ["a charge", (ctx) => adjust(ctx, adjustmentOf(parseBucket({ ...asked, config: user }), asked))],
-  ["a pause", (ctx) => pause(ctx, { ...parseBucket({ ...asked, config: user }), until: NOW + 1 })],
+  ["a charge", (ctx) => adjust(ctx, adjustmentOf(bucketOf({ ...asked, config: user }), asked))],
+  ["a pause", (ctx) => pause(ctx, { ...bucketOf({ ...asked, config: user }), until: NOW + 1 })],
   ["an override", (ctx) => setOverride(ctx, asked, { block: true })],
 ])("%s waits for its writes, and fails if they fail", async (_what, operation) => {
   await expect(operation({ db } as unknown as Writer)).rejects.toThrow("not written");

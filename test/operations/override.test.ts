@@ -4,7 +4,7 @@ import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { clearOverride, setOverride } from "../../src/operations/override.js";
-import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
+import { CONTROL_SHARD } from "../../src/engine/sharding/interval.js";
 import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { openBackend, placeNames } from "../support/places.js";
@@ -416,7 +416,7 @@ describe.each(placeNames)("in the %s", (place) => {
     async ({ shards, problem, overrides }) => {
       const own = define({ api: { ...large, shards, overrides: true } });
       const plant = () =>
-        insert(...overrides.map((each) => ({ ...alice, shard: OVERRIDE_SHARD, value: 0, ts: NOW, override: each })));
+        insert(...overrides.map((each) => ({ ...alice, shard: CONTROL_SHARD, value: 0, ts: NOW, override: each })));
       const unusable = 'Rate limit "api": the stored override of key "alice" cannot be used, so nothing is let through';
       const isShut = async () => {
         for (const call of [own.rateLimit(alice), own.checkRateLimit(alice)]) {
@@ -442,7 +442,7 @@ describe.each(placeNames)("in the %s", (place) => {
   );
 
   it("a row without an override at its place stays: clearing does not remove it, and a new override does not hide it", async () => {
-    await insert({ ...alice, shard: OVERRIDE_SHARD, value: 4, ts: NOW });
+    await insert({ ...alice, shard: CONTROL_SHARD, value: 4, ts: NOW });
     await clear();
     await override({ config: large });
     expect(await rows()).toHaveLength(2);

@@ -4,7 +4,7 @@ import { DAY, type RateLimitConfig, type RateLimitDefinitions } from "convex-rat
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
-import { OVERRIDE_SHARD } from "../../src/engine/sharding/interval.js";
+import { CONTROL_SHARD } from "../../src/engine/sharding/interval.js";
 import { hashedStart } from "../../src/engine/phase.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -17,7 +17,7 @@ const SETTLED = 60_000;
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 const send: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 };
 const row = (more: Partial<StoredRow> = {}): StoredRow => ({ name: "send", key: "a", value: 1, ts: NOW, ...more });
-const overridden = (override: RateLimitOverride) => row({ shard: OVERRIDE_SHARD, value: 0, override });
+const overridden = (override: RateLimitOverride) => row({ shard: CONTROL_SHARD, value: 0, override });
 const all: RateLimitDefinitions = {
   send,
   window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },

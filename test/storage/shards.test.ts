@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseBucket, requestTo } from "../../src/engine/request.js";
+import { bucketOf, requestTo } from "../../src/engine/request.js";
 import type { Bucket } from "../../src/engine/bucket.js";
 import { type Interval, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
@@ -17,8 +17,8 @@ import { forAny } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
 const config: RateLimitConfig = { kind: "token bucket", rate: 64, period: 1000, shards: 16 };
-const bucket = parseBucket({ name: "send", key: "alice", config });
-const under = (more: object): Bucket => parseBucket({ name: "send", key: "alice", config: { ...config, ...more } });
+const bucket = bucketOf({ name: "send", key: "alice", config });
+const under = (more: object): Bucket => bucketOf({ name: "send", key: "alice", config: { ...config, ...more } });
 
 const tokensIn = (shards: readonly Shard[], now = NOW) =>
   shards.map((shard) => heldByAll([shard], now) / shard.limit.unitsPerToken);
@@ -205,7 +205,7 @@ describe("several rows that are each the whole bucket", () => {
   });
 
   it("hold all tokens of the next window, less what they owe", () => {
-    const of = parseBucket({ name: "send", config: { kind: "fixed window", rate: 10, period: 1000, start: 0 } });
+    const of = bucketOf({ name: "send", config: { kind: "fixed window", rate: 10, period: 1000, start: 0 } });
     const row = { name: "send", value: 6, ts: NOW + 500, window: { since: NOW, used: 4 } } as Row;
     const held = [2, 3].map((count) => {
       const rows = new Array<Row>(count).fill(row);
@@ -217,7 +217,7 @@ describe("several rows that are each the whole bucket", () => {
   it.each([2, 3])(
     "become one row at the next call that takes, and a denial does not change them: %i",
     async (count) => {
-      const one = parseBucket({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
+      const one = bucketOf({ name: "send", key: "alice", config: { kind: "token bucket", rate: 5, period: 1000 } });
       const row = { name: "send", key: "alice", value: 4, ts: Date.now() + 60_000 };
       await insert(...new Array<typeof row>(count).fill(row));
       const left = 5 - count;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { fullState } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
-import { parseBucket, parseDemand } from "../../../src/engine/request.js";
+import { bucketOf, parseDemand } from "../../../src/engine/request.js";
 import { show } from "../../../src/engine/misuse.js";
 import { fromStored, toStored } from "../../../src/engine/units.js";
 
@@ -138,6 +138,6 @@ describe("a config", () => {
 it("the limit of a key is the limit itself if nothing depends on the key", () => {
   for (const config of [bucket, sliding, { ...window, start: 7 }, ...by("day")]) {
     const definition = { config, limit: parseLimit("send", config) };
-    expect(parseBucket({ name: "send", key: "alice", config, definition }).limit).toBe(definition.limit);
+    expect(bucketOf({ name: "send", key: "alice", config, definition }).limit).toBe(definition.limit);
   }
 });

@@ -7,7 +7,7 @@ import {
   isPart,
   MAX_LEVEL,
   MAX_SHARDS,
-  OVERRIDE_SHARD,
+  CONTROL_SHARD,
   pointAt,
   tile,
   WHOLE,
@@ -33,12 +33,12 @@ describe("an interval", () => {
   });
 
   it("is not the whole, an override, or a name that is not binary", () => {
-    const others = ["", OVERRIDE_SHARD, "2", "02", "0 ", " 0", "0\n", "-0", "1.0", "0".repeat(12), "000000000002"];
+    const others = ["", CONTROL_SHARD, "2", "02", "0 ", " 0", "0\n", "-0", "1.0", "0".repeat(12), "000000000002"];
     expect(others.filter(isPart)).toEqual([]);
   });
 
   it("comes before an override, in the order of strings", () => {
-    expect(parts.every((part) => part < OVERRIDE_SHARD)).toBe(true);
+    expect(parts.every((part) => part < CONTROL_SHARD)).toBe(true);
   });
 });
 
