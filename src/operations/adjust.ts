@@ -2,14 +2,15 @@
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
-import { isPart, pointAt } from "../engine/sharding/interval.js";
+import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
-import { areAll, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { advance, areAll, heldBy, heldByAll, offerOf, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
 import { changeOf, controlAmong, loadAll, loadAt, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
+import { isSplittable } from "./answer.js";
 import { areJustWritten, reshaped } from "./split.js";
 import { type Call, findTerms, startCall, type Terms } from "./terms.js";
 import { policyOf } from "./consume.js";
@@ -27,10 +28,11 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
     ? shardsOf(adjustment, found.control, found.rows)
     : [await loadAt(ctx, adjustment, found, call.random())];
   const [first] = shards;
+  const known = { ...terms, counted: adjustment };
   const left =
-    first && !areAll(shards) && units !== 0
-      ? await adjustFew(ctx, { ...terms, counted: adjustment }, call, first)
-      : await adjustAllOf(ctx, adjustment, shards, now);
+    !first || units === 0 || !isSplittable(adjustment, shards) || (units < 0 && areAll(shards))
+      ? await adjustRows(ctx, adjustment, shards, now)
+      : await (units > 0 ? charge : refund)(ctx, known, call, first);
   const policy = asked.describes && { policy: policyOf({ before: { limit } }, now) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
@@ -46,50 +48,39 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-async function adjustAllOf(ctx: Writer, adjustment: Adjustment, shards: readonly StoredShard[], now: number) {
+/** Adjusts these rows, and no others. */
+async function adjustRows(ctx: Writer, adjustment: Adjustment, shards: readonly StoredShard[], now: number) {
   const left = adjustOnAll(shards, now, adjustment);
   await storage.write(ctx, changeOf(adjustment, shards, left));
   return left;
 }
 
-/**
- * Adjusts one or two of several rows. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
- * a cancelled job may be another row's.
- */
-async function adjustFew(
-  ctx: Writer,
-  { counted: adjustment, timing, found }: Terms<Adjustment>,
-  call: Call,
-  first: StoredShard,
-): Promise<readonly Shard[]> {
-  const { units, limit } = adjustment;
-  const { now } = timing;
-  const isCharge = units > 0;
-  const held = refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
-  const isEnough = isCharge ? first.limit.kind.advance(first.limit, first.state, now).value >= units : held !== undefined;
-  const second = isEnough ? undefined : await loadAt(ctx, adjustment, { control: found.control }, call.random());
-  const rows = second && second.interval !== first.interval ? [first, second] : [first];
-  const few = isCharge
-    ? adjustOnAll(rows, now, adjustment)
-    : isEnough
-      ? held
-      : areJustWritten(rows, now)
-        ? undefined
-        : refundOnSome(limit, rows, now, adjustment);
-  if (!few) return await adjustAllOf(ctx, adjustment, await loadAll(ctx, adjustment, { control: found.control }), now);
-  const [after] = few;
+/** Charges one row, or two if the first does not hold the units: these owe what they do not hold. */
+async function charge(ctx: Writer, terms: Terms<Adjustment>, call: Call, first: StoredShard): Promise<readonly Shard[]> {
+  const { counted, timing, found } = terms;
+  const { units } = counted;
+  const isEnough = first.interval === WHOLE || heldBy(first, timing.now) >= units;
+  const second = isEnough ? first : await loadAt(ctx, counted, { control: found.control }, call.random());
+  if (second.interval !== first.interval) return await adjustRows(ctx, counted, [first, second], timing.now);
+  const [after = first, ...others] = adjustOnAll([first], timing.now, counted);
   // One row that was charged may be split, also if it owes.
-  const change =
-    isCharge && rows.length === 1 && after
-      ? await reshaped(
-          ctx,
-          adjustment,
-          { before: first, after, demand: { units, reserve: false } },
-          { ...call, ...timing, found },
-        )
-      : changeOf(adjustment, rows, few);
-  await storage.write(ctx, change);
-  return few;
+  const change = { before: first, after, demand: { units, reserve: false } };
+  await storage.write(ctx, await reshaped(ctx, counted, change, { ...call, ...timing, found }));
+  return [after, ...others];
+}
+
+/** Gives back to one row, or to two, or to all if these have no room: tokens of a cancelled job may be another row's. */
+async function refund(ctx: Writer, terms: Terms<Adjustment>, call: Call, first: StoredShard): Promise<readonly Shard[]> {
+  const { counted, timing, found } = terms;
+  const { limit, units } = counted;
+  const { now } = timing;
+  if (offerOf(advance(first, now), counted) >= -units) return await adjustRows(ctx, counted, [first], now);
+  const second = await loadAt(ctx, counted, { control: found.control }, call.random());
+  const rows = second.interval === first.interval ? [first] : [first, second];
+  const left = areJustWritten(rows, now) ? undefined : refundOnSome(limit, rows, now, counted);
+  if (!left) return await adjustRows(ctx, counted, await loadAll(ctx, counted, { control: found.control }), now);
+  await storage.write(ctx, changeOf(counted, rows, left));
+  return left;
 }
 
 /**

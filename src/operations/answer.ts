@@ -1,4 +1,5 @@
 /** The answer of one bucket to one demand, under the terms that hold now, and the write that makes it true. */
+import type { Adjustment } from "../engine/adjustment.js";
 import { canServe } from "../engine/decide.js";
 import { type Request, requestTo } from "../engine/request.js";
 import { adjustOnAll, decideOnAll, overview, servedFrom } from "../engine/sharding/pool.js";
@@ -40,7 +41,7 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
   const [first] = shards;
   const { timing, found } = terms;
   const answered =
-    first && !areAll(shards)
+    first && isSplittable(request, shards)
       ? await answerSplit(ctx, request, { ...call, ...timing, found }, first)
       : answerOnAll(request, shards, timing);
   const { status } = answered;
@@ -57,6 +58,11 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
 async function loadFirst(ctx: Reader, { found }: Terms, bucket: Request, { random }: Call): Promise<readonly StoredShard[]> {
   if (found.rows) return shardsOf(bucket, found.control, found.rows);
   return [await loadAt(ctx, bucket, found, random())];
+}
+
+/** Whether a write may change the number of rows: of one row, or of some of several. */
+export function isSplittable({ limit }: Request | Adjustment, shards: readonly Shard[]): boolean {
+  return limit.levels.most > 0 && (shards.length === 1 || !areAll(shards));
 }
 
 /** The answer of a call that has read all shards of a bucket. */
@@ -112,10 +118,10 @@ async function letThrough(
   };
   const [first] = shards;
   const [after] = left;
-  const change =
-    isWhole || !first || !after
-      ? changeOf(bucket, shards, left)
-      : await reshaped(ctx, bucket, { before: first, after, demand: { units, reserve: false } }, { ...call, ...timing, found });
+  const charged = first && after && isSplittable(bucket, shards) && units > 0 && !call.isCheck;
+  const change = charged
+    ? await reshaped(ctx, bucket, { before: first, after, demand: { units, reserve: false } }, { ...call, ...timing, found })
+    : changeOf(bucket, shards, left);
   return { status, change, before };
 }
 

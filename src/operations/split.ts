@@ -29,7 +29,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: SplitCall
   const { limit, demand } = request;
   const { now, pausedUntil } = call;
   const { units, reserve } = demand;
-  // A demand for nothing takes nothing: any row that does not owe says so.
+  if (first.interval === WHOLE) return await answerOn(ctx, request, call, [first]);
   if (!canServe(limit, demand)) return tooLarge(request, [first], call);
   const isPaused = now < pausedUntil && units > 0;
   if (isPaused && !reserve) return denialOn(request, [first], call);
@@ -136,7 +136,7 @@ async function answerOn(ctx: Reader, request: Request, call: SplitCall, [shard, 
   const isWhole = shard.interval === WHOLE;
   const shown = isWhole ? status : present({ ...status, remaining: undefined, resetAt: undefined });
   const before = { limit, shards: [shard], timing: call };
-  if (!taken) return { status: shown, before };
+  if (!taken || call.isCheck) return { status: shown, before };
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
   const balanced = short && !looksFurther(limit, demand) ? balance(advance(short, now), after) : undefined;

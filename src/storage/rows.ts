@@ -151,9 +151,7 @@ export interface RowChange {
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
   const { plan } = bucket;
-  // A nested runMutation that asked the same limit may have deleted some of several rows since: a run does not see what another writes.
-  const left = read.length > 1 ? new Set((await readRows(ctx, bucket)).map(({ _id }) => _id)) : undefined;
-  const rows = left ? read.filter(({ _id }) => left.has(_id)) : read;
+  const rows = areTwins(read) ? await stillThere(ctx, bucket, read) : read;
   for (const [i, content] of contents.entries()) {
     const row = rows[i];
     if (row) {
@@ -163,6 +161,17 @@ export async function write(ctx: Writer, { bucket, rows: read, contents }: RowCh
     } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
+}
+
+/** Whether rows stand for the same part: runs that did not see each other's rows have left them. */
+function areTwins(rows: readonly Row[]): boolean {
+  return rows.length > 1 && new Set(rows.map(({ shard }) => shard)).size < rows.length;
+}
+
+/** The rows that were not deleted since they were read: a nested runMutation that asks the same limit merges twins as well. */
+async function stillThere(ctx: Reader, bucket: BucketId, read: readonly Row[]): Promise<Row[]> {
+  const left = new Set((await readRows(ctx, bucket)).map(({ _id }) => _id));
+  return read.filter(({ _id }) => left.has(_id));
 }
 
 /** The control row of a bucket: one, or none. The transaction depends on it only. */
