@@ -2,12 +2,12 @@
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
-import { isPart, pointAt } from "../engine/sharding/interval.js";
+import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
-import { areAll, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import { changeOf, controlAmong, loadAll, loadAt, shardsOf, type StoredShard } from "../storage/shards.js";
+import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { areJustWritten, reshaped } from "./split.js";
@@ -23,14 +23,11 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
   const { limit, asked, units } = adjustment;
   const { now } = timing;
-  const shards = found.rows
-    ? shardsOf(adjustment, found.control, found.rows)
-    : [await loadAt(ctx, adjustment, found, call.random())];
-  const [first] = shards;
+  const first = await loadFirst(ctx, adjustment, found);
   const left =
-    first && !areAll(shards) && units !== 0
-      ? await adjustFew(ctx, { ...terms, counted: adjustment }, call, first)
-      : await adjustAllOf(ctx, adjustment, shards, now);
+    units === 0
+      ? await loadAll(ctx, adjustment, found)
+      : await adjustFew(ctx, { ...terms, counted: adjustment }, call, first);
   const policy = asked.describes && { policy: policyOf({ before: { limit } }, now) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
@@ -46,14 +43,8 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-async function adjustAllOf(ctx: Writer, adjustment: Adjustment, shards: readonly StoredShard[], now: number) {
-  const left = adjustOnAll(shards, now, adjustment);
-  await storage.write(ctx, changeOf(adjustment, shards, left));
-  return left;
-}
-
 /**
- * Adjusts one or two of several rows. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
+ * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
  * a cancelled job may be another row's.
  */
 async function adjustFew(
@@ -66,17 +57,17 @@ async function adjustFew(
   const { now } = timing;
   const isCharge = units > 0;
   const held = refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
-  const isEnough = isCharge ? first.limit.kind.advance(first.limit, first.state, now).value >= units : held !== undefined;
-  const second = isEnough ? undefined : await loadAt(ctx, adjustment, { control: found.control }, call.random());
-  const rows = second && second.interval !== first.interval ? [first, second] : [first];
-  const few = isCharge
-    ? adjustOnAll(rows, now, adjustment)
-    : isEnough
-      ? held
-      : areJustWritten(rows, now)
-        ? undefined
-        : refundOnSome(limit, rows, now, adjustment);
-  if (!few) return await adjustAllOf(ctx, adjustment, await loadAll(ctx, adjustment, { control: found.control }), now);
+  const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
+  const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, call.random());
+  let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
+  let few: readonly Shard[] | undefined;
+  if (isCharge) few = adjustOnAll(rows, now, adjustment);
+  else if (isEnough) few = held;
+  else if (!areJustWritten(rows, now)) few = refundOnSome(limit, rows, now, adjustment);
+  if (!few) {
+    rows = await loadAll(ctx, adjustment, found);
+    few = adjustOnAll(rows, now, adjustment);
+  }
   const [after] = few;
   // One row that was charged may be split, also if it owes.
   const change =
