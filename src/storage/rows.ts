@@ -2,7 +2,7 @@
 import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { type Control, NO_CONTROL } from "../engine/control.js";
-import { CONTROL_SHARD, WHOLE } from "../engine/sharding/interval.js";
+import { around, CONTROL_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredPlan } from "../engine/bucket.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
@@ -151,8 +151,10 @@ export interface RowChange {
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
   const { plan } = bucket;
-  // A nested runMutation that asked the same limit may have deleted some of several rows since: a run does not see what another writes.
-  const left = read.length > 1 ? new Set((await readRows(ctx, bucket)).map(({ _id }) => _id)) : undefined;
+  // A nested runMutation that asked the same limit may have deleted some of the rows of a merge: a run does not see what another writes.
+  const isMerge = read.length > Math.max(1, contents.length);
+  const within = around(read.map(({ shard = WHOLE }) => shard));
+  const left = isMerge ? new Set((await readRows(ctx, bucket, within)).map(({ _id }) => _id)) : undefined;
   const rows = left ? read.filter(({ _id }) => left.has(_id)) : read;
   for (const [i, content] of contents.entries()) {
     const row = rows[i];
