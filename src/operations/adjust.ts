@@ -4,13 +4,12 @@ import { type Control, withoutPause, withPause, withReset } from "../engine/cont
 import { checkBucket } from "../engine/names.js";
 import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
-import { advance, areAll, heldBy, heldByAll, offerOf, type Shard } from "../engine/sharding/shard.js";
+import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import { changeOf, controlAmong, loadAll, loadAt, shardsOf, type StoredShard } from "../storage/shards.js";
+import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { isSplittable } from "./answer.js";
 import { areJustWritten, reshaped } from "./split.js";
 import { type Call, findTerms, startCall, type Terms } from "./terms.js";
 import { policyOf } from "./consume.js";
@@ -24,15 +23,11 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
   const { limit, asked, units } = adjustment;
   const { now } = timing;
-  const shards = found.rows
-    ? shardsOf(adjustment, found.control, found.rows)
-    : [await loadAt(ctx, adjustment, found, call.random())];
-  const [first] = shards;
-  const known = { ...terms, counted: adjustment };
+  const first = await loadFirst(ctx, adjustment, found);
   const left =
-    !first || units === 0 || !isSplittable(adjustment, shards) || (units < 0 && areAll(shards))
-      ? await adjustRows(ctx, adjustment, shards, now)
-      : await (units > 0 ? charge : refund)(ctx, known, call, first);
+    units === 0
+      ? await loadAll(ctx, adjustment, found)
+      : await adjustFew(ctx, { ...terms, counted: adjustment }, call, first);
   const policy = asked.describes && { policy: policyOf({ before: { limit } }, now) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
@@ -48,39 +43,44 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
   return statuses;
 }
 
-/** Adjusts these rows, and no others. */
-async function adjustRows(ctx: Writer, adjustment: Adjustment, shards: readonly StoredShard[], now: number) {
-  const left = adjustOnAll(shards, now, adjustment);
-  await storage.write(ctx, changeOf(adjustment, shards, left));
-  return left;
-}
-
-/** Charges one row, or two if the first does not hold the units: these owe what they do not hold. */
-async function charge(ctx: Writer, terms: Terms<Adjustment>, call: Call, first: StoredShard): Promise<readonly Shard[]> {
-  const { counted, timing, found } = terms;
-  const { units } = counted;
-  const isEnough = first.interval === WHOLE || heldBy(first, timing.now) >= units;
-  const second = isEnough ? first : await loadAt(ctx, counted, { control: found.control }, call.random());
-  if (second.interval !== first.interval) return await adjustRows(ctx, counted, [first, second], timing.now);
-  const [after = first, ...others] = adjustOnAll([first], timing.now, counted);
-  // One row that was charged may be split, also if it owes.
-  const change = { before: first, after, demand: { units, reserve: false } };
-  await storage.write(ctx, await reshaped(ctx, counted, change, { ...call, ...timing, found }));
-  return [after, ...others];
-}
-
-/** Gives back to one row, or to two, or to all if these have no room: tokens of a cancelled job may be another row's. */
-async function refund(ctx: Writer, terms: Terms<Adjustment>, call: Call, first: StoredShard): Promise<readonly Shard[]> {
-  const { counted, timing, found } = terms;
-  const { limit, units } = counted;
+/**
+ * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
+ * a cancelled job may be another row's.
+ */
+async function adjustFew(
+  ctx: Writer,
+  { counted: adjustment, timing, found }: Terms<Adjustment>,
+  call: Call,
+  first: StoredShard,
+): Promise<readonly Shard[]> {
+  const { units, limit } = adjustment;
   const { now } = timing;
-  if (offerOf(advance(first, now), counted) >= -units) return await adjustRows(ctx, counted, [first], now);
-  const second = await loadAt(ctx, counted, { control: found.control }, call.random());
-  const rows = second.interval === first.interval ? [first] : [first, second];
-  const left = areJustWritten(rows, now) ? undefined : refundOnSome(limit, rows, now, counted);
-  if (!left) return await adjustRows(ctx, counted, await loadAll(ctx, counted, { control: found.control }), now);
-  await storage.write(ctx, changeOf(counted, rows, left));
-  return left;
+  const isCharge = units > 0;
+  const held = refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
+  const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
+  const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, call.random());
+  let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
+  let few: readonly Shard[] | undefined;
+  if (isCharge) few = adjustOnAll(rows, now, adjustment);
+  else if (isEnough) few = held;
+  else if (!areJustWritten(rows, now)) few = refundOnSome(limit, rows, now, adjustment);
+  if (!few) {
+    rows = await loadAll(ctx, adjustment, found);
+    few = adjustOnAll(rows, now, adjustment);
+  }
+  const [after] = few;
+  // One row that was charged may be split, also if it owes.
+  const change =
+    isCharge && rows.length === 1 && after
+      ? await reshaped(
+          ctx,
+          adjustment,
+          { before: first, after, demand: { units, reserve: false } },
+          { ...call, ...timing, found },
+        )
+      : changeOf(adjustment, rows, few);
+  await storage.write(ctx, change);
+  return few;
 }
 
 /**

@@ -3,8 +3,8 @@ import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import type { Bucket } from "../engine/bucket.js";
-import { isControl, type Reader, readRows, write, type Writer } from "../storage/rows.js";
-import { controlAmong, latest, shardsOf } from "../storage/shards.js";
+import { type Reader, readRows, write, type Writer } from "../storage/rows.js";
+import { foundAmong, shardsOf } from "../storage/shards.js";
 import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
@@ -67,12 +67,12 @@ export function policyOf({ before: { limit } }: { before: Pick<Answer["before"],
 
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
-  const rows = await readRows(ctx, asked);
-  const control = controlAmong(asked, rows);
-  const others = rows.filter((row) => !isControl(row));
-  const { bucket, override } = termsOf(asked, { control, rows: others, row: latest(others) }, 0);
+  const found = foundAmong(asked, await readRows(ctx, asked));
+  const { control, rows } = found;
+  const { bucket, override } = termsOf(asked, found, 0);
   const { plan } = bucket;
-  const describe = ({ limit }: Bucket) => snapshotOf(limit, shardsOf({ ...bucket, limit }, control, others), pausedUntil(control));
+  const describe = ({ limit }: Bucket) =>
+    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), pausedUntil(control));
   const snapshot = { ...describe(bucket), ...(typeof plan === "string" && { plan }) };
   if (!override) return snapshot;
   const { limit, ...held } = override;

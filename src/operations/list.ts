@@ -1,10 +1,11 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { storedConfig } from "../engine/bucket.js";
 import { type BucketArgs, bucketOf, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import { controlOf, type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
-import { controlAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
+import { foundAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
@@ -40,7 +41,8 @@ const FIELDS: Fields = {
  */
 export function parseList(asked: BucketArgs, options: ListOptions) {
   const { name, config } = asked;
-  const { limit } = bucketOf(asked);
+  // Without `shards`: several rows are shown as one.
+  const { limit } = bucketOf({ ...asked, config: storedConfig(config), definition: undefined });
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
   const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
@@ -90,18 +92,17 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows 
     pausedUntil: pause && pause.until > now ? pause.until : undefined,
   };
   try {
-    const own = rows.filter((row) => !isControl(row));
-    const control = controlAmong({ ...listed, key }, rows);
-    const terms = termsOf(bucketOf({ ...listed, key }), { control, rows: own, row: own[0] ?? null }, now);
+    const found = foundAmong({ ...listed, key }, rows);
+    const terms = termsOf(bucketOf({ ...listed, key }), found, now);
     const { bucket, counted } = terms;
-    const [first] = own;
+    const [first] = found.rows;
     if (first && !isOf(bucket.limit, first) && !isOf(counted.limit, first)) return undefined;
     const { capacity, unitsPerToken } = counted.limit;
     const count = Math.min(1, capacity / unitsPerToken);
     const call = { now, random: () => 0 };
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
     const { status } = await answerUnder(ctx, asked, call);
-    const value = heldByAll(shardsOf(counted, control, own), now) / unitsPerToken;
+    const value = heldByAll(shardsOf(counted, found.control, found.rows), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };

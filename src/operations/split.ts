@@ -24,12 +24,13 @@ export interface SplitCall extends Call, Timing {
   readonly found: Found;
 }
 
-/** @param first - the row that was found. */
+/** The answer of a bucket that may be split. @param first - the row that was found. */
 export async function answerSplit(ctx: Reader, request: Request, call: SplitCall, first: StoredShard): Promise<Answer> {
   const { limit, demand } = request;
   const { now, pausedUntil } = call;
   const { units, reserve } = demand;
   if (first.interval === WHOLE) return await answerOn(ctx, request, call, [first]);
+  // A demand for nothing takes nothing: any row that does not owe says so.
   if (!canServe(limit, demand)) return tooLarge(request, [first], call);
   const isPaused = now < pausedUntil && units > 0;
   if (isPaused && !reserve) return denialOn(request, [first], call);
@@ -46,7 +47,7 @@ export async function answerSplit(ctx: Reader, request: Request, call: SplitCall
 }
 
 async function loadAnother(ctx: Reader, bucket: Bucket, { random, found }: SplitCall): Promise<StoredShard> {
-  return await loadAt(ctx, bucket, { control: found.control }, random());
+  return await loadAt(ctx, bucket, found.control, random());
 }
 
 /**
@@ -93,7 +94,7 @@ async function answerLooking(ctx: Reader, request: Request, call: SplitCall, fir
     const drawn = random();
     // Each read is one more range, also of a row that has been read.
     if (rows.some(({ interval }) => pointAt(drawn).startsWith(interval))) continue;
-    const row = await loadAt(ctx, request, { control: found.control }, drawn);
+    const row = await loadAt(ctx, request, found.control, drawn);
     if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, [row, first]);
     rows.push(row);
     if (givenByAll(rows, now) < units) continue;
@@ -136,7 +137,7 @@ async function answerOn(ctx: Reader, request: Request, call: SplitCall, [shard, 
   const isWhole = shard.interval === WHOLE;
   const shown = isWhole ? status : present({ ...status, remaining: undefined, resetAt: undefined });
   const before = { limit, shards: [shard], timing: call };
-  if (!taken || call.isCheck) return { status: shown, before };
+  if (!taken) return { status: shown, before };
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
   const balanced = short && !looksFurther(limit, demand) ? balance(advance(short, now), after) : undefined;

@@ -5,7 +5,7 @@
 import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { unitsOf } from "../engine/units.js";
-import { changeOf, loadAll, loadAt } from "../storage/shards.js";
+import { changeOf, loadAll, loadFirst } from "../storage/shards.js";
 import { findTerms } from "../operations/terms.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
@@ -117,7 +117,7 @@ async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly Waitin
     const { counted, found } = terms;
     const { limit } = counted;
     if (!found.rows && ctx.random() >= ALL_ROWS_CHANCE) {
-      const row = await loadAt(ctx, counted, found, ctx.random());
+      const row = await loadFirst(ctx, counted, found);
       const { interval } = row;
       const gapMs = ctx.now - row.state.ts;
       if (gapMs < COLD_MS) {

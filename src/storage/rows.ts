@@ -2,7 +2,7 @@
 import type * as convex from "convex/server";
 import { show } from "../engine/misuse.js";
 import { type Control, NO_CONTROL } from "../engine/control.js";
-import { CONTROL_SHARD, WHOLE } from "../engine/sharding/interval.js";
+import { around, CONTROL_SHARD, WHOLE } from "../engine/sharding/interval.js";
 import type { StoredPlan } from "../engine/bucket.js";
 import type { RateLimitsDataModel } from "./schema.js";
 
@@ -151,7 +151,11 @@ export interface RowChange {
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
   const { plan } = bucket;
-  const rows = areTwins(read) ? await stillThere(ctx, bucket, read) : read;
+  // A nested runMutation that asked the same limit may have deleted some of the rows of a merge: a run does not see what another writes.
+  const isMerge = read.length > Math.max(1, contents.length);
+  const within = around(read.map(({ shard = WHOLE }) => shard));
+  const left = isMerge ? new Set((await readRows(ctx, bucket, within)).map(({ _id }) => _id)) : undefined;
+  const rows = left ? read.filter(({ _id }) => left.has(_id)) : read;
   for (const [i, content] of contents.entries()) {
     const row = rows[i];
     if (row) {
@@ -161,17 +165,6 @@ export async function write(ctx: Writer, { bucket, rows: read, contents }: RowCh
     } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
-}
-
-/** Whether rows stand for the same part: runs that did not see each other's rows have left them. */
-function areTwins(rows: readonly Row[]): boolean {
-  return rows.length > 1 && new Set(rows.map(({ shard }) => shard)).size < rows.length;
-}
-
-/** The rows that were not deleted since they were read: a nested runMutation that asks the same limit merges twins as well. */
-async function stillThere(ctx: Reader, bucket: BucketId, read: readonly Row[]): Promise<Row[]> {
-  const left = new Set((await readRows(ctx, bucket)).map(({ _id }) => _id));
-  return read.filter(({ _id }) => left.has(_id));
 }
 
 /** The control row of a bucket: one, or none. The transaction depends on it only. */

@@ -18,23 +18,27 @@ export interface Found {
   readonly control: Control;
   /** All rows at the name and key but the control row, of all kinds and periods; undefined if only `row` was read. */
   readonly rows?: readonly Row[] | undefined;
-  /** The row that covers the point, or a row of the whole; null if there is none. */
+  /** The row that covers the point, or the one that was written last; null if there is none. */
   readonly row: Row | null;
+  readonly point: string;
 }
 
 /** @param random - in [0, 1). */
 export async function find(ctx: Reader, bucket: Bucket, random: number): Promise<Found> {
-  if (bucket.limit.levels.most === 0) {
-    const all = await readRows(ctx, bucket);
-    const rows = all.filter((row) => !isControl(row));
-    return { control: controlAmong(bucket, all), rows, row: latest(rows) };
-  }
-  const row = await readLast(ctx, bucket, pointAt(random));
+  const point = pointAt(random);
+  const row = bucket.limit.levels.most > 0 ? await readLast(ctx, bucket, point) : undefined;
   // The control row lies between the whole and the parts.
-  if (!row || row.shard === undefined) return { control: controlAmong(bucket, []), row };
-  if (!isControl(row)) return { control: controlAmong(bucket, await readControl(ctx, bucket)), row };
-  const rows = (await readRows(ctx, bucket)).filter((other) => !isControl(other));
-  return { control: controlAmong(bucket, [row]), rows, row: latest(rows) };
+  if (row && isPart(row.shard ?? "")) {
+    return { control: controlAmong(bucket, await readControl(ctx, bucket)), row, point };
+  }
+  if (row !== undefined && !(row && isControl(row))) return { control: controlAmong(bucket, []), row, point };
+  return foundAmong(bucket, await readRows(ctx, bucket), point);
+}
+
+/** What a call has found that has read all rows at a name and key. */
+export function foundAmong(bucket: BucketId, all: readonly Row[], point = ""): Found & { rows: readonly Row[] } {
+  const rows = all.filter((row) => !isControl(row));
+  return { control: controlAmong(bucket, all), rows, row: latest(rows), point };
 }
 
 /** The control row of a bucket. @throws when there are several: nothing is let through until they are cleared. */
@@ -52,26 +56,25 @@ export function controlAmong(bucket: BucketId, rows: readonly Row[]): Control {
 }
 
 /** The row that was written last: it says the plan of calls that name none. */
-export function latest(rows: readonly Row[]): Row | null {
+function latest(rows: readonly Row[]): Row | null {
   return rows.reduce<Row | null>((last, row) => (last && last.ts > row.ts ? last : row), null);
 }
 
-/** The shard that a call has found, or the one that covers another random point. */
-export async function loadAt(
-  ctx: Reader,
-  bucket: Bucket,
-  found: Pick<Found, "control" | "rows"> & { row?: Row | null },
-  random: number,
-): Promise<StoredShard> {
-  const { control, rows, row: known } = found;
-  const point = known?.shard ?? pointAt(random);
-  const row = known ?? (rows ? undefined : await readLast(ctx, bucket, point));
+/** The shard that a call has found. */
+export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
+  const { control, rows, row, point } = found;
+  const isOwn = row && !rows && !isControl(row) && isOf(bucket.limit, row);
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
-  const isOwn = row && !isControl(row) && isOf(bucket.limit, row) && (row.shard !== undefined || rows === undefined);
   const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
+}
+
+/** The shard that covers another random point. */
+export async function loadAt(ctx: Reader, bucket: Bucket, control: Control, random: number): Promise<StoredShard> {
+  const point = pointAt(random);
+  return await loadFirst(ctx, bucket, { control, row: await readLast(ctx, bucket, point), point });
 }
 
 /** The shards within an interval. */

@@ -6,13 +6,15 @@ import type { Cost } from "../support/cost.js";
 import { draw } from "../support/draw.js";
 import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
+import { partsOf } from "../support/parts.js";
 import { placeNames } from "../support/places.js";
 
 useClock();
 
 /** The number of ranges that a call reads, of documents that it reads, and of documents that it writes. */
 type Costs = [ranges: number, documentsRead: number, documentsWritten: number];
-type Row = [what: string, taken: number, call: string & keyof Calls, args: object, cost: Costs, answer?: object | null];
+type Called = string & keyof Calls;
+type Row = [what: string, taken: number, call: Called, args: object, cost: Costs, answer?: object];
 
 /** Calls on a limit of two tokens, after `taken` were taken. Convex reads a document again by its id for a patch and for a delete. */
 const onOneRow: Row[] = [
@@ -20,8 +22,7 @@ const onOneRow: Row[] = [
   ["a later call patches one document", 1, "rateLimit", {}, [1, 2, 1]],
   ["a reservation costs what a call costs", 2, "rateLimit", { reserve: true }, [1, 2, 1]],
   ["a denial writes nothing", 2, "rateLimit", {}, [1, 1, 0], { ok: false }],
-  ["a call that gets a part costs no more", 0, "rateLimit", { count: 3, atLeast: 1 }, [1, 0, 1], { taken: 2 }],
-  ["a call that gets no part writes nothing", 2, "rateLimit", { count: 3, atLeast: 1 }, [1, 1, 0], { ok: false }],
+  ["a count that is too large writes nothing", 1, "rateLimit", { count: 3 }, [1, 1, 0], { ok: false }],
   ["a call in shadow costs what a call costs", 0, "rateLimit", { count: 2, mode: "shadow" }, [1, 0, 1]],
   ["a denial in shadow writes nothing", 2, "rateLimit", { count: 2, mode: "shadow" }, [1, 1, 0]],
   ["a count of 0 writes nothing", 2, "rateLimit", { count: 0 }, [1, 1, 0]],
@@ -31,40 +32,119 @@ const onOneRow: Row[] = [
   ["a charge costs what a call costs", 2, "adjustRateLimit", { count: 3 }, [1, 2, 1]],
   ["a refund costs what a call costs", 2, "adjustRateLimit", { count: -1 }, [1, 2, 1]],
   ["a refund to a full bucket writes nothing", 0, "adjustRateLimit", { count: -1 }, [1, 0, 0]],
-  ["a reset deletes the document", 2, "resetRateLimit", {}, [1, 2, 1], null],
-  ["a reset of a full bucket writes nothing", 0, "resetRateLimit", {}, [1, 0, 0], null],
+];
+
+const pausing = { until: NOW + 5000 };
+const blocking = { block: true };
+/** What an operator does to a bucket of one row, of no row, of four, and to one of which tokens may come back. */
+const decisions: [what: string, call: Called, args: object, one: Costs, none: Costs, four: Costs, back: Costs][] = [
+  ["a pause", "pauseRateLimit", pausing, [1, 0, 1], [1, 0, 1], [1, 0, 1], [1, 0, 1]],
+  ["an override", "overrideRateLimit", blocking, [1, 0, 1], [1, 0, 1], [1, 0, 1], [1, 0, 1]],
+  ["clearing no override", "clearRateLimitOverride", {}, [1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]],
+  // It deletes a row, and writes the control row of several rows, or of one that remembers when tokens were taken.
+  ["a reset", "resetRateLimit", {}, [2, 3, 1], [1, 0, 0], [2, 1, 1], [3, 3, 2]],
+];
+
+const shards = { atLeast: 4, atMost: 4 };
+const onFour = {
+  slow: { kind: "token bucket", rate: 64, period: 64_000_000, shards },
+  fast: { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards },
+  fixed: { kind: "fixed window", rate: 64, period: 1000, start: 500, shards },
+  sliding: { kind: "sliding window", rate: 64, period: 1000, shards },
+} as const;
+type Wide = keyof typeof onFour;
+const full = [16, 16, 16, 16];
+const each = (value: number) => [value, value, value, value];
+
+type Draws = readonly number[];
+/** Calls on four rows, which were written a ms ago. The draws choose the rows that a call reads, by default the first and the last. */
+const onFourRows: [what: string, name: Wide, held: number[], call: Called, args: object, Costs, ok?: boolean, Draws?][] = [
+  ["a call reads a row and the control row's range", "slow", full, "rateLimit", {}, [2, 2, 1]],
+  ["so does a call of a fast limit", "fast", full, "rateLimit", {}, [2, 2, 1]],
+  ["so does a call of a fixed window", "fixed", full, "rateLimit", {}, [2, 2, 1]],
+  ["so does a call of a sliding window", "sliding", full, "rateLimit", {}, [2, 2, 1]],
+  ["so does a reservation", "slow", full, "rateLimit", { reserve: true }, [2, 2, 1]],
+  ["so does a charge", "slow", full, "adjustRateLimit", { count: 3 }, [2, 2, 1]],
+  ["so does a refund", "slow", each(9), "adjustRateLimit", { count: -2 }, [2, 2, 1]],
+  ["so does a check, and writes nothing", "slow", full, "checkRateLimit", {}, [2, 1, 0]],
+  ["so does a count of 0", "slow", full, "rateLimit", { count: 0 }, [2, 1, 0]],
+  ["so does a count that is too large", "slow", full, "rateLimit", { count: 65 }, [2, 1, 0], false],
+  ["a denial of a fast limit reads two rows", "fast", each(0), "rateLimit", { count: 8 }, [3, 2, 0], false],
+  ["so does a check", "fast", each(0), "checkRateLimit", { count: 8 }, [3, 2, 0], false],
+  ["a denial of a slow limit then reads all", "slow", each(0), "rateLimit", {}, [4, 6, 0], false],
+  ["a denial of a window reads one after another", "fixed", each(0), "rateLimit", {}, [5, 4, 0], false, [0, 0.3, 0.6]],
+  ["a reservation on two empty rows owes on one", "slow", each(0), "rateLimit", { reserve: true }, [3, 3, 1]],
+  ["a charge that two rows do not hold is paid by them", "slow", each(1), "adjustRateLimit", { count: 9 }, [3, 4, 2]],
+  ["a call whose first row is short writes the second", "slow", [1, 4, 4, 4], "rateLimit", { count: 2 }, [3, 3, 1]],
+  ["or both if they share tokens", "slow", [0, 16, 16, 16], "rateLimit", { count: 4 }, [3, 4, 2]],
+  ["a large count reads the rows around one, and merges", "slow", full, "rateLimit", { count: 40 }, [4, 13, 4]],
+  ["a large count that they do not hold reads them once", "slow", each(9), "rateLimit", { count: 62 }, [3, 5, 0], false],
+  ["a snapshot reads all rows in one range", "slow", full, "getRateLimit", {}, [1, 4, 0]],
+  ["a page of a list does", "slow", full, "listRateLimits", {}, [1, 4, 0]],
 ];
 
 describe.each(placeNames)("in the %s", (place) => {
-  const { rows, define, cost, costInQuery } = useBackend(place);
+  const { rows, define, insert, cost, costInQuery } = useBackend(place);
   const bucket: RateLimitConfig = { kind: "token bucket", rate: 2, period: 1000, maxReserved: 1 };
-  const limits = define({ bucket, window: { ...bucket, kind: "fixed window" } });
+  const limits = define({ bucket, window: { ...bucket, kind: "fixed window" }, ...onFour });
   /** Checks that a call is one hop into the component, or none in the tables. */
   const shown = ({ hops, ranges, documentsRead, documentsWritten }: Cost): Costs => {
     expect(hops).toBe(place === "tables" ? 0 : 1);
     return [ranges, documentsRead, documentsWritten];
   };
   const costOf = async (call: (calls: Calls) => Promise<unknown>, of = limits) => shown(await cost(of, call));
-  const queryCost = async (call: (calls: Calls) => Promise<unknown>, of = limits) => shown(await costInQuery(of, call));
+  const queryCost = async (call: (calls: Calls) => Promise<unknown>) => shown(await costInQuery(limits, call));
+  const split = (name: Wide, values: readonly number[]) => {
+    const { kind, period } = onFour[name];
+    const row = { name, ts: NOW - 1, ...(kind !== "token bucket" && { bucket: `${kind} ${period}` }) };
+    return insert(...values.map((value, i) => ({ ...row, value, shard: partsOf(2)[i] ?? "" })));
+  };
 
   describe.each(["bucket", "window"])("on one row, %s:", (name) => {
     it.each(onOneRow)("%s", async (_what, count, called, args, expected, answer = { ok: true }) => {
       if (count > 0) await limits.rateLimit({ name, count });
       const call = async (calls: Calls) => {
-        const answered = await calls[called]({ name, ...args });
-        if (answer) expect(answered).toMatchObject(answer);
-        else expect(answered).toBeNull();
+        expect(await calls[called]({ name, ...args })).toMatchObject(answer);
       };
       if (/^(check|get|list)/.test(called)) expect(await queryCost(call)).toEqual(expected);
       expect(await costOf(call)).toEqual(expected);
     });
   });
 
-  it("onDecision, throwing, other keys and other limits add no cost", async () => {
-    const told = vi.fn();
-    const watched = define({ bucket }, { onDecision: told });
-    expect(await costOf((calls) => calls.rateLimit({ name: "bucket", count: 2 }), watched)).toEqual([1, 0, 1]);
-    expect(told).toHaveBeenCalledOnce();
+  it.each(onOneRow)("a control row is one document more, in the same range: %s", async (_what, count, called, args, expected) => {
+    if (count > 0) await limits.rateLimit({ name: "bucket", count });
+    await limits.overrideRateLimit({ name: "bucket", unlimited: true, until: NOW + 1 });
+    // It has ended, but no sweep has deleted it. A token needs half a second.
+    vi.setSystemTime(NOW + 1);
+    const [ranges, read, written] = expected;
+    const call = (calls: Calls) => calls[called]({ name: "bucket", ...args });
+    expect(await costOf(call)).toEqual([ranges, read + 1, written]);
+  });
+
+  it.each(decisions)("%s costs the same, whatever the calls", async (_what, called, args, ...costs) => {
+    await limits.rateLimit({ name: "bucket", key: "one" });
+    await limits.rateLimit({ name: "bucket", key: "back", refundable: true });
+    await split("slow", full);
+    const buckets = [{ name: "bucket", key: "one" }, { name: "bucket", key: "none" }, { name: "slow" }, { name: "bucket", key: "back" }];
+    for (const [i, id] of buckets.entries()) {
+      expect(await costOf((calls) => calls[called]({ ...id, ...args })), JSON.stringify(id)).toEqual(costs[i]);
+    }
+  });
+
+  it.each([
+    ["another config", { config: { ...bucket, rate: 9 } }, {}, [1, 3, 1]],
+    ["more tokens", { more: 9 }, {}, [1, 3, 1]],
+    ["no limit", { unlimited: true }, { count: 9 }, [1, 3, 1]],
+    ["a block", { block: true }, {}, [1, 2, 0]],
+    ["a block that ends", { block: true, until: NOW + 1 }, {}, [1, 2, 0]],
+  ] as const)("a call under %s reads the row and the control row in one range", async (_what, terms, args, expected) => {
+    await limits.rateLimit({ name: "bucket" });
+    await limits.overrideRateLimit({ name: "bucket", ...terms });
+    expect(await costOf((calls) => calls.rateLimit({ name: "bucket", ...args }))).toEqual(expected);
+  });
+
+  it("throwing, other keys and other limits add no cost", async () => {
+    await limits.rateLimit({ name: "bucket", count: 2 });
     for (let i = 0; i < 100; i++) await limits.rateLimit({ name: i < 50 ? "bucket" : "window", key: `user ${i % 50}` });
     const deny = (calls: Calls) => expect(calls.rateLimit({ name: "bucket", throws: true })).rejects.toThrow();
     expect(await costOf(deny)).toEqual([1, 1, 0]);
@@ -79,141 +159,46 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
-  it("several limits at once read one range each, in one hop, and read a bucket that is named twice only once", async () => {
-    const requests = [{ name: "bucket" }, { name: "window", key: "a" }, { name: "bucket" }];
-    expect(await costOf((calls) => calls.rateLimitAll(requests))).toEqual([2, 0, 2]);
-    expect(await costOf((calls) => calls.rateLimitAll(requests))).toEqual([2, 2, 0]);
-    expect(await queryCost((calls) => calls.checkRateLimitAll(requests))).toEqual([2, 2, 0]);
+  it("several limits at once read what each reads alone, in one hop", async () => {
+    await split("fast", full);
+    draw();
+    const requests = [{ name: "bucket", count: 2 }, { name: "window", key: "a" }, { name: "fast" }];
+    expect(await costOf((calls) => calls.rateLimitAll(requests))).toEqual([4, 2, 3]);
+    expect(await costOf((calls) => calls.rateLimitAll(requests))).toEqual([4, 3, 0]);
+    expect(await queryCost((calls) => calls.checkRateLimitAll(requests))).toEqual([4, 3, 0]);
   });
 
-  describe("a bucket of four rows", () => {
-    const shards = { atLeast: 4, atMost: 4 };
-    const wide = define({
-      slow: { kind: "token bucket", rate: 64, period: 64_000_000, shards },
-      fast: { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards },
-      window: { kind: "fixed window", rate: 64, period: 1000, start: 0, shards },
-      sliding: { kind: "sliding window", rate: 64, period: 1000, shards },
-    });
-    const kinds = ["slow", "fast", "window", "sliding"] as const;
-    const alwaysDraw = (random: number) => vi.spyOn(Math, "random").mockReturnValue(random);
-    /** Takes from the row whose interval contains `random`. */
-    const takeAt = (random: number, name: string, count = 1) => {
-      alwaysDraw(random);
-      return wide.rateLimit({ name, count });
+  it.each(onFourRows)("on four rows, %s: %s, %j", async (_what, name, held, called, args, expected, ok = true, draws = [0]) => {
+    await split(name, held);
+    draw(...draws);
+    const call = async (calls: Calls) => {
+      const answer = await calls[called]({ name, ...args });
+      if ("ok" in (answer as object)) expect(answer).toMatchObject({ ok });
     };
-    /** Writes at different times, which split the bucket into four rows. */
-    async function splitInFour(name: string, ms = 100) {
-      for (const [i, random] of [0, 0, 0.6, 0.9].entries()) {
-        vi.setSystemTime(NOW + i * ms);
-        await takeAt(random, name);
-      }
-      expect(await rows()).toHaveLength(4);
-      vi.setSystemTime(NOW + 4 * ms);
-    }
-    const costOfWide = (call: (calls: Calls) => Promise<unknown>) => costOf(call, wide);
-    const take = (args: object, ok = true) =>
-      costOfWide(async (calls) => {
-        expect(await calls.rateLimit(args)).toMatchObject({ ok });
-      });
-    /** The cost of a denial that draws the first row, and then the third. */
-    const deny = (name: string) => {
-      draw(0.1, 0.7);
-      return take({ name, count: 8 }, false);
+    expect(await costOf(call)).toEqual(expected);
+    if (!/^(adjust|rateLimit)/.test(called)) expect(await queryCost(call)).toEqual(expected);
+  });
+
+  it("a bucket that may be split reads one range while it is one row, and two when it begins or is split", async () => {
+    const grown = define({ grown: { kind: "token bucket", rate: 64, period: 64_000_000, shards: 4 } });
+    const costAt = (ms: number, random: number, name: Called = "rateLimit", args = {}) => {
+      vi.setSystemTime(NOW + ms);
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      return costOf((calls) => calls[name]({ name: "grown", ...args }), grown);
     };
-
-    it.each(kinds)("%s: a call, a charge and a refund read one row and write it", async (name) => {
-      await splitInFour(name, 1);
-      for (const random of [0, 0.3, 0.6, 0.9]) {
-        alwaysDraw(random);
-        expect(await take({ name }), `${random}`).toEqual([1, 2, 1]);
-      }
-      alwaysDraw(0.6);
-      for (const count of [3, -2]) {
-        expect(await costOfWide((calls) => calls.adjustRateLimit({ name, count }))).toEqual([1, 2, 1]);
-      }
-    });
-
-    it.each(kinds)("%s: a check and a snapshot read all rows in one range, and a reset deletes them", async (name) => {
-      await splitInFour(name);
-      for (const call of ["checkRateLimit", "getRateLimit"] as const) {
-        expect(await queryCost((calls) => calls[call]({ name }), wide)).toEqual([1, 4, 0]);
-      }
-      expect(await costOfWide((calls) => calls.resetRateLimit({ name }))).toEqual([1, 8, 4]);
-    });
-
-    it("fast: a denial reads two rows and writes none", async () => {
-      await splitInFour("fast");
-      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [8, 8]) await takeAt(row, "fast", count);
-      // The call is a ms later, since rows written in the same ms say nothing about the others.
-      vi.setSystemTime(NOW + 401);
-      expect(await deny("fast")).toEqual([2, 2, 0]);
-    });
-
-    it("slow: a denial reads a row, then another, then all rows, and writes none", async () => {
-      await splitInFour("slow", 1);
-      // No call leaves a row with less than it took, since that would fold the row.
-      for (const row of [0, 0.3, 0.6, 0.9]) for (const count of [7, 3, 2, 1]) await takeAt(row, "slow", count);
-      await takeAt(0.3, "slow");
-      expect(await rows()).toHaveLength(4);
-      expect(await deny("slow")).toEqual([3, 6, 0]);
-    });
-
-    it("slow: a bucket runs out on one row, so a denial reads one row and writes none", async () => {
-      await splitInFour("slow");
-      for (const count of [4, 1]) while ((await wide.rateLimit({ name: "slow", count })).ok);
-      // The slow bucket was folded as it ran out. It is one row again, which is read like any other.
-      expect(await rows()).toHaveLength(1);
-      expect(await take({ name: "slow" }, false)).toEqual([1, 1, 0]);
-    });
-
-    it.each([
-      { reserve: false, cost: [2, 5, 0] },
-      // One row stays and three are deleted. Each is read again by its id.
-      { reserve: true, cost: [2, 9, 4] },
-    ])("slow: a count above what all rows hold reads one row, and then all once: %j", async ({ reserve, cost }) => {
-      await splitInFour("slow");
-      expect(await take({ name: "slow", count: 62, reserve }, reserve)).toEqual(cost);
-    });
-
-    it("a call whose first row is short reads two rows and writes the second, or both if they share tokens", async () => {
-      await splitInFour("slow", 1);
-      for (const count of [7, 3, 2, 1]) await takeAt(0, "slow", count);
-      await takeAt(0.9, "slow", 7);
-      draw(0.1, 0.9);
-      // The rows have one token and four: half of the difference is not worth a write.
-      expect(await take({ name: "slow", count: 4 })).toEqual([2, 3, 1]);
-      await wide.adjustRateLimit({ name: "slow", count: -8 });
-      draw(0.1, 0.9);
-      expect(await take({ name: "slow", count: 4 })).toEqual([2, 4, 2]);
-    });
-
-    it("a call that splits a row writes two rows, and a call that folds rows reads them and deletes all but one", async () => {
-      const grown = define({ grown: { kind: "token bucket", rate: 64, period: 64_000_000, shards: 4 } });
-      const costAt = (ms: number, random: number) => {
-        vi.setSystemTime(NOW + ms);
-        alwaysDraw(random);
-        return costOf((calls) => calls.rateLimit({ name: "grown" }), grown);
-      };
-      await costAt(0, 0.9);
-      expect(await costAt(10, 0)).toEqual([1, 2, 2]);
-      expect(await rows()).toHaveLength(2);
-      // The call reads the row, then both rows, and each again by its id.
-      expect(await costAt(3000, 0.9)).toEqual([2, 5, 2]);
-      expect(await rows()).toHaveLength(1);
-    });
-
-    it("several limits at once read one row of each, in one hop", async () => {
-      await splitInFour("slow");
-      alwaysDraw(0.6);
-      const takeBoth = (calls: Calls) => calls.rateLimitAll([{ name: "slow" }, { name: "window", key: "a" }]);
-      // The window has no row yet, so it needs a second read. It begins as four rows.
-      expect(await costOfWide(takeBoth)).toEqual([3, 2, 5]);
-      expect(await costOfWide(takeBoth)).toEqual([2, 4, 2]);
-    });
-
-    it.each(kinds)("%s: the first call reads a range for a row, and one to see that there is none", async (name) => {
-      expect(await take({ name })).toEqual([2, 0, 4]);
-    });
+    expect(await costAt(0, 0.9)).toEqual([2, 0, 1]);
+    expect(await costAt(1, 0.9, "checkRateLimit")).toEqual([1, 1, 0]);
+    expect(await costAt(2, 0.9, "rateLimit", { count: 64 })).toEqual([1, 1, 0]);
+    expect(await costAt(3, 0.9, "adjustRateLimit", { count: 1 })).toEqual([1, 2, 1]);
+    // It is split, since the last call was a few ms before, and merged when it is cold.
+    expect(await costAt(10, 0)).toEqual([1, 2, 2]);
+    expect(await rows()).toHaveLength(2);
+    // The call reads the row, the control row's range and both rows. A write of several rows reads them again.
+    expect(await costAt(3000, 0.9)).toEqual([4, 7, 2]);
+    expect(await rows()).toHaveLength(1);
+    // The control row comes after that of the whole.
+    await grown.pauseRateLimit({ name: "grown", until: NOW + 3001 });
+    expect(await costAt(4000, 0.9)).toEqual([2, 3, 0]);
   });
 
   it("a scheduled job costs a call, and cancelling it costs an adjustment", async () => {
@@ -237,10 +222,5 @@ describe.each(placeNames)("in the %s", (place) => {
     vi.setSystemTime(NOW + 1000 + 60_000);
     // The component reads the rows that it deletes again, outside of the stale snapshot.
     expect(await sweep()).toEqual(place === "tables" ? [3, 3, 1] : [5, 4, 1]);
-  });
-
-  it("a count that is too large costs no read and no write, but a hop into the component", async () => {
-    const misuse = (calls: Calls) => expect(calls.rateLimit({ name: "bucket", count: 3 })).rejects.toThrow("never");
-    expect(await costOf(misuse)).toEqual([0, 0, 0]);
   });
 });

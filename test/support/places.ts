@@ -28,6 +28,7 @@ import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import installed from "convex-rate-limits/test";
+import type { StoredControl } from "../../src/wire/snapshots.js";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import "./validators.js";
 
@@ -57,13 +58,16 @@ export interface StoredRow {
   shard?: string;
   value: number;
   ts: number;
-  recent?: { at: number; count: number }[];
+  /** Which of the buckets at the key, by kind and period; absent for a token bucket. */
+  bucket?: string;
+  /** What the control row had counted when the row was written. */
+  seen?: number;
+  recent?: { at: number; count: number; from?: number }[];
   headroom?: { at: number; count: number }[];
-  window?: { since: number; used: number; excess?: number };
-  /** The override, in the row that overrides the limit. */
+  window?: { since: number; used: number };
+  /** In the control row: the override, pauses and resets. */
   override?: RateLimitOverride;
-  /** In a shard: the config from which its share was computed. */
-  config?: RateLimitConfig;
+  control?: StoredControl;
   /** The plan or config under which the row was written, if not a plain definition. */
   plan?: string | RateLimitConfig;
 }

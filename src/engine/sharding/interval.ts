@@ -36,6 +36,14 @@ export function halves(interval: Interval): [Interval, Interval] {
   return [`${interval}0`, `${interval}1`];
 }
 
+/** The smallest interval that has all of some parts within it. */
+export function around(parts: readonly Interval[]): Interval {
+  const [first = WHOLE] = parts;
+  let length = first.length;
+  while (!parts.every((part) => part.startsWith(first.slice(0, length)))) length--;
+  return first.slice(0, length);
+}
+
 /** How much of [0, 1) parts that do not overlap cover together. */
 export function widthOf(parts: readonly Interval[]): number {
   return parts.reduce((sum, part) => sum + 2 ** -part.length, 0);
