@@ -48,7 +48,12 @@ export function installApp(root: string, folder: string, tarball: string): void 
   const { devDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
     devDependencies: Record<string, string>;
   };
-  const versions = CONVEX_VERSION ? { ...devDependencies, convex: CONVEX_VERSION } : devDependencies;
+  const versions: Record<string, string | undefined> = {
+    ...devDependencies,
+    ...(CONVEX_VERSION && { convex: CONVEX_VERSION }),
+    // The project's own `typescript` is version 6, for tools that need its API.
+    typescript: devDependencies["@typescript/native"],
+  };
   const pinned = (names: string[]) => Object.fromEntries(names.map((name) => [name, versions[name]]));
   const manifest = {
     name: "fresh-app",
