@@ -58,7 +58,7 @@ export default defineConfig({
   },
   test: {
     environment: "node",
-    setupFiles: "test/support/random.ts",
+    setupFiles: ["test/support/date.ts", "test/support/random.ts"],
     // Properties and whole programs run under coverage, on two cores that other programs also use.
     testTimeout: 120_000,
     include: ["{test,tools}/**/*.test.ts"],
