@@ -2,10 +2,10 @@
 import { isObject } from "../engine/fields.js";
 import type { HeaderFields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import { isForGood, type LimitedBy, toAscii } from "./quota.js";
+import { denialIn, type LimitedBy, quotaOf, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if a block has no end. */
+/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if no wait helps. */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},
@@ -15,12 +15,18 @@ export function tooManyRequests(
   return problem(quotaExceeded(denied, headers["Retry-After"]), headers);
 }
 
-/** The problem that the denials are; 403 if one of them is for good. */
+/** The problem that the denials are; 403 if no wait helps with one of them. */
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
-  const closed = denied.filter(isForGood);
-  if (closed.length > 0) {
-    const detail = "No wait helps: the quota does not permit this request.";
-    return { status: 403, title: "Not permitted", detail, ...violated(closed) };
+  const closed = denied.filter((limit) => denialIn(limit)?.retryAt === undefined);
+  const [first] = closed;
+  if (first) {
+    const { count = 1 } = first;
+    const isTooLarge = denialIn(first)?.reason === "too large";
+    const detail = isTooLarge
+      ? `This request takes ${count} of a quota of ${quotaOf(first).capacity}.`
+      : "No wait helps: the quota does not permit this request.";
+    const title = isTooLarge ? "More than the quota" : "Not permitted";
+    return { status: 403, title, detail, ...violated(closed) };
   }
   const detail = `Try again in ${retryAfter} ${Number(retryAfter) === 1 ? "second" : "seconds"}.`;
   return { status, title: "Too many requests", detail, ...violated(denied) };
@@ -29,12 +35,12 @@ function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
 /** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
-export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
+function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
   const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
   return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
-/** No limit can count this request, or ever let it pass. The client is at fault, so nothing is reported. */
+/** No limit can count this request. The client is at fault, so nothing is reported. */
 export class RefusedError extends Error {
   readonly answer: Response;
   constructor(said: Problem, headers?: HeaderFields) {
@@ -59,13 +65,13 @@ export interface HttpDenial {
   readonly request: Request;
   /** The limits that denied. */
   readonly limits: readonly LimitedBy[];
-  /** The first time at which the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
+  /** The first time at which the request succeeds if no other comes between, in ms; absent if no wait helps. */
   readonly retryAt?: number;
   /** Whole seconds: what `Retry-After` says; absent if no wait helps. */
   readonly retryAfter?: number;
 }
 
-/** The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has. */
+/** The answer to a denied request. `Retry-After` and the limits' fields are added to it, except those that it has. */
 export interface DenialAnswer {
   /** Text, or an object, which is sent as JSON; or a function of the denial that returns either. */
   body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;

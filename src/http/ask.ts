@@ -1,7 +1,7 @@
 /** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { v } from "convex/values";
-import { conclude, decisionsOf, report } from "../client/decision.js";
+import { conclude, decisionsOf } from "../client/decision.js";
 import { findBucket, type JudgedRequest } from "../client/definitions.js";
 import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
 import { bucketArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
@@ -20,14 +20,8 @@ const request = () => ({
   /** Whether the tokens may come back: the status then says when they were taken. */
   refundable: v.boolean(),
 });
-/** Tokens that come back to one limit; negative ones are charged. */
-const refund = () => ({
-  ...tokens(),
-  /** The tokens of a request: the status then says when one is served next. */
-  renews: v.number(),
-  /** When tokens that come back were taken. */
-  takenAt: v.optional(v.number()),
-});
+/** Tokens that come back to one limit, and when they were taken; negative ones are charged. */
+const refund = () => ({ ...tokens(), takenAt: v.optional(v.number()) });
 
 export type LimitRequest = TypeOf<typeof request>;
 export type LimitRefund = TypeOf<typeof refund>;
@@ -42,16 +36,15 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
   const find = (bucket: LimitRequest["bucket"]) => findBucket(definitions, "limitHttp", bucket);
   if (take.length > 0) {
     const requests = take.map(({ bucket, mode, count, refundable }): JudgedRequest => {
+      // `renews`: the status says which override is in force.
       const asked = { count, refundable, shadow: mode === "shadow", renews: true };
       // Denials are answered, also if the definitions throw.
       return { bucket: find(bucket), asked, mode, throws: false };
     });
-    const decisions = decisionsOf(requests, (await place.consumeAll(ctx, requests)).statuses);
-    await report(set, ctx, decisions);
-    return conclude(decisions, options);
+    return conclude(decisionsOf(requests, (await place.consumeAll(ctx, requests)).statuses), options);
   }
-  const adjustments = giveBack.map(({ bucket, count, ...more }) => {
-    return { bucket: find(bucket), asked: { ...more, count: -count } };
+  const adjustments = giveBack.map(({ bucket, count, takenAt }) => {
+    return { bucket: find(bucket), asked: { count: -count, takenAt } };
   });
   const statuses = await place.adjustAll(ctx, adjustments);
   for (const { bucket, asked } of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, bucket);
@@ -59,7 +52,8 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
 }
 
 /**
- * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and name it as `via`.
+ * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and name it
+ * as `via`.
  *
  * @example
  * ```ts

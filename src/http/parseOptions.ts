@@ -9,17 +9,15 @@ import {
   type Field,
   isFunction,
   isObject,
-  isObjectOrFunction,
   isPermitted,
   required,
 } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { countField, parseBucket } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
-import { isText, type KeySource } from "./request.js";
+import { countField, isText, type KeySource } from "./request.js";
 
 const STATUSES: readonly unknown[] = [400, 401, 403];
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
@@ -47,8 +45,8 @@ const COMMON: Record<keyof CommonOptions, Field> = {
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => isText(value) && value !== "")),
-  config: field("a config, or a function that returns one", isObjectOrFunction),
-  plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
+  config: field("a config; identify returns that of a caller", isObject),
+  plan: field("the name of a plan; identify returns that of a caller", isText),
   by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
     return value === "everyone" || (isFilled(value) ? value : [value]).every(isSource);
   }),
@@ -110,12 +108,9 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   }
   if (plan !== undefined && !definition?.plans)
     throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
-  // The choice of a request is not known here: any config and the first plan stand for it.
-  const [firstPlan] = definition?.plans?.keys() ?? [];
-  const anyPlan = typeof plan === "function" ? firstPlan : plan;
-  const anyConfig = typeof config === "function" || identify ? ANY_CONFIG : config;
-  const bucket = { name, key: isKeyless ? undefined : "any", config: anyConfig, plan: anyPlan };
-  parseBucket(findBucket(definitions, "limitHttp", bucket));
+  // The choice of a caller is not known here: any config stands for it.
+  const bucket = { name, key: isKeyless ? undefined : "any", config: identify ? ANY_CONFIG : config, plan };
+  findBucket(definitions, "limitHttp", bucket);
 }
 
 const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

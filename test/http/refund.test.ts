@@ -161,7 +161,7 @@ tell(
     ...passes("a request without a key", { by: byUser, without: "deny" }),
     ...passes("a cost above the capacity", { cost: 5 }),
     ...passes("a cost that is no number", { cost: () => NaN }),
-    ...passes("a request whose config fails", { config: bug }, ["bug"]),
+    ...passes("a request whose caller is not found", { by: undefined, config: undefined, identify: bug }, ["bug"]),
     "a limit in shadow lets all pass when down": { limits: tried, runMutation: bug, steps: ["200"], reports: ["bug"] },
     "if another limit is enforced, no request is served when the limits cannot be asked": {
       limits: [tried, held],
