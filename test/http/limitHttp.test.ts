@@ -25,8 +25,16 @@ tell(
       steps: [
         ...times(2, "ada 200"),
         "ada 429",
-        ["grace", { left: '"all";r=0;t=20, "each";r=1;t=5' }],
-        ["grace", { wait: "20", left: '"all";r=0;t=20', policy: bothPolicies, body: { "violated-policies": ["all"] } }],
+        ["grace", { left: '"all";r=0;t=60, "each";r=1;t=5' }],
+        [
+          "grace",
+          {
+            wait: "20",
+            left: '"all";r=0;t=60, "each";r=1;t=5',
+            policy: bothPolicies,
+            body: { "violated-policies": ["all"] },
+          },
+        ],
       ],
     },
     // A call does not read all rows of the hot limit, so it does not know what is left.
@@ -34,7 +42,7 @@ tell(
       limits: [{ ...all, config: tokens(90, 90 * SECOND) }, hot],
       steps: [
         ...times(10, ["", { policy: hotPolicies, left: expect.stringContaining('"all";r=') as string }]),
-        ["", { wait: "100", policy: hotPolicies, left: '"hot";r=0;t=100' }],
+        ["", { wait: "100", policy: hotPolicies, left: '"hot";r=0;t=1000, "all";r=80;t=10' }],
       ],
     },
   },
@@ -63,7 +71,7 @@ const refusing = (status: number): Record<string, Story> => ({
     calls: 1,
     steps: [
       ["", { status, "WWW-Authenticate": "Basic", "Content-Type": "application/problem+json" }],
-      ["ada", { left: '"all";r=2;t=40, "user";r=9;t=1' }],
+      ["ada", { left: '"all";r=2;t=20, "user";r=9;t=1' }],
     ],
   },
 });
@@ -317,7 +325,7 @@ tell({
   "nested limiters both send their limits, since the fields are lists": nested(
     { limits: { ...outer, limit: 'a",b' } },
     { limits: { ...inner, limit: 'a",c' } },
-    { policy: '"a\\",c";q=100;w=100, "a\\",b";q=2;w=10', left: '"a\\",c";r=99;t=99, "a\\",b";r=1;t=5' },
+    { policy: '"a\\",c";q=100;w=100, "a\\",b";q=2;w=10', left: '"a\\",c";r=99;t=1, "a\\",b";r=1;t=5' },
   ),
   ...tighter(["x"], { "X-RateLimit-Remaining": "1" }),
   ...upstreamHas("0"),

@@ -118,7 +118,7 @@ tell({
   "a partition key tells the client which of its quotas was used, without a secret": {
     definitions: readsAndWritesByPlan,
     limits: { ...reads, partitionKey },
-    steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=57;${pk}` }]],
+    steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=3;${pk}` }]],
   },
   "a look-up without a config leaves the definition's": underDefinition({}, policy(2)),
   "the config of a look-up replaces the definition's": underDefinition({ config: tokens(77) }, policy(77)),

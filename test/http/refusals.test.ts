@@ -99,7 +99,7 @@ const roomy = forAll("roomy", tokens(9, SECOND));
 
 /** A story whose second request is denied. The denial always has these fields. */
 const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
-  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7', ...answer }];
+  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7, "roomy";r=8;t=1', ...answer }];
   return { limits: [roomy, once], ...way, steps: ["200", step], reports };
 };
 const problem = { "Content-Type": "application/problem+json" };
