@@ -1,5 +1,6 @@
 /** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
 import { isObject } from "../engine/fields.js";
+import { END_OF_TIME } from "../engine/time.js";
 import type { HeaderFields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
 import { denialIn, type LimitedBy, quotaOf, toAscii } from "./quota.js";
@@ -17,16 +18,15 @@ export function tooManyRequests(
 
 /** The problem that the denials are; 403 if no wait helps with one of them. */
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
-  const closed = denied.filter((limit) => denialIn(limit)?.retryAt === undefined);
-  const [first] = closed;
-  if (first) {
-    const { count = 1 } = first;
-    const isTooLarge = denialIn(first)?.reason === "too large";
-    const detail = isTooLarge
-      ? `This request takes ${count} of a quota of ${quotaOf(first).capacity}.`
-      : "No wait helps: the quota does not permit this request.";
-    const title = isTooLarge ? "More than the quota" : "Not permitted";
-    return { status: 403, title, detail, ...violated(closed) };
+  const closed = denied.filter((limit) => denialIn(limit)?.retryAt === END_OF_TIME);
+  const large = closed.find((limit) => denialIn(limit)?.reason === "too large");
+  if (large) {
+    const detail = `This request takes ${large.count ?? 1} of a quota of ${quotaOf(large).quota}.`;
+    return { status: 403, title: "More than the quota", detail, ...violated(closed) };
+  }
+  if (closed.length > 0) {
+    const detail = "No wait helps: the quota does not permit this request.";
+    return { status: 403, title: "Not permitted", detail, ...violated(closed) };
   }
   const detail = `Try again in ${retryAfter} ${Number(retryAfter) === 1 ? "second" : "seconds"}.`;
   return { status, title: "Too many requests", detail, ...violated(denied) };
@@ -35,7 +35,7 @@ function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
 /** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
-function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
+function violated(limits: readonly LimitedBy[]): Readonly<Record<string, unknown>> {
   const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
   return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
@@ -65,7 +65,7 @@ export interface HttpDenial {
   readonly request: Request;
   /** The limits that denied. */
   readonly limits: readonly LimitedBy[];
-  /** The first time at which the request succeeds if no other comes between, in ms; absent if no wait helps. */
+  /** When the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
   readonly retryAt?: number;
   /** Whole seconds: what `Retry-After` says; absent if no wait helps. */
   readonly retryAfter?: number;
@@ -83,8 +83,7 @@ type DenialBody = string | Readonly<Record<string, unknown>>;
 
 export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
   const { body, status, headers = {} } = answer;
-  const { limits, retryAfter } = denial;
-  const usual = quotaExceeded(limits, retryAfter, status);
+  const usual = quotaExceeded(denial.limits, denial.retryAfter, status);
   if (body === undefined) return problem(usual, headers);
   const said = typeof body === "function" ? await body(denial) : body;
   const init = { status: usual.status, headers };

@@ -7,12 +7,12 @@ import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey, httpKey } from "./keys.js";
-import type { Caller, CheckedLimit } from "./options.js";
+import type { Caller, CheckedLimit, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { countField } from "./request.js";
 import { type Claim, reportError, type Visit } from "./visit.js";
 
-/** The requests to the limits that apply. @throws RefusedError for the client's faults, and any error of the app's code. */
+/** The requests to the limits that apply. @throws RefusedError for a fault of the client, and what the app's code throws. */
 export async function claimAll(visit: Visit): Promise<Claim[]> {
   const { limits, ctx, request } = visit;
   const claims: Claim[] = [];
@@ -34,36 +34,35 @@ export async function claimAll(visit: Visit): Promise<Claim[]> {
 async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const { ctx, request, set } = visit;
   const { limit: name, mode, cost = 1 } = given;
-  const { without, key, plan, config: own } = await findCaller(visit, given);
-  if (without !== undefined && without !== "share") {
-    const { status, headers } = without === "deny" ? { status: 403 } : without;
-    const detail = "The request carries nothing by which it could be counted.";
-    throw new RefusedError({ status, title: "Not identified", detail }, headers);
-  }
+  const { key, plan, config: own } = await findCaller(visit, given);
   // One look-up serves limits with and without plans.
   const terms = plan !== undefined && set.definitions.get(name)?.plans ? { plan } : { config: own };
-  const bucket = present({ name, key, ...terms });
-  const { config } = findBucket(set.definitions, "limitHttp", bucket);
+  const bucket = findBucket(set.definitions, "limitHttp", present({ name, key, ...terms }));
+  const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).capacity) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
-  const said = await given.partitionKey?.({ ctx, request, key });
+  const pk = await given.partitionKey?.({ ctx, request, key });
+  // `renews`: the status says which override is in force.
+  const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", renews: true };
   return {
     given,
-    request: { bucket, count, mode, refundable: given.refund !== undefined },
-    // Clients only compare it, so the digest of a long one is as good.
-    limited: { name, key, count, config, partitionKey: said && (await boundedKey(said)) },
+    request: present({ ...bucket, definition: undefined, ...asked }),
+    // Clients only compare a partition key, so the digest of a long one is as good.
+    limited: { name, key, count, config, partitionKey: pk && (await boundedKey(pk)) },
   };
 }
 
-/** The key of the bucket and the terms that hold, or the choice for a request without a key. */
-async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Partial<Caller>> {
-  const { limit: name, by, without: otherwise, identify, plan, config } = given;
+type Terms = Pick<Caller, "plan" | "config">;
+
+/** The key of the bucket, and the terms that hold. @throws RefusedError for a request without a key, unless they share one. */
+async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Terms & { key?: string }> {
+  const { limit: name, by = "everyone", without: otherwise, identify, plan, config } = given;
   if (!identify) {
-    for (const source of by === undefined || by === "everyone" ? [] : asList(by)) {
+    for (const source of by === "everyone" ? [] : asList(by)) {
       const key = await source.keyOf(ctx, request);
       if (key !== undefined) return { key, plan, config };
     }
-    return withoutKey({ without: otherwise, plan, config });
+    return keyless(otherwise, { plan, config });
   }
   const known = identified.get(identify) ?? Promise.resolve(identify(ctx, request));
   identified.set(identify, known);
@@ -71,32 +70,16 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
   const { key, without, ...terms } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);
-    return withoutKey({ ...terms, without });
+    return keyless(without, terms);
   }
   if (typeof key === "string" && key !== "") return { ...terms, key: await httpKey("caller", key) };
   throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
 }
 
 /** The keys of all sources have a colon, so none of them is the bucket that requests without a key share. */
-function withoutKey({ without, ...terms }: Omit<Partial<Caller>, "key">): Partial<Caller> {
-  return without === "share" ? { ...terms, key: "shared" } : ({ ...terms, without } as Partial<Caller>);
-}
-
-/** The buckets that each request has been charged: nested wrappers pass the request on. */
-const chargedBy = new WeakMap<Request, Set<string>>();
-const reported = new Set<string>();
-
-/** Reports a limit that two nested wrappers charge for one request: once, while the module stays loaded. */
-export async function reportTwice(visit: Visit, claims: readonly Claim[]): Promise<void> {
-  const charged = chargedBy.get(visit.request) ?? new Set();
-  chargedBy.set(visit.request, charged);
-  for (const { name, key } of claims.map(({ request }) => request.bucket)) {
-    const bucket = JSON.stringify([name, key]);
-    if (charged.has(bucket) && !reported.has(name)) {
-      reported.add(name);
-      const problem = `Rate limit "${name}" is charged twice for one request: two nested limitHttp have it.`;
-      await reportError(visit, new Error(problem));
-    }
-    charged.add(bucket);
-  }
+function keyless(without: Keyless | undefined, terms: Terms): Terms & { key?: string } {
+  if (without === undefined || without === "share") return { ...terms, ...(without && { key: "shared" }) };
+  const { status, headers } = without === "deny" ? { status: 403 } : without;
+  const detail = "The request carries nothing by which it could be counted.";
+  throw new RefusedError({ status, title: "Not identified", detail }, headers);
 }

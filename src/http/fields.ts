@@ -21,7 +21,7 @@ export const headerFields: Field = {
   },
 };
 
-/** The response with additional fields. Its own stay, but lists are appended to, and the later `Retry-After` is sent. */
+/** The response with more fields. Its own stay, but lists are appended to, and the later `Retry-After` is sent. */
 export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
   // Response.error(), or a site's own status such as 999: no such response can be made, or needs to be.
@@ -74,7 +74,7 @@ export function itemsOf(list: string): string[] {
   return list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((item) => item.trim()) ?? [];
 }
 
-/** The name of a policy, or all of another item; before draft 8 policies had no names: each of their items is another. */
+/** The name of a policy, or all of another item: before draft 8 policies had no names. */
 function nameOf(item: string): string {
   return /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item.toLowerCase();
 }

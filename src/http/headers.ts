@@ -4,13 +4,13 @@ import type { HeaderFields } from "./fields.js";
 import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, seconds } from "./quota.js";
 
 /**
- * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub sends
- * them, with a reset in seconds since the epoch. All but draft 11 describe the tightest limit only.
+ * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub
+ * sends them, with a reset in seconds since the epoch. All but draft 11 describe the tightest limit only.
  */
 type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
 export interface RateLimitHeadersOptions {
-  /** Default `["draft-11"]`; with none of them a denial still has its `Retry-After`. One draft at most: drafts share names. */
+  /** Default `["draft-11"]`; one draft at most. With none of them a denial still has its `Retry-After`. */
   formats?: readonly RateLimitFormat[] | undefined;
   /** By what fraction of the wait `Retry-After` may be late, at random: 0 (default) to 1; 0.5 is a good choice. */
   jitter?: number;
@@ -20,17 +20,15 @@ export interface RateLimitHeadersOptions {
 
 /**
  * The header fields that tell a client what it has left, and, if it was denied, when to return: `Retry-After`, in whole
- * seconds, at least 1, rounded up.
+ * seconds, at least 1, rounded up; absent if no wait helps.
  *
- * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
+ * - q: the limit's capacity; w: the time in which the whole of it comes back.
  * - r: the whole tokens that are left; t: the time until the status's `resetAt`.
  *
- * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no
- * wait helps, there is no `Retry-After`. In names, % and all but printable ASCII are percent-encoded.
+ * A limit whose status has no `remaining` sends its policy alone; one in shadow sends nothing. Policies are listed in
+ * the order of `limits`, `RateLimit` by tightness.
  *
- * @param limits - one or several limits that the request was held to. Policies are listed in this order, `RateLimit` by
- *   tightness.
- * @throws when `jitter` is out of range, a format is unknown, or two drafts are requested, which share field names.
+ * @throws when an option is out of range, or two drafts are requested: they share field names.
  * @example
  * ```ts
  * import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
@@ -57,7 +55,7 @@ export function rateLimitHeaders(
   return fields;
 }
 
-/** Whole seconds, at least 1. Callers that were denied together return one after another, by up to `jitter` of the wait. */
+/** Whole seconds, at least 1. Callers that were denied together return one after another. */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
   // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
@@ -79,15 +77,10 @@ export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly 
 
 const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => HeaderFields>> = {
   "draft-11": (quotas, now) => {
-    const states = [...quotas].sort(byTightness).flatMap((quota) => {
-      return quota.left ? [item(quota, `r=${quota.left.remaining};t=${seconds(quota.left.resetAt - now)}`)] : [];
-    });
-    return {
-      "RateLimit-Policy": quotas
-        .map((quota) => item(quota, `q=${Math.floor(quota.capacity)};w=${quota.windowSeconds}`))
-        .join(", "),
-      ...(states.length > 0 && { RateLimit: states.join(", ") }),
-    };
+    const known = [...quotas].sort(byTightness).filter(({ left }) => left);
+    const states = known.map((quota) => item(quota, `r=${quota.left?.remaining};t=${secondsLeft(quota, now)}`));
+    const policies = quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`));
+    return { "RateLimit-Policy": policies.join(", "), ...(states.length > 0 && { RateLimit: states.join(", ") }) };
   },
   "draft-7": (quotas, now) => {
     const state = Object.entries(tightestState(quotas, now)).map(([name, value]) => `${name.toLowerCase()}=${value}`);
@@ -96,6 +89,11 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
   "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", tightestState(quotas, now)) }),
   x: (quotas) => threeFields("X-RateLimit", tightestState(quotas, 0)),
 };
+
+/** @param from - the time from which the reset is counted. */
+function secondsLeft({ left }: Quota, from: number): number {
+  return left ? seconds(left.resetAt - from) : NaN;
+}
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
 function item({ name, partitionKey }: Quota, parameters: string): string {
@@ -107,18 +105,14 @@ function item({ name, partitionKey }: Quota, parameters: string): string {
 
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */
 function unnamedPolicies(quotas: readonly Quota[]): HeaderFields {
-  return {
-    "RateLimit-Policy": quotas
-      .map(({ capacity, windowSeconds }) => `${Math.floor(capacity)};w=${windowSeconds}`)
-      .join(", "),
-  };
+  return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
 }
 
-/** The state of the tightest limit, or its quota alone. @param from - the time from which the reset is counted. */
+/** The state of the tightest limit, or its quota alone. */
 function tightestState(quotas: readonly Quota[], from: number): Readonly<Record<string, number>> {
-  const { capacity, left } = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
-  const Limit = Math.floor(capacity);
-  return left ? { Limit, Remaining: left.remaining, Reset: seconds(left.resetAt - from) } : { Limit };
+  const tightest = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
+  const { quota: Limit, left } = tightest;
+  return left ? { Limit, Remaining: left.remaining, Reset: secondsLeft(tightest, from) } : { Limit };
 }
 
 function threeFields(prefix: string, state: Readonly<Record<string, number>>): HeaderFields {

@@ -12,13 +12,15 @@ import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 /** A request without a key gets 403 (`"deny"`), a status of your own, or one bucket with all other such requests. */
 export type Keyless = "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: HeaderFields };
 
-/** The caller and its terms: what `identify` returns. */
-export type Caller = {
+interface Terms {
   /** The plan, for limits with plans; the others ignore it. */
-  plan?: string | undefined;
+  plan: string | undefined;
   /** A config in place of the definition's, for limits to which the plan does not apply. */
-  config?: RateLimitConfig | undefined;
-} & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
+  config: RateLimitConfig | undefined;
+}
+
+/** The caller and its terms: what `identify` returns. */
+export type Caller = Partial<Terms> & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
 interface HttpCall {
@@ -27,8 +29,17 @@ interface HttpCall {
   key: string | undefined;
 }
 
-/** What a limit says besides its name, its terms, and whom it counts. */
-interface Manner {
+/** Whom a limit counts: the first of the sources that finds a key, or `"everyone"`, one bucket for all. */
+type Counted = { by: "everyone"; without?: undefined } | { by: KeySource | readonly KeySource[]; without: Keyless };
+
+/** The options of one limit, as JavaScript may pass them. */
+export interface AnyHttpLimit extends Partial<Terms> {
+  /** One of your limits, or the name of one that is not defined; clients see it. */
+  limit: string;
+  by?: Counted["by"] | undefined;
+  without?: Keyless | undefined;
+  /** The caller, its plan or config. Limits that are given the same function share one call of it per request. */
+  identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
   /** Whether the limit is enforced; default: the definition's mode. */
   mode?: Mode;
   /** Whether the limit applies to a request; without it, to all. */
@@ -42,51 +53,31 @@ interface Manner {
    * `"failed"`: all if it is 400 or above or the handler threw. A function gets undefined as `response` if the handler
    * threw. It returns true for all, or a number of at most those that the request took; a negative one charges more.
    */
-  refund?:
-    | "successful"
-    | "failed"
-    | ((
-        response: Response | undefined,
-        request: Request,
-        limit: LimitedBy & { count: number },
-      ) => boolean | number | Promise<boolean | number>);
+  refund?: "successful" | "failed" | RefundRule;
 }
-
-/** Whom a limit counts: the first of the sources that finds a key, or `"everyone"`, one bucket for the whole service. */
-type Counted =
-  | { by: "everyone"; without?: undefined; identify?: undefined }
-  | { by: KeySource | readonly KeySource[]; without: Keyless; identify?: undefined };
-
-/** The options of one limit, as JavaScript may pass them. */
-export interface AnyHttpLimit extends Manner {
-  /** One of your limits, or the name of one that is not defined; clients see it. */
-  limit: string;
-  /** How the limit behaves in place of its definition. */
-  config?: RateLimitConfig | undefined;
-  /** Which of the limit's plans applies. */
-  plan?: string | undefined;
-  by?: Counted["by"] | undefined;
-  without?: Keyless | undefined;
-  /** The caller, its plan or config. Limits that are given the same function share one call of it per request. */
-  identify?: ((ctx: HttpCtx, request: Request) => Caller | Promise<Caller>) | undefined;
-}
+type RefundRule = (
+  response: Response | undefined,
+  request: Request,
+  limit: LimitedBy & { count: number },
+) => boolean | number | Promise<boolean | number>;
 
 /** The plan of a limit with plans, or a config in place of any other. */
 type TermsOf<Definition> = Definition extends { plans: infer Plans }
   ? { plan: keyof Plans & string; config?: undefined }
   : { plan?: unknown extends Definition ? string : undefined; config?: RateLimitConfig | undefined };
 
+type Identified = Required<Pick<AnyHttpLimit, "limit" | "identify">>;
+type NoneOf<Fields extends keyof AnyHttpLimit> = { [Field in Fields]?: undefined };
+
 /** A limit that a request is held to. */
-export type HttpLimit<Limits = Record<string, unknown>> = Manner &
+export type HttpLimit<Limits = Record<string, unknown>> = Pick<
+  AnyHttpLimit,
+  "mode" | "when" | "cost" | "partitionKey" | "refund"
+> &
   (
-    | (Required<Pick<AnyHttpLimit, "limit">> & {
-        identify: NonNullable<AnyHttpLimit["identify"]>;
-        by?: undefined;
-        without?: undefined;
-        config?: undefined;
-        plan?: undefined;
-      })
+    | (Identified & NoneOf<"by" | "without" | "config" | "plan">)
     | (Counted &
+        NoneOf<"identify"> &
         (
           | { [Name in keyof Limits]: { limit: Name & string } & TermsOf<Limits[Name]> }[keyof Limits]
           | { limit: string; config: RateLimitConfig; plan?: undefined }
@@ -102,7 +93,7 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: HeaderFields | ((request: Request) => HeaderFields | Promise<HeaderFields>);
-  /** When the limits cannot be asked: `"closed"` (default) answers 503, `"open"` serves, unlimited, and needs `report`. */
+  /** When the limits cannot be asked: `"closed"` (default) answers 503, `"open"` serves, and needs `report`. */
   onError?: "closed" | "open";
   /** Called with each error that no client should see; by default they are logged, as are errors of `report` itself. */
   report?: (error: unknown, request: Request) => void | Promise<void>;

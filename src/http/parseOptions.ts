@@ -65,18 +65,18 @@ const DENIAL = {
   headers: headerFields,
 };
 
-/** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
+/** The limits of the options, each with its mode. @throws when an option is unknown, missing or not permitted. */
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
-  if (options.onError === "open" && !options.report)
-    throw fieldError("limitHttp", "report", 'a function if onError is "open"', options.report);
-  const isDirect = place.component !== undefined;
-  const needed = isDirect
-    ? "left out: the component is called directly"
-    : "a reference to what httpMutation(limits) made: these limits are in your tables";
-  if (isDirect !== (options.via === undefined)) throw fieldError("limitHttp", "via", needed, options.via);
+  const { onError, report, via } = options;
+  if (onError === "open" && !report) throw fieldError("limitHttp", "report", 'a function if onError is "open"', report);
+  if (place.component && via) throw fieldError("limitHttp", "via", "left out: the component is called directly", via);
+  if (!place.component && !via) {
+    const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
+    throw fieldError("limitHttp", "via", needed, via);
+  }
   // One limit is given beside the other options.
   const limits = (isList ? options.limits : [options]) as AnyHttpLimit[];
   for (const limit of limits) {
@@ -106,11 +106,8 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
     const choice = isKeyless ? '"everyone"' : "a key source";
     throw misuseError(name, `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${choice}.`);
   }
-  if (plan !== undefined && !definition?.plans)
-    throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
   // The choice of a caller is not known here: any config stands for it.
-  const bucket = { name, key: isKeyless ? undefined : "any", config: identify ? ANY_CONFIG : config, plan };
-  findBucket(definitions, "limitHttp", bucket);
+  const anyConfig: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };
+  const terms = identify ? { config: anyConfig } : { config, plan };
+  findBucket(definitions, "limitHttp", { name, key: isKeyless ? undefined : "any", ...terms });
 }
-
-const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

@@ -1,6 +1,6 @@
 /** A limit that a request was held to, in the terms of HTTP: its policy, and what is left of it. */
-import { fieldError } from "../engine/misuse.js";
 import { policyOf } from "../engine/kinds/policy.js";
+import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { RateLimitStatus } from "../wire/answers.js";
@@ -20,18 +20,17 @@ export interface LimitedBy {
   partitionKey?: string | undefined;
 }
 
-/** Why a limit denied, and until when; without a time if no wait helps. Undefined if it let the request pass. */
-export function denialIn({ status }: LimitedBy): { retryAt?: number; reason?: string } | undefined {
+/** Why a limit denied, and until when; END_OF_TIME if no wait helps. Undefined if it let the request pass. */
+export function denialIn({ status }: LimitedBy): { retryAt: number; reason: string | undefined } | undefined {
   if (status.ok) return undefined;
   const { retryAt = END_OF_TIME, reason }: { retryAt?: number; reason?: string } = status;
-  return { ...(retryAt < END_OF_TIME && { retryAt }), ...(reason && { reason }) };
+  return { retryAt, reason };
 }
 
 /** When all of the limits that denied let the request pass; undefined if none denied, or if no wait helps. */
 export function retryAtOf(limits: readonly LimitedBy[]): number | undefined {
-  const denials = limits.flatMap((limit) => denialIn(limit) ?? []);
-  const latest = Math.max(0, ...denials.map(({ retryAt = Infinity }) => retryAt));
-  return denials.length === 0 || latest === Infinity ? undefined : latest;
+  const latest = Math.max(...limits.map((limit) => denialIn(limit)?.retryAt ?? -Infinity));
+  return latest > -Infinity && latest < END_OF_TIME ? latest : undefined;
 }
 
 /** The policy of a limit, and the part of its state that a client gets. */
@@ -47,13 +46,13 @@ export function quotaOf(limited: LimitedBy) {
   return {
     name: toAscii(name),
     partitionKey,
-    capacity,
+    quota: Math.floor(capacity),
     windowSeconds: Math.max(1, seconds(windowMs)),
     /** Absent if the call read only some rows of the bucket, or if the bucket is never full again. */
     left: remaining === undefined || resetAt >= END_OF_TIME ? undefined : { remaining, resetAt },
     /** How many more requests like this one are left. */
     requests: denial ? -1 : count > 0 ? (remaining ?? Infinity) / count : Infinity,
-    until: denial ? (denial.retryAt ?? END_OF_TIME) : resetAt,
+    until: denial?.retryAt ?? resetAt,
   };
 }
 
@@ -63,7 +62,7 @@ export function byTightness(a: Quota, b: Quota): number {
   return a.requests - b.requests || b.until - a.until;
 }
 
-/** Whole seconds, rounded up: a client that waits is never early. At most the largest Integer of RFC 9651, section 3.3.1. */
+/** Whole seconds, rounded up: a client that waits is never early. The most is the largest Integer of RFC 9651. */
 export function seconds(ms: number): number {
   return Math.min(999_999_999_999_999, Math.max(0, Math.ceil(ms / 1000)));
 }

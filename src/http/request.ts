@@ -1,4 +1,4 @@
-/** Reading a request: its caller, and how many tokens it takes. A client may choose a cost, within bounds that are yours. */
+/** Reading a request: its caller, and how many tokens it takes. A client may choose a cost within your bounds. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { checkField, checkFields, type Field, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";

@@ -30,46 +30,44 @@ export type AskedLimit = Claim & { readonly limited: LimitedBy };
 
 export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
   const requests = claims.map(({ request }) => request);
-  const statuses = await askFitting(visit.set, requests, (take) => ask(visit, { take }));
-  return claims.flatMap((claim, i) => {
-    const status = statuses[i];
-    const config = status?.override?.config;
-    return status ? [{ ...claim, limited: { ...claim.limited, ...(config && { config }), status } }] : [];
+  const statuses = await askFitting(requests, (fitting) => ask(visit, { requests: fitting }));
+  return statuses.flatMap((status, i) => {
+    const { config } = status.override ?? {};
+    return claims
+      .slice(i, i + 1)
+      .map((claim) => ({ ...claim, limited: { ...claim.limited, ...(config && { config }), status } }));
   });
 }
 
 /** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */
 async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
-  const { length } = args.take ?? args.giveBack ?? [];
+  const { length } = args.requests ?? args.adjustments ?? [];
   if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
-  throw new Error(
-    `The limits must answer with a list of ${length} statuses, got ${show(statuses)}: does via name what httpMutation made?`,
-  );
+  const problem = `The limits must answer with a list of ${length} statuses, got ${show(statuses)}`;
+  throw new Error(`${problem}: does via name what httpMutation made?`);
 }
 
 function isStatus(status: unknown): status is RateLimitStatus {
-  const { ok, retryAt, reason } = { ...(status as { ok?: unknown; retryAt?: unknown; reason?: unknown } | undefined) };
-  return (
-    ok === true || (ok === false && (reason === "too large" || (typeof retryAt === "number" && !Number.isNaN(retryAt))))
-  );
+  const { ok, retryAt, reason }: { [Field in string]: unknown } = { ...(status as object | undefined) };
+  return ok === true || (ok === false && (reason === "too large" || Number(retryAt) === retryAt));
 }
 
-/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. @returns the limits then. */
+/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. */
 export async function refund(visit: Visit, asked: readonly AskedLimit[], response?: Response): Promise<LimitedBy[]> {
   const due: AskedLimit[] = [];
-  const giveBack: LimitRefund[] = [];
+  const adjustments: LimitRefund[] = [];
   for (const one of asked) {
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
     const count = await attempt(visit, () => tokensBack(one, visit.request, response));
     if (!count) continue;
-    const { status } = one.limited;
+    const { name, key, config, plan, overrides } = one.request;
     // Tokens come back by the time at which they were taken; a further charge ignores it.
-    const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
-    giveBack.push({ bucket: one.request.bucket, count, takenAt });
+    const { takenAt = 0 } = one.limited.status as LetThroughStatus;
+    adjustments.push(present({ name, key, config, plan, overrides, count: -count, takenAt }));
     due.push(one);
   }
-  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { giveBack })) : undefined;
+  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
   return asked.map((one) => {
     const status = statuses?.[due.indexOf(one)];
     if (!status) return one.limited;
@@ -81,9 +79,9 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
 
 /** At most what the request took; negative for a further charge. */
 async function tokensBack(asked: AskedLimit, request: Request, response?: Response): Promise<number> {
-  const { given, limited } = asked;
-  const { refund: rule } = given;
-  const taken = asked.request.count;
+  const { limited } = asked;
+  const { refund: rule } = asked.given;
+  const taken = limited.count ?? 1;
   // A limit in shadow that would have denied has taken nothing.
   if (rule === undefined || (limited.status.ok && limited.status.shadow?.ok === false)) return 0;
   if (typeof rule !== "function") {
