@@ -354,16 +354,6 @@ tell({
   "an invalid Retry-After is not sent": later("soon", "7"),
 });
 
-it("nested limiters that charge one limit twice report this once", async () => {
-  const report = vi.fn();
-  const send = serve({ limits: inner, report }, wrap({ limits: inner, report }));
-  for (let i = 0; i < 3; i++) {
-    expect((await send("/", asAda)).headers.get("RateLimit-Policy")).toBe('"inner";q=100;w=100');
-  }
-  const message = 'Rate limit "inner" is charged twice for one request: two nested limitHttp have it.';
-  expect(report).toHaveBeenCalledExactlyOnceWith(new Error(message), expect.any(Request));
-});
-
 const slides: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
 const sliding = forAll("sliding", slides);
 const bucket = forAll("bucket", tokens(9, 9 * SECOND));
