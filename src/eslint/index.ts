@@ -1,17 +1,13 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: unread answers limit nothing. */
 import type { Linter, Rule } from "eslint";
-import type { Node } from "estree";
+import type { Node, ObjectPattern } from "estree";
 import { argumentIn, type LimitCall, limitCallIn, nameIn } from "./limitCall.js";
 
-const HAS_OK = "> ObjectPattern > :matches([key.name=ok], RestElement)";
-const OF_JOBS = "[name=/^(schedule|enqueue)RateLimited$/]";
 /** Nothing reads these expressions. */
 const UNREAD = [
   ":matches(ExpressionStatement, UnaryExpression[operator=void]) > *",
   "CallExpression[callee.property.name=forEach] > ArrowFunctionExpression.arguments",
   "CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object",
-  // Taken apart, without `ok`. Jobs are excepted: after a denial they have no other field either.
-  `VariableDeclarator:has(> ObjectPattern.id):not(:has(${HAS_OK}, ${OF_JOBS})) > .init`,
 ].join();
 /** These are conditions themselves, instead of their `ok`. */
 const TESTED = [
@@ -26,7 +22,7 @@ const PASSED_ON = [
   ":matches(ArrayExpression, SpreadElement) > *, ArrowFunctionExpression > .body",
   "CallExpression > MemberExpression.callee, MemberExpression[property.name=/^(catch|finally)$/] > .object",
   "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments",
-  "CallExpression[callee.object.name=Promise] > ArrayExpression.arguments",
+  "CallExpression[callee.object.name=Promise] > .arguments",
 ].join();
 
 const noIgnoredResult: Rule.RuleModule = {
@@ -35,6 +31,7 @@ const noIgnoredResult: Rule.RuleModule = {
     docs: { description: "require the answer of a rate limit to be read, unless a denial is thrown" },
     messages: {
       ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
+      apart: "The `ok` of {{name}} is not read, so nothing is limited. Read it, or pass `throws: true`.",
       truthy: "The result of {{name}} is an object and never `false`, so nothing is limited. Read its `ok`.",
       beside: "{{name}} reads each row of a limit with `shards`, so it conflicts with all calls. Ask it in a query.",
     },
@@ -48,6 +45,11 @@ const noIgnoredResult: Rule.RuleModule = {
       void faults.set(node, faultBelow(faults.get(node.parent as Node)));
     return {
       [UNREAD]: mark(() => "ignored"),
+      "VariableDeclarator[id.type=ObjectPattern] > .init"({ parent }: Rule.Node) {
+        const { id, init } = parent as { id: ObjectPattern; init: Node };
+        if (!id.properties.some((one) => one.type === "RestElement" || nameIn(one.key) === "ok"))
+          faults.set(init, "apart");
+      },
       [TESTED]: mark(() => "truthy"),
       [SAME]: mark((parent) => parent),
       [PASSED_ON]: mark((parent) => (parent === "ignored" ? parent : undefined)),
@@ -56,19 +58,19 @@ const noIgnoredResult: Rule.RuleModule = {
         for (const call of calls) {
           const { node, name } = call;
           const fault = name === "getRateLimit" ? isBeside(call, calls) && "beside" : faults.get(node);
-          if (fault && (fault === "beside" || mayDeny(call, throws)))
-            context.report({ node, messageId: fault, data: { name } });
+          // After a denial a job's other fields are undefined too, and the code may look at that.
+          if (!fault || (fault === "apart" && /^(schedule|enqueue)/.test(name))) continue;
+          if (fault === "beside" || mayDeny(call, throws)) context.report({ node, messageId: fault, data: { name } });
         }
       },
     };
   },
 };
 
-/** Whether a call may answer with a denial. @param elsewhere - whether limits throw unless a call says otherwise. */
+/** Whether a call may answer with a denial; `{ jitter }` throws, too. @param elsewhere - whether limits throw by default. */
 function mayDeny({ node, typeOf }: LimitCall, elsewhere: boolean): boolean {
   if (typeOf) return !["", "true"].includes(typeOf("ok"));
   const throws = argumentIn(node, "throws");
-  // `{ jitter }` also throws.
   return throws ? throws.type !== "ObjectExpression" && nameIn(throws) !== "true" : !elsewhere;
 }
 

@@ -48,8 +48,8 @@ export function argumentIn({ arguments: given }: CallExpression, field: string):
   return fields.flatMap((one) => (one.type === "Property" && nameIn(one.key) === field ? one.value : [])).at(-1);
 }
 
-/** The name that an identifier, a literal or a member has. */
-export function nameIn(node: Node): string {
-  if (node.type === "MemberExpression" && !node.computed) return nameIn(node.property);
-  return node.type === "Identifier" ? node.name : node.type === "Literal" ? String(node.value) : "";
+/** The name that an identifier, a literal or a member has. @param variable - the name of an identifier in brackets. */
+export function nameIn(node: Node, variable?: string): string {
+  if (node.type === "MemberExpression") return node.computed ? nameIn(node.property, "") : nameIn(node.property);
+  return node.type === "Literal" ? String(node.value) : node.type === "Identifier" ? (variable ?? node.name) : "";
 }
