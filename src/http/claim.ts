@@ -7,12 +7,12 @@ import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey, httpKey } from "./keys.js";
-import type { Caller, CheckedLimit, Keyless } from "./options.js";
+import type { Caller, CheckedLimit, Keyless, Terms } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { countField } from "./request.js";
 import { type Claim, reportError, type Visit } from "./visit.js";
 
-/** The requests to the limits that apply. @throws RefusedError for a fault of the client, and what the app's code throws. */
+/** The requests to the limits that apply. @throws RefusedError for a fault of the client, and any error of the app. */
 export async function claimAll(visit: Visit): Promise<Claim[]> {
   const { limits, ctx, request } = visit;
   const claims: Claim[] = [];
@@ -52,10 +52,10 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   };
 }
 
-type Terms = Pick<Caller, "plan" | "config">;
+type Found = Partial<Terms> & { key?: string };
 
-/** The key of the bucket, and the terms that hold. @throws RefusedError for a request without a key, unless they share one. */
-async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Terms & { key?: string }> {
+/** The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none. */
+async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Found> {
   const { limit: name, by = "everyone", without: otherwise, identify, plan, config } = given;
   if (!identify) {
     for (const source of by === "everyone" ? [] : asList(by)) {
@@ -77,7 +77,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
 }
 
 /** The keys of all sources have a colon, so none of them is the bucket that requests without a key share. */
-function keyless(without: Keyless | undefined, terms: Terms): Terms & { key?: string } {
+function keyless(without: Keyless | undefined, terms: Partial<Terms>): Found {
   if (without === undefined || without === "share") return { ...terms, ...(without && { key: "shared" }) };
   const { status, headers } = without === "deny" ? { status: 403 } : without;
   const detail = "The request carries nothing by which it could be counted.";

@@ -12,7 +12,7 @@ import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 /** A request without a key gets 403 (`"deny"`), a status of your own, or one bucket with all other such requests. */
 export type Keyless = "deny" | "share" | { readonly status: 400 | 401 | 403; readonly headers?: HeaderFields };
 
-interface Terms {
+export interface Terms {
   /** The plan, for limits with plans; the others ignore it. */
   plan: string | undefined;
   /** A config in place of the definition's, for limits to which the plan does not apply. */

@@ -31,12 +31,10 @@ export type AskedLimit = Claim & { readonly limited: LimitedBy };
 export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
   const requests = claims.map(({ request }) => request);
   const statuses = await askFitting(requests, (fitting) => ask(visit, { requests: fitting }));
-  return statuses.flatMap((status, i) => {
-    const { config } = status.override ?? {};
-    return claims
-      .slice(i, i + 1)
-      .map((claim) => ({ ...claim, limited: { ...claim.limited, ...(config && { config }), status } }));
-  });
+  const limitedBy = ({ limited }: Claim, status: RateLimitStatus) => ({ ...limited, status });
+  return claims.flatMap((claim, i) =>
+    statuses.slice(i, i + 1).map((one) => ({ ...claim, limited: limitedBy(claim, one) })),
+  );
 }
 
 /** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */

@@ -77,7 +77,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       [
         override("ada", { config: tokens(600) }),
         override("grace", { config: tokens(6) }),
-        ["ada", { ...fields("q=600;w=60", "r=599;t=1"), body: [{ config: { rate: 600 } }] }],
+        ["ada", { ...fields("q=600;w=60", "r=599;t=1"), body: [{ status: { override: { config: { rate: 600 } } } }] }],
         ["ada /500", { status: 500, ...fields("q=600;w=60", "r=599;t=1") }],
         ["bob", fields("q=10;w=10", "r=9;t=1")],
         ["grace", fields("q=6;w=60", "r=5;t=10")],

@@ -1,4 +1,4 @@
-/** What HTTP tells clients of a limit. It reads a config alone, so that an app whose limits live in the component loads no engine. */
+/** What HTTP tells clients of a limit. It reads a config alone: an app with limits in the component loads no engine. */
 import type { RateLimitConfig } from "../../wire/configs.js";
 
 /** The average length of calendar periods: 400 years are 146,097 days. */
@@ -12,7 +12,7 @@ const CALENDAR_MS: Readonly<Record<string, number>> = {
 /** The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once. */
 export function policyOf({ kind, rate, period, capacity = rate }: RateLimitConfig) {
   const periodMs = typeof period === "number" ? period : (CALENDAR_MS[period] ?? NaN);
-  // A capacity of 0 is never full. A quotient such as 0.3 / 0.1 may lie just above the whole number that it stands for.
+  // A capacity of 0 is never full. A quotient such as 0.3 / 0.1 may lie just above the number that it stands for.
   const periods = (capacity / rate || 1) * (1 - 2 ** -48);
   const windowMs = kind === "token bucket" ? periods * periodMs : Math.ceil(periods) * periodMs;
   return { capacity, windowMs };
