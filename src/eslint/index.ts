@@ -1,46 +1,29 @@
-/** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: a decision that nobody reads limits nothing. */
+/** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: unread answers limit nothing. */
 import type { Linter, Rule } from "eslint";
-import type { CallExpression, Node } from "estree";
-import { SourceReader } from "./limitingCall.js";
+import type { Node, ObjectPattern } from "estree";
+import { argumentIn, type LimitCall, limitCallIn, nameIn } from "./limitCall.js";
 
 /** Nothing reads these expressions. */
 const UNREAD = [
-  "ExpressionStatement > *",
-  "SequenceExpression > :not(:last-child)",
-  'UnaryExpression[operator="void"] > *',
-  'CallExpression[callee.property.name="forEach"] > ArrowFunctionExpression.arguments:first-child',
-  'CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name="then"] > .object',
-];
+  ":matches(ExpressionStatement, UnaryExpression[operator=void]) > *",
+  "CallExpression[callee.property.name=forEach] > ArrowFunctionExpression.arguments",
+  "CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object",
+].join();
 /** These are conditions themselves, instead of their `ok`. */
 const TESTED = [
-  'UnaryExpression[operator="!"] > *',
-  'LogicalExpression[operator!="??"] > .left',
-  "BinaryExpression[left.raw=/^(true|false)$/] > .right",
-  "BinaryExpression[right.raw=/^(true|false)$/] > .left",
-  'CallExpression[callee.name="Boolean"] > .arguments',
+  "UnaryExpression[operator='!'] > *",
+  "LogicalExpression[operator!='??'] > .left",
   ":not(SwitchCase) > .test",
-];
+].join();
 /** These are what their parent is, or may be. ESTree has no types for `as`, `satisfies` and `!`. */
-const SAME = [
-  "AwaitExpression > *",
-  "ChainExpression > *",
-  "[type=/^TS/] > *",
-  "SequenceExpression > :last-child",
-  "LogicalExpression > .right",
-  "ConditionalExpression > :not(.test)",
-];
-/** Nothing reads these unless the parent is read. */
+const SAME = "[type=/^(Await|Chain|Conditional|Logical)Expression$|^TS/] > :not(.test, .left)";
+/** Nothing reads these unless the parent is read, which ESLint visits first. */
 const PASSED_ON = [
-  "ArrayExpression > *",
-  "SpreadElement > *",
-  "ArrowFunctionExpression > .body",
-  "CallExpression > MemberExpression.callee",
-  "MemberExpression[property.name=/^(catch|finally)$/] > .object",
-  "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments:first-child",
-  'CallExpression[callee.object.name="Promise"][callee.property.name=/^(all|allSettled|race|any)$/] > .arguments',
-];
-
-type Fault = "ignored" | "truthy";
+  ":matches(ArrayExpression, SpreadElement) > *, ArrowFunctionExpression > .body",
+  "CallExpression > MemberExpression.callee, MemberExpression[property.name=/^(catch|finally)$/] > .object",
+  "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments",
+  "CallExpression[callee.object.name=Promise] > .arguments",
+].join();
 
 const noIgnoredResult: Rule.RuleModule = {
   meta: {
@@ -48,63 +31,65 @@ const noIgnoredResult: Rule.RuleModule = {
     docs: { description: "require the answer of a rate limit to be read, unless a denial is thrown" },
     messages: {
       ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
+      apart: "The `ok` of {{name}} is not read, so nothing is limited. Read it, or pass `throws: true`.",
       truthy: "The result of {{name}} is an object and never `false`, so nothing is limited. Read its `ok`.",
-    } satisfies Record<Fault, string>,
+      beside: "{{name}} reads each row of a limit with `shards`, so it conflicts with all calls. Ask it in a query.",
+    },
     schema: [{ type: "object", properties: { throws: { type: "boolean" } }, additionalProperties: false }],
   },
   create(context) {
-    const reader = new SourceReader(context.sourceCode);
-    const [{ throws: elsewhere = false } = {}] = context.options as [{ throws?: boolean }?];
-    const faults = new Map<Node, Fault>();
-    const calls: CallExpression[] = [];
-    // ESLint visits parents first.
-    const mark = (faultBelow: (parent?: Fault) => Fault | undefined) => (node: Rule.Node) => {
-      const fault = faultBelow(faults.get(node.parent as Node));
-      if (fault) faults.set(node, fault);
-    };
+    const [{ throws = false } = {}] = context.options as [{ throws?: boolean }?];
+    const faults = new Map<Node, string | undefined>();
+    const calls: LimitCall[] = [];
+    const mark = (faultBelow: (parent?: string) => string | undefined) => (node: Rule.Node) =>
+      void faults.set(node, faultBelow(faults.get(node.parent as Node)));
     return {
-      [UNREAD.join(", ")]: mark(() => "ignored"),
-      [TESTED.join(", ")]: mark(() => "truthy"),
-      [SAME.join(", ")]: mark((parent) => parent),
-      [PASSED_ON.join(", ")]: mark((parent) => (parent === "ignored" ? parent : undefined)),
-      CallExpression: (node) => calls.push(node),
+      [UNREAD]: mark(() => "ignored"),
+      "VariableDeclarator[id.type=ObjectPattern] > .init"({ parent }: Rule.Node) {
+        const { id, init } = parent as { id: ObjectPattern; init: Node };
+        if (!id.properties.some((one) => one.type === "RestElement" || nameIn(one.key) === "ok"))
+          faults.set(init, "apart");
+      },
+      [TESTED]: mark(() => "truthy"),
+      [SAME]: mark((parent) => parent),
+      [PASSED_ON]: mark((parent) => (parent === "ignored" ? parent : undefined)),
+      CallExpression: (node) => calls.push(...limitCallIn(context.sourceCode, node)),
       "Program:exit"() {
         for (const call of calls) {
-          const reads = reader.readsOf(call);
-          const messageId = reads[0] && faults.get(reads[0]);
-          // Code that also uses a constant in another way may read its `ok`.
-          const isFault = messageId && reads.every((read) => faults.get(read) === messageId);
-          const name = isFault && reader.deniableCall(call, elsewhere);
-          if (name) for (const node of reads) context.report({ node, messageId, data: { name } });
+          const { node, name } = call;
+          const fault = name === "getRateLimit" ? isBeside(call, calls) && "beside" : faults.get(node);
+          // After a denial a job's other fields are undefined too, and the code may look at that.
+          if (!fault || (fault === "apart" && /^(schedule|enqueue)/.test(name))) continue;
+          if (fault === "beside" || mayDeny(call, throws)) context.report({ node, messageId: fault, data: { name } });
         }
       },
     };
   },
 };
 
+/** Whether a call may answer with a denial; `{ jitter }` throws, too. @param elsewhere - whether limits throw by default. */
+function mayDeny({ node, typeOf }: LimitCall, elsewhere: boolean): boolean {
+  if (typeOf) return !["", "true"].includes(typeOf("ok"));
+  const throws = argumentIn(node, "throws");
+  return throws ? throws.type !== "ObjectExpression" && nameIn(throws) !== "true" : !elsewhere;
+}
+
+/** Whether a call of the same limit, which has several rows, is in the same function. */
+function isBeside(read: LimitCall, calls: readonly LimitCall[]): boolean {
+  const limitOf = ({ node }: LimitCall) => nameIn(argumentIn(node, "name") ?? node) || node;
+  return calls.some((call) => {
+    if (call.name !== "rateLimit" || call.scope !== read.scope || limitOf(call) !== limitOf(read)) return false;
+    // Only the answer of several rows may lack what remains, and that of a config in the call.
+    return call.typeOf?.("remaining").includes("undefined") && !argumentIn(call.node, "config");
+  });
+}
+
 /** Named: otherwise the compiler writes out a type of a package that apps do not have. */
 interface Preset extends Linter.Config {}
-/** The rule as an error, for the files that the config is given. */
-const recommended: Preset = {
-  name: "convex-rate-limits/recommended",
-  rules: { "convex-rate-limits/no-ignored-result": "error" },
-};
-
-/**
- * The plugin, and its preset.
- *
- * @example
- * ```text
- * import rateLimits from "convex-rate-limits/eslint";
- *
- * export default [{ files: ["convex/**"], ...rateLimits.configs.recommended }];
- * ```
- */
-const plugin = {
-  meta: { name: "convex-rate-limits" },
-  rules: { "no-ignored-result": noIgnoredResult },
-  configs: { recommended },
-};
+const [name, rule] = ["convex-rate-limits", "no-ignored-result"] as const;
+/** The rule as an error, for some files: `[{ files: ["convex/**"], ...rateLimits.configs.recommended }]`. */
+const recommended: Preset = { name: `${name}/recommended`, rules: { [`${name}/${rule}`]: "error" } };
+const plugin = { meta: { name }, rules: { [rule]: noIgnoredResult }, configs: { recommended } };
 // ESLint refuses a name for two objects, so the preset has the one that is exported.
-recommended.plugins = { "convex-rate-limits": plugin };
+recommended.plugins = { [name]: plugin };
 export default plugin;

@@ -4,15 +4,15 @@ import { checkField, type Field } from "../engine/fields.js";
 /** How many leading bits of an IPv6 address stand for one caller, 32 to 64; false: all of them. */
 export type Ipv6Prefix = number | false;
 
-/** Most providers assign this to one subscriber. /64 would give each of them 256 buckets; /48 would put 256 of them into one. */
+/** What most providers assign to a subscriber. /64 would be 256 buckets for each; /48 one bucket for 256 of them. */
 const COMMON_PREFIX = 56;
 
 export const ipv6PrefixField: Field = { atLeast: 32, atMost: 64, isWhole: true, oneOf: [false] };
 
 /**
- * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address that is
- * mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and zone ids are
- * dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
+ * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address
+ * that is mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and
+ * zone ids are dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
  *
  * @throws when the prefix is out of range.
  * @example
@@ -55,7 +55,7 @@ function hex(groups: readonly number[]): string {
   return groups.map((group) => group.toString(16)).join(":");
 }
 
-/** Whether the last 32 bits are an IPv4 address: mapped, by NAT64 (RFC 6052), or IPv4-compatible (RFC 4291, 2.5.5.1). */
+/** Whether the last 32 bits are an IPv4 address: mapped, of NAT64 (RFC 6052), or compatible (RFC 4291, 2.5.5.1). */
 function hasIpv4(groups: readonly number[]): boolean {
   const before = hex(groups.slice(0, 6));
   // "::" and "::1" are addresses of their own, so an IPv4-compatible one needs a first octet.
@@ -69,7 +69,7 @@ function isIpv4(text: string): boolean {
   return parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255);
 }
 
-/** The eight groups of an IPv6 address (RFC 4291, section 2.2): a URL reads the same forms, and writes all groups in hex. */
+/** The eight groups of an IPv6 address (RFC 4291, section 2.2): a URL reads the same forms, and writes them in hex. */
 function ipv6Groups(text: string): number[] | undefined {
   if (!/^[\da-f:.]+$/i.test(text)) return undefined;
   try {

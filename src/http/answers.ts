@@ -1,11 +1,12 @@
 /** The answers that are not the handler's: problem details (RFC 9457), or a denial in the app's own words. */
 import { isObject } from "../engine/fields.js";
+import { END_OF_TIME } from "../engine/time.js";
 import type { HeaderFields } from "./fields.js";
 import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import { isForGood, type LimitedBy, toAscii } from "./quota.js";
+import { denialIn, type LimitedBy, quotaOf, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if a block has no end. */
+/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if no wait helps. */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},
@@ -15,9 +16,14 @@ export function tooManyRequests(
   return problem(quotaExceeded(denied, headers["Retry-After"]), headers);
 }
 
-/** The problem that the denials are; 403 if one of them is for good. */
+/** The problem that the denials are; 403 if no wait helps with one of them. */
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
-  const closed = denied.filter(isForGood);
+  const closed = denied.filter((limit) => denialIn(limit)?.retryAt === END_OF_TIME);
+  const large = closed.find((limit) => denialIn(limit)?.reason === "too large");
+  if (large) {
+    const detail = `This request takes ${large.count ?? 1} of a quota of ${quotaOf(large).quota}.`;
+    return { status: 403, title: "More than the quota", detail, ...violated(closed) };
+  }
   if (closed.length > 0) {
     const detail = "No wait helps: the quota does not permit this request.";
     return { status: 403, title: "Not permitted", detail, ...violated(closed) };
@@ -29,12 +35,12 @@ function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
 
 /** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
-export function violated(limits: readonly { name: string }[]): Readonly<Record<string, unknown>> {
+function violated(limits: readonly LimitedBy[]): Readonly<Record<string, unknown>> {
   const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
   return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
 }
 
-/** No limit can count this request, or ever let it pass. The client is at fault, so nothing is reported. */
+/** No limit can count this request. The client is at fault, so nothing is reported. */
 export class RefusedError extends Error {
   readonly answer: Response;
   constructor(said: Problem, headers?: HeaderFields) {
@@ -59,13 +65,13 @@ export interface HttpDenial {
   readonly request: Request;
   /** The limits that denied. */
   readonly limits: readonly LimitedBy[];
-  /** The first time at which the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
+  /** When the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
   readonly retryAt?: number;
   /** Whole seconds: what `Retry-After` says; absent if no wait helps. */
   readonly retryAfter?: number;
 }
 
-/** The answer to a denied request. `Retry-After` and the limits' header fields are added to it, except those that it has. */
+/** The answer to a denied request. `Retry-After` and the limits' fields are added to it, except those that it has. */
 export interface DenialAnswer {
   /** Text, or an object, which is sent as JSON; or a function of the denial that returns either. */
   body?: DenialBody | ((denial: HttpDenial) => DenialBody | Promise<DenialBody>) | undefined;
@@ -77,8 +83,7 @@ type DenialBody = string | Readonly<Record<string, unknown>>;
 
 export async function answerDenial(answer: DenialAnswer, denial: HttpDenial): Promise<Response> {
   const { body, status, headers = {} } = answer;
-  const { limits, retryAfter } = denial;
-  const usual = quotaExceeded(limits, retryAfter, status);
+  const usual = quotaExceeded(denial.limits, denial.retryAfter, status);
   if (body === undefined) return problem(usual, headers);
   const said = typeof body === "function" ? await body(denial) : body;
   const init = { status: usual.status, headers };

@@ -1,65 +1,44 @@
 /** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
-import { v } from "convex/values";
-import { conclude, decisionsOf, report } from "../client/decision.js";
-import { findBucket, type JudgedRequest } from "../client/definitions.js";
+import { type ObjectType, v } from "convex/values";
+import { conclude, decisionsOf } from "../client/decision.js";
 import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
-import { bucketArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
-import { configValidator } from "../wire/configs.js";
+import { adjustAllArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { functionOf } from "../wire/functionOf.js";
-import type { TypeOf } from "../wire/typeOf.js";
 
-/** Tokens of a bucket; its limit has the plan, or the config in place of the definition's. */
-const tokens = () => ({
-  bucket: v.object({ ...bucketArgs(), config: v.optional(configValidator()), plan: v.optional(v.string()) }),
-  count: v.number(),
+/** Takes, or else gives back: `requests` or `adjustments`, in the form that crosses into the component. */
+const asking = () => ({
+  requests: v.optional(allArgs().requests),
+  adjustments: v.optional(adjustAllArgs().adjustments),
 });
-const request = () => ({
-  ...tokens(),
-  mode: v.union(v.literal("enforce"), v.literal("shadow")),
-  /** Whether the tokens may come back: the status then says when they were taken. */
-  refundable: v.boolean(),
-});
-/** Tokens that come back to one limit; negative ones are charged. */
-const refund = () => ({
-  ...tokens(),
-  /** The tokens of a request: the status then says when one is served next. */
-  renews: v.number(),
-  /** When tokens that come back were taken. */
-  takenAt: v.optional(v.number()),
-});
-
-export type LimitRequest = TypeOf<typeof request>;
-export type LimitRefund = TypeOf<typeof refund>;
-/** Takes, or else gives back. */
-export type HttpMutationArgs = { take?: LimitRequest[]; giveBack?: LimitRefund[] };
+export interface HttpMutationArgs extends ObjectType<ReturnType<typeof asking>> {}
+export type LimitRequest = NonNullable<HttpMutationArgs["requests"]>[number];
+export type LimitRefund = NonNullable<HttpMutationArgs["adjustments"]>[number];
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
 export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
-  const { take = [], giveBack = [] } = args;
-  const { definitions, place, options } = set;
-  const find = (bucket: LimitRequest["bucket"]) => findBucket(definitions, "limitHttp", bucket);
-  if (take.length > 0) {
-    const requests = take.map(({ bucket, mode, count, refundable }): JudgedRequest => {
-      const asked = { count, refundable, shadow: mode === "shadow", renews: true };
-      // Denials are answered, also if the definitions throw.
-      return { bucket: find(bucket), asked, mode, throws: false };
-    });
-    const decisions = decisionsOf(requests, (await place.consumeAll(ctx, requests)).statuses);
-    await report(set, ctx, decisions);
-    return conclude(decisions, options);
+  const { requests, adjustments = [] } = args;
+  if (requests) {
+    // Denials are answered, also if the definitions throw.
+    const called = requests.map((asked) => ({ bucket: asked, asked, mode: modeOf(asked), throws: false }));
+    return conclude(decisionsOf(called, (await set.place.consumeAll(ctx, called)).statuses), set.options);
   }
-  const adjustments = giveBack.map(({ bucket, count, ...more }) => {
-    return { bucket: find(bucket), asked: { ...more, count: -count } };
-  });
-  const statuses = await place.adjustAll(ctx, adjustments);
-  for (const { bucket, asked } of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, bucket);
+  const statuses = await set.place.adjustAll(
+    ctx,
+    adjustments.map((asked) => ({ bucket: asked, asked })),
+  );
+  for (const asked of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, asked);
   return statuses;
 }
 
+export function modeOf({ shadow }: LimitRequest): "shadow" | "enforce" {
+  return shadow ? "shadow" : "enforce";
+}
+
 /**
- * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and name it as `via`.
+ * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and
+ * name it as `via`.
  *
  * @example
  * ```ts
@@ -76,11 +55,6 @@ export function httpMutation(
   const set = setOf(limits, "httpMutation");
   if (set.place.component)
     throw new Error("httpMutation is for limits in your tables; limitHttp calls the component directly.");
-  return internalMutationGeneric(
-    functionOf(
-      () => ({ take: v.optional(v.array(v.object(request()))), giveBack: v.optional(v.array(v.object(refund()))) }),
-      () => v.array(statusValidator()),
-      (ctx, args) => transact(set, ctx as never, args),
-    ),
-  );
+  const returned = () => v.array(statusValidator());
+  return internalMutationGeneric(functionOf(asking, returned, (ctx, args) => transact(set, ctx as never, args)));
 }

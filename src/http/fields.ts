@@ -21,7 +21,7 @@ export const headerFields: Field = {
   },
 };
 
-/** The response with additional header fields. Its own stay, but lists get longer, and the later `Retry-After` is sent. */
+/** The response with more fields. Its own stay, but lists are appended to, and the later `Retry-After` is sent. */
 export function withFields(response: Response, fields: HeaderFields): Response {
   const { status, statusText, body } = response;
   // Response.error(), or a site's own status such as 999: no such response can be made, or needs to be.
@@ -40,18 +40,19 @@ export function withFields(response: Response, fields: HeaderFields): Response {
   return new Response(body, { status, statusText, headers });
 }
 
+/** An inner limiter, or an upstream, may have set the fields of limits. */
 function add(headers: Headers, fields: HeaderFields): void {
   const [given, before] = [new Headers(fields), new Headers(headers)];
-  // After a denial by an inner limiter its fields say when to return, not those of a limit that let the request pass.
-  const isLimited = [...before.keys()].some((name) => name !== "retry-after" && OF_LIMITS.test(name));
-  const isDenied = isLimited && before.has("retry-after") && !given.has("retry-after");
   for (const [name, added] of given) {
-    const known = headers.get(name);
-    const [ours, theirs] = [remainingIn(given, name), remainingIn(before, name)];
-    // All fields describe one limit: an upstream's state may lack a field that ours has.
-    const isTheirs = isDenied || (theirs <= ours && theirs < Infinity);
-    if (isTheirs && OF_LIMITS.test(name) && !LISTS.includes(name)) continue;
-    headers.set(name, known === null ? added : merge(name, known, added));
+    const known = before.get(name) ?? "";
+    const isList =
+      LISTS.includes(name) || (name === "ratelimit" && [known, added].every((list) => list.startsWith('"')));
+    if (isList) headers.set(name, withItems(known, added));
+    else if (name === "retry-after" ? waitOf(known) < waitOf(added) : !known || OF_LIMITS.test(name)) {
+      // The other fields of limits describe one limit: the tighter. An upstream's state may lack a field that ours has.
+      const theirs = remainingIn(before, name);
+      if (theirs === Infinity || theirs > remainingIn(given, name)) headers.set(name, added);
+    }
   }
   const exposed = [...headers.keys()].filter((name) => OF_LIMITS.test(name));
   if (exposed.length > 0) headers.set(EXPOSE, withItems(headers.get(EXPOSE) ?? "", exposed.join(", ")));
@@ -61,15 +62,6 @@ const EXPOSE = "access-control-expose-headers";
 const OF_LIMITS = /^(x-)?ratelimit(-|$)|^retry-after$/;
 const LISTS: readonly string[] = [EXPOSE, "vary", "ratelimit-policy"];
 
-/** The value of a field that both sides have: an inner limiter, or an upstream, may have set the fields of limits. */
-function merge(name: string, known: string, added: string): string {
-  if (name === "retry-after") return waitOf(known) < waitOf(added) ? added : known;
-  const isList = name === "ratelimit" ? known.startsWith('"') && added.startsWith('"') : LISTS.includes(name);
-  if (isList) return withItems(known, added);
-  // The other fields of limits describe one limit only: those of the tightest are sent.
-  return OF_LIMITS.test(name) ? added : known;
-}
-
 /** A list, with the items whose names it lacks: a policy that is there already was charged later. */
 function withItems(known: string, added: string): string {
   const names = itemsOf(known).map(nameOf);
@@ -78,18 +70,18 @@ function withItems(known: string, added: string): string {
 }
 
 /** The items of a list: a comma within a string separates nothing. */
-function itemsOf(list: string): string[] {
+export function itemsOf(list: string): string[] {
   return list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((item) => item.trim()) ?? [];
 }
 
-/** The name of a policy, or all of another item; drafts before 8 had no names, so that each of their items is another policy. */
+/** The name of a policy, or all of another item: before draft 8 policies had no names. */
 function nameOf(item: string): string {
   return /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item.toLowerCase();
 }
 
 function waitOf(retryAfter: string): number {
-  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
-  return Number.isNaN(seconds) ? -Infinity : seconds;
+  const wait = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
+  return Number.isNaN(wait) ? -Infinity : wait;
 }
 
 /** The remaining tokens by the fields of the same format, which describe one limit; Infinity if they do not say. */

@@ -1,36 +1,34 @@
 /** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
 import { checkField, type Field } from "../engine/fields.js";
 import type { HeaderFields } from "./fields.js";
-import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, secondsUntil } from "./quota.js";
+import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, seconds } from "./quota.js";
 
 /**
- * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub sends them, with a reset
- * in seconds since the epoch. All but draft 11 describe the tightest limit only. The drafts share field names: choose one of them.
+ * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub
+ * sends them, with a reset in seconds since the epoch. All but draft 11 describe the tightest limit only.
  */
-export type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
+type RateLimitFormat = "draft-11" | "draft-7" | "draft-6" | "x";
 
 export interface RateLimitHeadersOptions {
-  /** Which header fields to write, default `["draft-11"]`; with none of them a denial still has its `Retry-After`. */
+  /** Default `["draft-11"]`; one draft at most. With none of them a denial still has its `Retry-After`. */
   formats?: readonly RateLimitFormat[] | undefined;
-  /** By what fraction of the wait `Retry-After` may be later than the truth, at random: 0 (default) to 1; 0.5 is a good choice. */
+  /** By what fraction of the wait `Retry-After` may be late, at random: 0 (default) to 1; 0.5 is a good choice. */
   jitter?: number;
   /** The time of the answer, in ms since the epoch; default `Date.now()`. Read it after the limits have answered. */
   now?: number;
 }
 
 /**
- * The header fields that tell a client what it has left, and, if it was denied, when to return: `Retry-After`, in whole seconds, at least
- * 1, rounded up.
+ * The header fields that tell a client what it has left, and, if it was denied, when to return: `Retry-After`, in whole
+ * seconds, at least 1, rounded up; absent if no wait helps.
  *
- * - q: the limit's capacity; w: the time in which the whole of it comes back, so that q / w is the sustained rate.
- * - r: the tokens that are left; t: after a denial the time until `retryAt`, else the time that r has to last.
+ * - q: the limit's capacity; w: the time in which the whole of it comes back.
+ * - r: the whole tokens that are left; t: the time until the status's `resetAt`.
  *
- * A limit whose status has no `remaining` sends its policy alone. One in shadow sends nothing: it is not enforced. If no wait helps, there
- * is no `Retry-After`. In names, % and all but printable ASCII are percent-encoded.
+ * A limit whose status has no `remaining` sends its policy alone; one in shadow sends nothing. Policies are listed in
+ * the order of `limits`, `RateLimit` by tightness.
  *
- * @param limits - one or several limits that the request was held to. Policies are listed in this order, `RateLimit` by tightness; after
- *   a denial it lists those that denied.
- * @throws when `jitter` is out of range, a format is unknown, or two drafts are requested, which share field names.
+ * @throws when an option is out of range, or two drafts are requested: they share field names.
  * @example
  * ```ts
  * import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
@@ -44,8 +42,8 @@ export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
   { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const enforced = asList(limits).filter(({ status }) => !status.shadow && !status.override?.unlimited);
-  const quotas = enforced.map((limit) => quotaOf(limit, now));
+  const enforced = asList(limits).filter(({ status }) => !(status.ok && status.shadow) && !status.override?.unlimited);
+  const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};
   checkField(first.name, "jitter", jitterField, jitter);
@@ -57,7 +55,7 @@ export function rateLimitHeaders(
   return fields;
 }
 
-/** Whole seconds, at least 1. Callers that were denied together return one after another, by up to the fraction `jitter` of the wait. */
+/** Whole seconds, at least 1. Callers that were denied together return one after another. */
 export function retryAfterSeconds(waitMs: number, jitter: number): number {
   // A fraction of a second becomes a whole one with that probability.
   const extraSeconds = (Math.max(0, waitMs) / 1000) * jitter * Math.random();
@@ -78,7 +76,12 @@ export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly 
 }
 
 const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => HeaderFields>> = {
-  "draft-11": draft11,
+  "draft-11": (quotas, now) => {
+    const known = [...quotas].sort(byTightness).filter(({ left }) => left);
+    const states = known.map((quota) => item(quota, `r=${quota.left?.remaining};t=${secondsLeft(quota, now)}`));
+    const policies = quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`));
+    return { "RateLimit-Policy": policies.join(", "), ...(states.length > 0 && { RateLimit: states.join(", ") }) };
+  },
   "draft-7": (quotas, now) => {
     const state = Object.entries(tightestState(quotas, now)).map(([name, value]) => `${name.toLowerCase()}=${value}`);
     return { ...unnamedPolicies(quotas), ...(state.length > 1 && { RateLimit: state.join(", ") }) };
@@ -87,17 +90,9 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
   x: (quotas) => threeFields("X-RateLimit", tightestState(quotas, 0)),
 };
 
-function draft11(quotas: readonly Quota[], now: number): HeaderFields {
-  const denied = quotas.filter((quota) => quota.denied);
-  // After a denial only the limits that denied are listed: Retry-After may not name a time before the end of a listed window.
-  const listed = (denied.length > 0 ? denied : [...quotas]).sort(byTightness);
-  const states = listed.flatMap((quota) =>
-    quota.left ? [item(quota, `r=${quota.left.paced};t=${secondsUntil(quota.left.until, now)}`)] : [],
-  );
-  return {
-    "RateLimit-Policy": quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`)).join(", "),
-    ...(states.length > 0 && { RateLimit: states.join(", ") }),
-  };
+/** @param from - the time from which the reset is counted. */
+function secondsLeft({ left }: Quota, from: number): number {
+  return left ? seconds(left.resetAt - from) : NaN;
 }
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
@@ -113,10 +108,11 @@ function unnamedPolicies(quotas: readonly Quota[]): HeaderFields {
   return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
 }
 
-/** The state of the tightest limit, or its quota alone. @param from - the time from which the seconds of the reset are counted. */
+/** The state of the tightest limit, or its quota alone. */
 function tightestState(quotas: readonly Quota[], from: number): Readonly<Record<string, number>> {
-  const { quota: Limit, left } = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
-  return left ? { Limit, Remaining: left.available, Reset: secondsUntil(left.until, from) } : { Limit };
+  const tightest = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
+  const { quota: Limit, left } = tightest;
+  return left ? { Limit, Remaining: left.remaining, Reset: secondsLeft(tightest, from) } : { Limit };
 }
 
 function threeFields(prefix: string, state: Readonly<Record<string, number>>): HeaderFields {

@@ -1,4 +1,4 @@
-/** Key sources identify the caller. Each source's keys begin with a prefix of its own, so no header can name another source's bucket. */
+/** Key sources identify the caller. Each source's keys begin with its own prefix: no header names another's bucket. */
 import { checkField, checkFields, type Fields, isFunction, isPermitted, required } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { hashKey } from "../client/hashKey.js";
@@ -7,15 +7,11 @@ import { callerAddress, type Ipv6Prefix, ipv6PrefixField } from "./address.js";
 import { headerNameField } from "./fields.js";
 import { type HttpCtx, isText, type KeySource } from "./request.js";
 
-/** Checks a secret before it counts as a key: given its SHA-256 in hex, is it one that was issued? */
-export interface SecretOptions {
-  known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
-}
-
 type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Promise<string | null | undefined>;
 
 /**
- * A source of your own: a session id, a tenant, a header that your gateway sets. A client that can choose the value chooses its bucket.
+ * A source of your own: a session id, a tenant, a header that your gateway sets. A client that can choose the value
+ * chooses its bucket.
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
  * @param read - gives the value; undefined, null or "" when there is none.
  */
@@ -33,39 +29,48 @@ function customPrefix(prefix: string): string {
   throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
 }
 
+/** `known` gets the SHA-256 of a secret, in hex, and says whether it was issued; only then it counts as a key. */
+interface SecretOptions {
+  known?: (ctx: HttpCtx, hash: string) => boolean | Promise<boolean>;
+}
+
 /** The token of `Authorization: Bearer …`, as its SHA-256. See `apiKey` for `known`. */
 export function bearer(options: SecretOptions = {}): KeySource {
-  return secret("bearer", options, SECRET_FIELDS, (_ctx, { headers }) => {
+  return secret("bearer", options, {}, (_ctx, { headers }) => {
     return /^Bearer +([\w.~+/-]+=*)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
   });
 }
 
 /**
- * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored. Without `known` every invented key is a
- * new, full bucket. Either say which keys were issued, or let a second limit by address hold back those who invent them.
+ * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored. Without `known` every
+ * invented key is a new, full bucket: then let a second limit by address hold back those who invent them.
  */
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
-  const fields = { header: headerNameField, ...SECRET_FIELDS };
-  return secret("apiKey", options, fields, (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key"));
+  const read: Read = (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key");
+  return secret("apiKey", options, { header: headerNameField }, read);
 }
 
-/** A misspelt `known` would take every invented key for an issued one. */
-const SECRET_FIELDS: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
+function secret(name: string, options: SecretOptions, fields: Fields, read: Read): KeySource {
+  // A misspelt `known` would take every invented key for an issued one.
+  const known: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
+  checkFields(name, name, options, { ...fields, ...known });
+  return source(name.toLowerCase(), read, async (value, ctx) => {
+    const hash = await hashed(value);
+    return !options.known || (await options.known(ctx, hash)) ? hash : undefined;
+  });
+}
 
-/** The source of the address for `address`, and the part of an IPv6 address that counts. */
-export type AddressOptions = (
+/** `ipv6Prefix`: the bits of an IPv6 address that stand for one caller, 32 to 64, default 56; false: all of them. */
+type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
   { trustedProxies: number | "platform"; header?: undefined } | { header: string; trustedProxies?: undefined }
-) & {
-  /** The bits of an IPv6 address that stand for one caller, 32 to 64, default 56; false: the whole address. */
-  ipv6Prefix?: Ipv6Prefix;
-};
+);
 
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's address is that many
- *   places from the right of `X-Forwarded-For`. `"platform"` takes the address that Convex reports: the first entry.
- * @param options.header - instead: a header that your own proxy sets, such as `cf-connecting-ip`, and removes from what clients send.
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's address
+ *   is that many places from the right of `X-Forwarded-For`. `"platform"`: the first entry, which Convex reports.
+ * @param options.header - instead: a header that your own proxy sets, and removes from what clients send.
  * @throws when an option is out of range.
  */
 export function address(options: AddressOptions): KeySource {
@@ -103,7 +108,7 @@ const ADDRESS_FIELDS = {
   ipv6Prefix: ipv6PrefixField,
 } satisfies Fields;
 
-/** The signed-in user, by `ctx.auth`: the identity's `tokenIdentifier`. With Convex Auth that is the session: use `custom` there. */
+/** The signed-in user, by the identity's `tokenIdentifier`. With Convex Auth that is the session: use `custom`. */
 export function identity(): KeySource {
   const read = async ({ auth }: HttpCtx) => await auth.getUserIdentity();
   // A token that cannot be read identifies nobody; its sender must not be able to cause a 503 with it.
@@ -111,11 +116,12 @@ export function identity(): KeySource {
 }
 
 /**
- * The key under which a source counts a caller, for admins: what the source's `keyOf(ctx, request)` gives for a request. An IPv6 address
- * counts by the default `ipv6Prefix`, or as the network that `callerAddress` gave.
+ * The key under which a source counts a caller, for admins. An address counts by the default `ipv6Prefix`.
  *
- * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, `"caller"` (what `identify` gave), or the prefix of a `custom` source.
- * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress` gave; the value.
+ * @param source - `"apiKey"`, `"bearer"`, `"identity"`, `"address"`, the prefix of a `custom` source, or `"caller"` for
+ *   the key that `identify` gave.
+ * @param id - the API key or token, or `{ hash }` of one; the `tokenIdentifier`; the address, or what `callerAddress`
+ *   gave; the value.
  * @example
  * ```ts
  * import { httpKey } from "convex-rate-limits/http";
@@ -145,15 +151,6 @@ const WRITERS: Readonly<Record<string, (id: string) => string | undefined | Prom
   caller: boundedKey,
 };
 
-function secret(name: string, options: SecretOptions, fields: Fields, read: Read): KeySource {
-  checkFields(name, name, options, fields);
-  const { known } = options;
-  return source(name.toLowerCase(), read, async (value, ctx) => {
-    const hash = await hashed(value);
-    return !known || (await known(ctx, hash)) ? hash : undefined;
-  });
-}
-
 /** `prefix` contains no colon, so the first colon ends it. */
 function source(
   prefix: string,
@@ -171,13 +168,13 @@ function source(
   };
 }
 
-/** The value, or its hash if it is not plain or longer than 64 characters. @throws RefusedError when it is not well-formed. */
+/** The value, or its hash if it is not plain or longer than 64 characters. */
 export async function boundedKey(value: string): Promise<string> {
   // A digest with its mark is longer, so no value passes for one. hashKey refuses what is no text.
   return isText(value) && /^[\x20-\x7e]{0,64}$/.test(value) ? value : `#${await hashed(value)}`;
 }
 
-/** hashKey refuses what is not well-formed; that came with the request. */
+/** @throws RefusedError when the value is not well-formed: that came with the request. */
 async function hashed(value: string): Promise<string> {
   if (/\p{Surrogate}/u.test(value)) throw badRequest("The caller's key is not well-formed text.");
   return await hashKey(value);

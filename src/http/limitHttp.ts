@@ -1,4 +1,4 @@
-/** The wrapper: it finds the caller, takes the tokens, runs or denies the request, and adds the fields to every answer. */
+/** The wrapper: it finds the caller, takes tokens, runs or denies the request, and adds fields to every answer. */
 import { type DefinedRateLimits, setOf, type TypesOf } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
@@ -7,19 +7,19 @@ import { headerFields, withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
 import { aFunction, parseOptions } from "./parseOptions.js";
-import { claimAll, reportTwice } from "./claim.js";
+import { claimAll } from "./claim.js";
 import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 import { askAll, type AskedLimit, attempt, type Claim, refund, reportError, type Visit } from "./visit.js";
 
 /**
- * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much remains. If a limit
- * denies it, the answer is 429 with problem details and `Retry-After`. A request that cannot be counted or could never pass gets 400, 401 or
- * 403. If the handler throws, the tokens stay taken, unless `refund` says otherwise.
+ * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much
+ * remains. If a limit denies it, the answer is 429 with problem details and `Retry-After`, or 403 if no wait helps. A
+ * request that cannot be counted gets 400, 401 or 403. If the handler throws, the tokens stay taken (see `refund`).
  *
  * @param limits - what `defineRateLimits` returned.
- * @param handler - also gets the limits that the request was checked against, each with the tokens that it took and its status.
- *   There are none if the request was skipped, or served because the limits could not be asked.
+ * @param handler - also gets the limits that the request was checked against, each with its count and its status; none
+ *   if the request was skipped, or served because the limits could not be asked.
  * @throws at module load, so that a deploy fails, when an option or a limit is invalid.
  * @example
  * ```ts
@@ -84,13 +84,12 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   const asked = await attempt(visit, () => askAll(visit, claims));
   if (!asked) {
     if (onError === "open" || claims.every(({ given }) => given.mode === "shadow")) return [];
-    // A wait that outlasts the platform's own retries of a conflict (four, 2 s apart at most).
+    // A wait that outlasts the platform's own retries of a conflict.
     const headers = { "Retry-After": String(retryAfterSeconds(10_000, jitter)) };
     const detail = "The rate limits of this request could not be checked.";
     return problem({ status: 503, title: "Service unavailable", detail }, headers);
   }
   if (!asked.every(({ limited }) => limited.status.ok)) return await deny(visit, asked);
-  await reportTwice(visit, claims);
   return asked;
 }
 

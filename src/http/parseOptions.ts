@@ -9,17 +9,15 @@ import {
   type Field,
   isFunction,
   isObject,
-  isObjectOrFunction,
   isPermitted,
   required,
 } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
-import { countField, parseBucket } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
-import { isText, type KeySource } from "./request.js";
+import { countField, isText, type KeySource } from "./request.js";
 
 const STATUSES: readonly unknown[] = [400, 401, 403];
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
@@ -47,8 +45,8 @@ const COMMON: Record<keyof CommonOptions, Field> = {
 };
 const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   limit: required(field("the name of a limit", (value) => isText(value) && value !== "")),
-  config: field("a config, or a function that returns one", isObjectOrFunction),
-  plan: field("the name of a plan, or a function that returns one", (value) => isFunction(value) || isText(value)),
+  config: field("a config; identify returns that of a caller", isObject),
+  plan: field("the name of a plan; identify returns that of a caller", isText),
   by: field('"everyone", or one or more key sources, such as address({ trustedProxies: 1 })', (value) => {
     return value === "everyone" || (isFilled(value) ? value : [value]).every(isSource);
   }),
@@ -67,18 +65,18 @@ const DENIAL = {
   headers: headerFields,
 };
 
-/** The limits of the options, each with its mode. @throws when an option is unknown, missing, of the wrong type or out of range. */
+/** The limits of the options, each with its mode. @throws when an option is unknown, missing or not permitted. */
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields("limitHttp", "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   if (options.denial) checkFields("limitHttp", "denial", options.denial, DENIAL);
-  if (options.onError === "open" && !options.report)
-    throw fieldError("limitHttp", "report", 'a function if onError is "open"', options.report);
-  const isDirect = place.component !== undefined;
-  const needed = isDirect
-    ? "left out: the component is called directly"
-    : "a reference to what httpMutation(limits) made: these limits are in your tables";
-  if (isDirect !== (options.via === undefined)) throw fieldError("limitHttp", "via", needed, options.via);
+  const { onError, report, via } = options;
+  if (onError === "open" && !report) throw fieldError("limitHttp", "report", 'a function if onError is "open"', report);
+  if (place.component && via) throw fieldError("limitHttp", "via", "left out: the component is called directly", via);
+  if (!place.component && !via) {
+    const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
+    throw fieldError("limitHttp", "via", needed, via);
+  }
   // One limit is given beside the other options.
   const limits = (isList ? options.limits : [options]) as AnyHttpLimit[];
   for (const limit of limits) {
@@ -108,14 +106,8 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
     const choice = isKeyless ? '"everyone"' : "a key source";
     throw misuseError(name, `is defined with keyed: ${String(definition.keyed)}, so by cannot be ${choice}.`);
   }
-  if (plan !== undefined && !definition?.plans)
-    throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
-  // The choice of a request is not known here: any config and the first plan stand for it.
-  const [firstPlan] = definition?.plans?.keys() ?? [];
-  const anyPlan = typeof plan === "function" ? firstPlan : plan;
-  const anyConfig = typeof config === "function" || identify ? ANY_CONFIG : config;
-  const bucket = { name, key: isKeyless ? undefined : "any", config: anyConfig, plan: anyPlan };
-  parseBucket(findBucket(definitions, "limitHttp", bucket));
+  // The choice of a caller is not known here: any config stands for it.
+  const anyConfig: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };
+  const terms = identify ? { config: anyConfig } : { config, plan };
+  findBucket(definitions, "limitHttp", { name, key: isKeyless ? undefined : "any", ...terms });
 }
-
-const ANY_CONFIG: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };

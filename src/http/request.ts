@@ -1,8 +1,7 @@
-/** Reading a request: its caller, and how many tokens it takes. A client may choose a cost, within bounds that are yours. */
+/** Reading a request: its caller, and how many tokens it takes. A client may choose a cost within your bounds. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
-import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
+import { checkField, checkFields, type Field, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { countField } from "../engine/request.js";
 import { headerNameField } from "./fields.js";
 
 /** The ctx of an HTTP action of any data model. */
@@ -14,14 +13,14 @@ export interface KeySource {
   readonly keyOf: (ctx: HttpCtx, request: Request) => Promise<string | undefined>;
 }
 
-/** How many tokens a request takes, of at most `capacity`. It may read the body of `request.clone()`, since the handler reads the request's. */
+/** How many tokens a request takes, of at most `capacity`. It may read the body of `request.clone()`. */
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
 /**
- * `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max` (the capacity, or a
- * greater `default`).
+ * `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max` (the
+ * capacity, or a greater `default`).
  */
-export interface CostBounds {
+interface CostBounds {
   default: number;
   min?: number;
   max?: number;
@@ -54,6 +53,11 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
     return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, asked));
   };
 }
+
+export const countField: Field = {
+  permitted: "a finite number of at least 0",
+  holds: (value) => Number.isFinite(value) && Number(value) >= 0,
+};
 
 /** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
 export const isText = (value: unknown): value is string => typeof value === "string";

@@ -1,16 +1,20 @@
 /** The other direction: when a provider that has denied a request takes the next one. */
 import { FURTHEST_MS } from "../engine/time.js";
+import { itemsOf } from "./fields.js";
 
 /** As much of a response's headers as is read. */
 type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
 
 /**
- * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of `pauseRateLimit`. Undefined if
- * its headers do not say. It reads, in this order:
+ * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of
+ * `pauseRateLimit`. Undefined if its headers do not say. It reads, in this order:
  *
  * - `retry-after-ms`; `Retry-After` in seconds or as a date;
- * - `anthropic-ratelimit-*-reset`, `x-ratelimit-reset`, `x-ratelimit-reset-*`, `ratelimit-reset`, and t of `RateLimit`: the latest of
- *   those of which nothing remains, or, if none says so, the latest.
+ * - the resets in `RateLimit`, `ratelimit-reset`, `x-ratelimit-reset`, `x-ratelimit-*-reset`, `x-ratelimit-reset-*`,
+ *   `x-rate-limit-reset`, `anthropic-ratelimit-*-reset`: the latest of those of which nothing remains, or whose status
+ *   is `rejected`; or, if none says so, the earliest that lies ahead.
+ *
+ * Times of the server's clock count from its `Date`, if it sends one.
  *
  * @param now - when the answer came, in milliseconds since the epoch.
  * @example
@@ -24,52 +28,66 @@ type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
 export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now: number): number | undefined {
   // The range of `pauseRateLimit`: a header with a later time is a mistake.
   const isTime = (at: number) => at >= 0 && at <= now + FURTHEST_MS;
-  const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
-  const said = [milliseconds >= 0 ? now + milliseconds : NaN, timeIn(headers.get("retry-after") ?? "", now)].find(
-    isTime,
-  );
-  const known = resetsIn(headers, now).filter(({ at }) => isTime(at));
-  const spent = known.filter(({ isSpent }) => isSpent);
-  const until = said ?? Math.max(...(spent.length > 0 ? spent : known).map(({ at }) => at));
+  const clock = { now, aheadMs: Date.parse(headers.get("date") ?? "") - now };
+  const waitMs = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  const said = [waitMs >= 0 ? now + waitMs : NaN, timeIn(headers.get("retry-after") ?? "", clock)].find(isTime);
+  const budgets = [...fieldsIn(headers, clock), ...itemsIn(headers, now)].filter(({ at }) => isTime(at));
+  const spent = budgets.filter(({ left }) => left === "0").map(({ at }) => at);
+  const ahead = budgets.filter(({ at, left }) => at > now && !left?.startsWith("-")).map(({ at }) => at);
+  const until = said ?? (spent.length > 0 ? Math.max(...spent) : Math.min(...ahead));
   return Number.isFinite(until) ? Math.ceil(until) : undefined;
 }
 
-const RESET = /^(?:anthropic-ratelimit-(.+)-reset|(?:x-)?ratelimit-reset(?:-(.+))?)$/i;
-
-/** The items of a `RateLimit` field are like `"day";r=0;t=30, "minute";r=5;t=2`. */
-function resetsIn(headers: ReadHeaders, now: number): { at: number; isSpent: boolean }[] {
-  const resets = [...headers].filter(([name]) => RESET.test(name));
-  const items = headers.get("ratelimit")?.split(",") ?? [];
-  return [
-    ...resets.map(([name, value]) => ({
-      at: timeIn(value, now),
-      isSpent: headers.get(name.replace(/reset/i, "remaining"))?.trim() === "0",
-    })),
-    ...items.map((item) => ({
-      at: now + Number(/;\s*t=(\d+)/.exec(item)?.[1] ?? NaN) * 1000,
-      isSpent: /;\s*r=0\s*(?:;|$)/.test(item),
-    })),
-  ];
+/** When a budget is reset, and what is left of it: "0", or a negative number of one without a limit. */
+interface Budget {
+  readonly at: number;
+  readonly left: string | undefined;
 }
 
-/** Numbers from these on count from the epoch, in seconds or in milliseconds: nobody waits 31 years. */
-const EPOCH_SECONDS = 1e9;
-const EPOCH_MS = 1e12;
+function fieldsIn(headers: ReadHeaders, clock: Clock): Budget[] {
+  const resets = [...headers].filter(([name]) => /^(anthropic-|x-)?rate-?limit-(.+-)?reset(-.+)?$/i.test(name));
+  return resets.map(([name, value]) => {
+    const beside = (field: string) => headers.get(name.replace(/reset/i, field))?.trim();
+    // A server cuts the fraction off the second of a reset, as it does in Date. Anthropic's windows end with a second.
+    const isCut = /^x-/i.test(name) && isEpochSeconds(value.trim()) && Number.isNaN(clock.aheadMs);
+    const left = beside("status") === "rejected" ? "0" : beside("remaining");
+    return { at: timeIn(value, clock) + (isCut ? 1000 : 0), left };
+  });
+}
+
+/** Of `"day";r=0;t=30, "minute";r=5;t=2` each item, of `limit=9, remaining=0, reset=30` all of it. */
+function itemsIn(headers: ReadHeaders, now: number): Budget[] {
+  const field = headers.get("ratelimit") ?? "";
+  return (/^\s*limit\s*=/i.test(field) ? [field] : itemsOf(field)).map((item) => {
+    // What a string holds is no parameter.
+    const read = (name: string) => new RegExp(`[;,]\\s*(?:${name})=(\\d+)`).exec(item.replace(/".*"/, ""))?.[1];
+    return { at: now + Number(read("t|reset") ?? NaN) * 1000, left: read("r|remaining") };
+  });
+}
+
+/** Our clock, and by how much the server's is ahead of it; NaN if the server does not say. */
+type Clock = { readonly now: number; readonly aheadMs: number };
 const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
+/** Numbers from 1e9 on count from the epoch: nobody waits 31 years. From 1e12 on they are milliseconds. */
+function isEpochSeconds(value: string): boolean {
+  return /^\d+$/.test(value) && Number(value) >= 1e9 && Number(value) < 1e12;
+}
+
 /** Seconds, the epoch's seconds or milliseconds, a duration such as `6m0s`, or a date; NaN for anything else. */
-function timeIn(text: string, now: number): number {
+function timeIn(text: string, { now, aheadMs }: Clock): number {
   // Unlike those of other runtimes, the `Headers` of Convex keep the spaces around a value.
   const value = text.trim();
+  const ofServer = (at: number) => at - (aheadMs || 0);
   if (/^\d+(\.\d+)?$/.test(value)) {
     const number = Number(value);
-    return number >= EPOCH_MS ? number : number >= EPOCH_SECONDS ? number * 1000 : now + number * 1000;
+    return number < 1e9 ? now + number * 1000 : ofServer(number < 1e12 ? number * 1000 : number);
   }
   if (/^(\d+(\.\d+)?(ms|[dhms]))+$/.test(value)) {
     const parts = value.matchAll(/(\d+(?:\.\d+)?)(ms|[dhms])/g);
     return [...parts].reduce((at, [, count, unit = ""]) => at + Number(count) * (UNIT_MS[unit] ?? NaN), now);
   }
   // The three forms of RFC 9110, section 5.6.7; that of C's asctime does not say that it is GMT.
-  if (/^\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}$/.test(value)) return Date.parse(`${value} GMT`);
-  return /^\w{3,9},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
+  if (/^\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}$/.test(value)) return ofServer(Date.parse(`${value} GMT`));
+  return /^\w{3,9},? .*GMT$|^\d{4}-\d\d-\d\dT/.test(value) ? ofServer(Date.parse(value)) : NaN;
 }

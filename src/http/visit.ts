@@ -2,10 +2,12 @@
 import type { LimitSet } from "../client/place.js";
 import { fieldError, show } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
-import type { RateLimitStatus } from "../wire/answers.js";
+import type { LetThroughStatus, RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
 import type { LimitedBy } from "./quota.js";
+import { askFitting } from "./tooLarge.js";
 import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
@@ -27,61 +29,59 @@ export interface Claim {
 export type AskedLimit = Claim & { readonly limited: LimitedBy };
 
 export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
-  const statuses = await ask(visit, { take: claims.map(({ request }) => request) });
-  return claims.flatMap((claim, i) => {
-    const status = statuses[i];
-    const config = status?.override?.config;
-    return status ? [{ ...claim, limited: { ...claim.limited, ...(config && { config }), status } }] : [];
-  });
-}
-
-/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead to any function. */
-async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
-  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
-  const { length } = args.take ?? args.giveBack ?? [];
-  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
-  throw new Error(
-    `The limits must answer with a list of ${length} statuses, got ${show(statuses)}: does via name what httpMutation made?`,
+  const requests = claims.map(({ request }) => request);
+  const statuses = await askFitting(requests, (fitting) => ask(visit, { requests: fitting }));
+  const limitedBy = ({ limited }: Claim, status: RateLimitStatus) => ({ ...limited, status });
+  return claims.flatMap((claim, i) =>
+    statuses.slice(i, i + 1).map((one) => ({ ...claim, limited: limitedBy(claim, one) })),
   );
 }
 
-function isStatus(status: unknown): status is RateLimitStatus {
-  const { ok, retryAt } = { ...(status as { ok?: unknown; retryAt?: unknown } | undefined) };
-  return ok === true || (ok === false && typeof retryAt === "number" && !Number.isNaN(retryAt));
+/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */
+async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
+  const { length } = args.requests ?? args.adjustments ?? [];
+  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
+  const problem = `The limits must answer with a list of ${length} statuses, got ${show(statuses)}`;
+  throw new Error(`${problem}: does via name what httpMutation made?`);
 }
 
-/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. @returns the limits as they stand then. */
+function isStatus(status: unknown): status is RateLimitStatus {
+  const { ok, retryAt, reason }: { [Field in string]: unknown } = { ...(status as object | undefined) };
+  return ok === true || (ok === false && (reason === "too large" || Number(retryAt) === retryAt));
+}
+
+/** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. */
 export async function refund(visit: Visit, asked: readonly AskedLimit[], response?: Response): Promise<LimitedBy[]> {
   const due: AskedLimit[] = [];
-  const giveBack: LimitRefund[] = [];
+  const adjustments: LimitRefund[] = [];
   for (const one of asked) {
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
     const count = await attempt(visit, () => tokensBack(one, visit.request, response));
     if (!count) continue;
-    const { bucket, count: renews } = one.request;
-    const { status } = one.limited;
+    const { name, key, config, plan, overrides } = one.request;
     // Tokens come back by the time at which they were taken; a further charge ignores it.
-    const takenAt = status.ok ? (status.takenAt ?? 0) : 0;
-    giveBack.push({ bucket, count, renews, takenAt });
+    const { takenAt = 0 } = one.limited.status as LetThroughStatus;
+    adjustments.push(present({ name, key, config, plan, overrides, count: -count, takenAt }));
     due.push(one);
   }
-  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { giveBack })) : undefined;
+  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
   return asked.map((one) => {
     const status = statuses?.[due.indexOf(one)];
     if (!status) return one.limited;
-    // Refunds have no mode.
-    const { shadow, override } = one.limited.status;
-    return { ...one.limited, status: { ...status, ...(shadow && { shadow }), ...(override && { override }) } };
+    // Refunds have no mode, and say nothing of overrides.
+    const { shadow, override } = one.limited.status as LetThroughStatus;
+    return { ...one.limited, status: present({ ...status, shadow, override }) };
   });
 }
 
 /** At most what the request took; negative for a further charge. */
 async function tokensBack(asked: AskedLimit, request: Request, response?: Response): Promise<number> {
-  const { given, limited } = asked;
-  const { refund: rule } = given;
-  const taken = asked.request.count;
+  const { limited } = asked;
+  const { refund: rule } = asked.given;
+  const taken = limited.count ?? 1;
   // A limit in shadow that would have denied has taken nothing.
-  if (rule === undefined || limited.status.shadow?.ok === false) return 0;
+  if (rule === undefined || (limited.status.ok && limited.status.shadow?.ok === false)) return 0;
   if (typeof rule !== "function") {
     const hasFailed = response === undefined || response.status >= 400;
     return hasFailed === (rule === "failed") ? taken : 0;
@@ -103,7 +103,7 @@ export async function attempt<T>(visit: Visit, run: () => T | Promise<T>): Promi
   }
 }
 
-/** Errors that no client should see. The request has an answer already, so an error of `report` itself goes to the log. */
+/** Errors that no client should see. The request has an answer already: an error of `report` itself goes to the log. */
 export async function reportError({ report, request }: Visit, error: unknown): Promise<void> {
   try {
     if (report) await report(error, request);

@@ -1,22 +1,9 @@
 /** The rules of a small public API, as data: the key of each limit, what it allows, and what a request costs. */
-import { defineRateLimits, HOUR, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
-import { address, apiKey, fromQuery, type HttpLimit } from "convex-rate-limits/http";
+import { defineRateLimits, HOUR, MINUTE } from "convex-rate-limits/component";
+import { address, apiKey, type Caller, fromQuery, type HttpCtx, type HttpLimit } from "convex-rate-limits/http";
 import { components } from "./_generated/api.js";
 
 type Plan = "anonymous" | "free" | "pro";
-
-const requests: Record<Plan, RateLimitConfig> = {
-  anonymous: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 3 },
-  free: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 10 },
-  pro: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 100 },
-};
-
-/** A report costs as many tokens as it covers days. */
-const reportDays: Record<Plan, RateLimitConfig> = {
-  anonymous: { kind: "fixed window", rate: 7, period: HOUR },
-  free: { kind: "fixed window", rate: 62, period: HOUR },
-  pro: { kind: "fixed window", rate: 3660, period: HOUR },
-};
 
 /** SHA-256 of the keys that were issued ("demo-free" and "demo-pro"). A real app keeps them in a table. */
 const issuedKeys: Readonly<Record<string, Plan>> = {
@@ -25,34 +12,43 @@ const issuedKeys: Readonly<Record<string, Plan>> = {
 };
 
 /** The address of the caller, as one trusted proxy reports it. Without a proxy, as on a laptop, all callers share a bucket. */
-const byAddress = { by: address({ trustedProxies: 1 }), without: "share" } as const;
+const byAddress = address({ trustedProxies: 1 });
+const byKey = apiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) });
 
 /** An issued key has its own bucket. Requests with an invented key, or with none, count for their address, so guessing is not free. */
-const byCaller = {
-  by: [apiKey({ known: (_ctx, hash) => Object.hasOwn(issuedKeys, hash) }), byAddress.by],
-  without: "share",
-} as const;
-
-function planOf(key: string | undefined): Plan {
-  return issuedKeys[key?.replace("apikey:", "") ?? ""] ?? "anonymous";
+async function identify(ctx: HttpCtx, request: Request): Promise<Caller> {
+  const issued = await byKey.keyOf(ctx, request);
+  const key = issued ?? (await byAddress.keyOf(ctx, request));
+  const plan: Plan = issuedKeys[issued?.replace("apikey:", "") ?? ""] ?? "anonymous";
+  return key === undefined ? { without: "share", plan } : { key, plan };
 }
 
 export const limits = defineRateLimits(
   {
     /** One bucket for each address, so that a machine with many keys gets no more. */
     address: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 40 },
+    requests: {
+      kind: "token bucket",
+      period: MINUTE,
+      plans: {
+        anonymous: { rate: 10, capacity: 3 },
+        free: { rate: 30, capacity: 10 },
+        pro: { rate: 600, capacity: 100 },
+      },
+    },
+    /** A report costs as many tokens as it covers days. */
+    "report-days": {
+      kind: "fixed window",
+      period: HOUR,
+      plans: { anonymous: { rate: 7 }, free: { rate: 62 }, pro: { rate: 3660 } },
+    },
   },
   { component: components.rateLimits },
 );
 
-const perAddress: HttpLimit = { limit: "address", ...byAddress };
-const perCaller: HttpLimit = { limit: "requests", ...byCaller, config: ({ key }) => requests[planOf(key)] };
-const perReport: HttpLimit = {
-  limit: "report-days",
-  ...byCaller,
-  config: ({ key }) => reportDays[planOf(key)],
-  cost: fromQuery("days", { default: 7, max: 366 }),
-};
+const perAddress: HttpLimit = { limit: "address", by: byAddress, without: "share" };
+const perCaller: HttpLimit = { limit: "requests", identify };
+const perReport: HttpLimit = { limit: "report-days", identify, cost: fromQuery("days", { default: 7, max: 366 }) };
 
 export const cors = {
   "Access-Control-Allow-Origin": "*",

@@ -8,7 +8,6 @@ import { describe, expect, it, vi } from "vitest";
 import modules from "docs:http-recipes,http-keys,http";
 import { httpAction } from "docs:http-recipes,http-keys,http/convex/_generated/server";
 import { strict } from "docs:http-recipes,http-keys,http/convex/blocked";
-import { limits as perCaller } from "docs:http-recipes,http-keys,http/convex/callers";
 import { limits as perEndpoint } from "docs:http-recipes,http-keys,http/convex/endpoints";
 import { forwarded } from "docs:http-recipes,http-keys,http/convex/forwarded";
 import { internal } from "docs:http-recipes,http-keys,http/convex/_generated/api";
@@ -34,7 +33,6 @@ for (const [path, handler] of Object.entries({ login, strict, partners, chat, st
   route(`/${path}`, handler);
 }
 route("/reports", httpAction(limitHttp(limits, { limits: perEndpoint, via }, served)));
-route("/callers", httpAction(limitHttp(limits, { limits: perCaller, via }, served)));
 
 /** @param router - the module that is used as convex/http.ts. */
 function open(router = "http") {
@@ -90,16 +88,11 @@ it("counts reports per day and requests, by key and by address, in the app's tab
   const report = (headers = {}) => send("/reports?days=30", { from: "198.51.100.1", headers });
   const first = await report();
   expect(first.headers.get("RateLimit-Policy")).toBe(
-    '"service";q=100000;w=60, "address";q=120;w=60, "requests";q=3;w=18, "report-days";q=366;w=3600',
+    '"service";q=100000;w=60, "address";q=120;w=60, "requests";q=3;w=18, "reportDays";q=366;w=3600',
   );
   // An invented key counts by address.
   expect(await statuses(3, () => report({ "X-Api-Key": key }))).toEqual([200, 200, 429]);
   expect((await send("/reports")).status).toBe(403);
-});
-
-it("identifies the caller once, and refuses unknown callers", async () => {
-  const { send } = open();
-  expect((await send("/callers", { headers: { "X-Api-Key": "invented" } })).status).toBe(401);
 });
 
 it("shows in one request which addresses the proxies added", async () => {

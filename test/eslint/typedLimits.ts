@@ -1,9 +1,10 @@
 /** Limits with typed answers, for the tests of the rule. */
 import { defineRateLimits } from "../../src/index.js";
 
-export const { rateLimit } = defineRateLimits(
+export const { getRateLimit, rateLimit } = defineRateLimits(
   {
     loud: { kind: "token bucket", rate: 1, period: 1000 },
+    hot: { kind: "token bucket", rate: 1, period: 1000, shards: "auto" },
     quiet: { kind: "token bucket", rate: 1, period: 1000, throws: false },
   },
   { throws: true },

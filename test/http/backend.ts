@@ -32,8 +32,6 @@ export interface Way extends CommonOptions {
   onError?: "closed" | "open";
   place?: PlaceName;
   definitions?: RateLimitDefinitions;
-  /** The `onDecision` of the set of limits. */
-  onDecision?: () => void;
   /** Replaces the call of the mutation that asks the limits or refunds tokens. */
   runMutation?: (call: () => Promise<unknown>, ctx: HttpCtx) => Promise<unknown>;
 }
@@ -41,12 +39,12 @@ export interface Way extends CommonOptions {
 export const via = makeFunctionReference("limits:askLimits") as HttpMutation;
 
 export function wrap(
-  { limits, place = "tables", definitions = {}, onDecision, runMutation, refund, ...rest }: Way,
+  { limits, place = "tables", definitions = {}, runMutation, refund, ...rest }: Way,
   handler: Handler = served,
 ): (ctx: HttpCtx, request: Request) => Promise<Response> {
   const all = [limits].flat().map((limit: object) => ({ ...limit, ...(refund && { refund }) }));
   const given = { ...(all.length === 1 ? all[0] : { limits: all }), ...rest, ...(place === "tables" && { via }) };
-  const action = limitHttp(defineIn(place, definitions, onDecision && { onDecision }), given as never, handler);
+  const action = limitHttp(defineIn(place, definitions), given as never, handler);
   if (!runMutation) return action;
   return (ctx, request) =>
     action({ ...ctx, runMutation: (...call) => runMutation(() => ctx.runMutation(...call), ctx) }, request);
@@ -70,7 +68,7 @@ export function openApp(way: Way, handler: Handler = served) {
   const action = httpActionGeneric(wrap(way, handler));
   const router = httpRouter();
   for (const method of ["GET", "POST", "OPTIONS"] as const) router.route({ pathPrefix: "/", method, handler: action });
-  const limits = defineIn("tables", way.definitions ?? {}, way.onDecision && { onDecision: way.onDecision });
+  const limits = defineIn("tables", way.definitions ?? {});
   const t = openBackend({
     "./http.ts": async () => await Promise.resolve({ default: router }),
     "./limits.ts": async () => await Promise.resolve({ askLimits: httpMutation(limits) }),

@@ -1,10 +1,11 @@
 // @vitest-environment edge-runtime
 import fc from "fast-check";
-import { type CostBounds, fromHeader, fromQuery } from "convex-rate-limits/http";
+import { fromHeader, fromQuery } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { forAll, tell, tokens } from "./backend.js";
 import { forAny } from "../support/random.js";
 
+type CostBounds = Parameters<typeof fromQuery>[1];
 /** The cost that these values give under the bounds. By default, the limit's capacity is larger than any bound in this file. */
 type Costs = (bounds: CostBounds, values: string[], capacity?: number) => unknown;
 const inHeader: Costs = (bounds, values, capacity = 1000) => {

@@ -3,14 +3,12 @@ import fc from "fast-check";
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseList } from "structured-headers";
 import { DAY, HOUR, MINUTE, SECOND, type RateLimitConfig, type RateLimitStatus } from "convex-rate-limits";
-import { type LimitedBy, type RateLimitFormat, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
+import { type LimitedBy, rateLimitHeaders, tooManyRequests } from "convex-rate-limits/http";
 import { describe, expect, it } from "vitest";
 import { tokens, useClock } from "./backend.js";
-import { outlook } from "../../src/engine/decide.js";
-import { fullState } from "../../src/engine/kinds/kind.js";
-import { bucketOf } from "../../src/engine/request.js";
 import { forAny } from "../support/random.js";
 
+type RateLimitFormat = NonNullable<NonNullable<Parameters<typeof rateLimitHeaders>[1]>["formats"]>[number];
 const NOW = Date.UTC(2026, 0, 1);
 const windows = (rate: number, period: number, capacity = rate, start?: number): RateLimitConfig => ({
   ...{ kind: "fixed window", rate, period, capacity },
@@ -34,6 +32,9 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
   const items = parseList(field ?? "").map(([name, parameters]) => [name, Object.fromEntries(parameters)] as const);
   return Object.fromEntries(items) as Record<string, Record<string, unknown>>;
 }
+
+/** As a call answers whose count the bucket can never hold. */
+const tooLarge = { ok: false, reason: "too large" };
 
 type Limited = Omit<LimitedBy, "name"> & { name?: string };
 const named = (limit: Limited): LimitedBy => ({ name: "api", ...limit });
@@ -74,35 +75,38 @@ type Row = [what: string, LimitedBy | LimitedBy[], fields: object, formats?: Rat
 it.each<Row>([
   ["a request without limits", [], {}],
   ["the draft's own example", example, eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  ["a limit with a partition key", partitioned, eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=36;${pk}`)],
+  ["a limit with a partition key", partitioned, eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=24;${pk}`)],
   [
-    // 900 tokens are left of the day, but 1,000 a day are 42 an hour.
     "several limits: the policies in the given order, the states with the tightest first",
     [daily, burst],
-    eleven('"daily";q=1000;w=86400, "burst";q=100;w=60', '"burst";r=5;t=3, "daily";r=42;t=3600'),
+    eleven('"daily";q=1000;w=86400, "burst";q=100;w=60', '"burst";r=5;t=57, "daily";r=900;t=3600'),
   ],
   [
-    "a denial: only the states of the limits that denied, so that no window outlasts Retry-After",
+    "a denial: the states of the limits that denied first, the longest wait before the others",
     [daily, deniedFor("short", 1500), deniedFor("long", 7001, 2)],
-    eleven('"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60', '"long";r=2;t=8, "short";r=0;t=2', 8),
+    eleven(
+      '"daily";q=1000;w=86400, "short";q=100;w=60, "long";q=100;w=60',
+      '"long";r=2;t=8, "short";r=0;t=2, "daily";r=900;t=3600',
+      8,
+    ),
   ],
   [
     "a status that does not say what is left: the policy alone",
     [hot, { ...daily, status: allowed(900, DAY) }],
     eleven('"hot";q=100;w=60, "daily";q=1000;w=86400', '"daily";r=900;t=86400'),
   ],
-  ["limits that do not say both what is left and for how long", halves, eleven('"hot";q=100;w=60, "hot";q=100;w=60')],
+  ["limits that do not say both what is left and until when", halves, eleven('"hot";q=100;w=60, "hot";q=100;w=60')],
   ["the same in draft 6: the limit alone", hot, { ...eleven("100;w=60"), "RateLimit-Limit": "100" }, ["draft-6"]],
   ["the same in x: the limit alone", hot, { "X-RateLimit-Limit": "100" }, ["x"]],
   ["a denial that does not say what is left", [roomy, untold], eleven(twice, undefined, 2), ["draft-7"]],
-  ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 3), ["draft-6"]],
-  ["the tightest limit in draft 7", both, eleven(twoPolicies, "limit=10, remaining=6, reset=3"), ["draft-7"]],
-  ["the tightest limit in x, with a reset since the epoch", [hot, ...both], x(10, 6, 3), ["x"]],
-  ["a reset since the epoch, rounded up", both, x(10, 6, 4), ["x"], 1],
-  ["the tightest for its count", [free, large, tight], six(`100;w=60, ${twoPolicies}`, 100, 90, 30), ["draft-6"]],
-  ["a fixed window: what is left at the policy's rate", hourly, eleven('"hourly";q=3600;w=3600', '"hourly";r=11;t=10')],
+  ["the tightest limit in draft 6, with a reset in seconds from now", both, six(twoPolicies, 10, 6, 2), ["draft-6"]],
+  ["the tightest limit in draft 7", both, eleven(twoPolicies, "limit=10, remaining=6, reset=2"), ["draft-7"]],
+  ["the tightest limit in x, with a reset since the epoch", [hot, ...both], x(10, 6, 2), ["x"]],
+  ["a reset since the epoch, rounded up", both, x(10, 6, 2), ["x"], 1],
+  ["the tightest for its count", [free, large, tight], six(`100;w=60, ${twoPolicies}`, 100, 90, 6), ["draft-6"]],
+  ["a fixed window: all that is left, and its end", hourly, eleven('"hourly";q=3600;w=3600', '"hourly";r=3600;t=10')],
   ["a fixed window in x: all that is left", hourly, x(3600, 3600, 10), ["x"]],
-  ["drafts 6 and x side by side", tight, { ...six("10;w=5", 10, 6, 3), ...x(10, 6, 3) }, ["draft-6", "x"]],
+  ["drafts 6 and x side by side", tight, { ...six("10;w=5", 10, 6, 2), ...x(10, 6, 2) }, ["draft-6", "x"]],
   ["no format", both, {}, []],
   ["no format, and a denial", deniedFor("api", 1), { "Retry-After": "1" }, []],
 ])("the fields of %s", (_, limits, fields, formats, later = 0) => {
@@ -176,36 +180,27 @@ describe("waits", () => {
     expect(headers["Retry-After"]).toBe(String(Math.max(1, seconds)));
   });
 
-  // NOW is a whole minute: windows start 20 seconds later.
-  const fourAMinute = windows(4, MINUTE, 10, 20 * SECOND);
-  const tenSeconds = windows(10, 10 * SECOND, 10, SECOND);
-  const tenASecond = tokens(10, SECOND, 100);
-  const slow = tokens(1, 3 * SECOND);
-  const thousands = windows(10_000, 1000 * SECOND);
-  const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
-  it.each<[string, RateLimitConfig, remaining: number, fullIn: number, count: number, sent: string, later?: number]>([
-    ["the rest of this window", fourAMinute, 1, 20, 5, "r=1;t=20"],
-    ["the windows that the next request of this size needs", fourAMinute, 1, 20, 10, "r=1;t=140"],
-    // 6 tokens suffice for one request and leave 1, as in the first row. Its 5 tokens are spread, since 4 arrive per minute.
-    ["the windows over which the next request is spread", fourAMinute, 6, 20, 5, "r=5;t=50"],
-    ["the windows over which the last request is spread", fourAMinute, 5, 20, 5, "r=5;t=80"],
-    ["the windows over which 2.5 tokens are spread, as the 3 that hold them", fourAMinute, 6, 20, 2.5, "r=3;t=30"],
-    ["the time in which what is left comes back", tenASecond, 99, 0.1, 1, "r=99;t=9"],
-    ["the time in which half comes back", tenASecond, 50, 5, 1, "r=50;t=5"],
-    ["the time in which the tokens of a request of this size arrive", tenASecond, 0, 10, 50, "r=0;t=5"],
-    // One request of 60 tokens can be made, and the next when these 60 are back: r / t is not far above the rate.
-    ["the time in which the tokens of the possible requests come back", tenASecond, 80, 2, 60, "r=70;t=6"],
-    ["at most 1.5 times the rate, from windows of ten seconds on", tenSeconds, 10, 1, 1, "r=1;t=1"],
-    ["more than 1.5 times the rate, from shorter windows", windows(4, 4 * SECOND), 4, 1, 1, "r=2;t=1"],
-    ["never seconds for thousands of tokens (the draft's warning)", thousands, 9999, 10, 1, "r=110;t=10"],
-    ["from when the answer is sent, not when the limit was asked", slow, 0, 3, 1, "r=0;t=3"],
-    ["0 when they are over", slow, 0, 3, 1, "r=0;t=0", 5000],
-    ["the period of a sliding window if the status does not say when tokens come back", sliding, 3, 20, 1, "r=3;t=20"],
-    ["the same after a request that takes nothing", sliding, 5, 0, 0, "r=5;t=20"],
-  ])("are %s", (_, config, remaining, fullIn, count, sent, later = 0) => {
-    const status = allowed(remaining, fullIn * SECOND);
-    const headers = rateLimitHeaders(named({ status, config, count }), { now: NOW + later });
-    expect([headers["RateLimit"], headers["Retry-After"]]).toEqual([`"api";${sent}`, undefined]);
+  it.each([
+    ["from when the answer is sent, not when the limit was asked", 1000, 2],
+    ["0 when they are over", 5000, 0],
+  ])("are %s", (_, later, t) => {
+    const limited = named({ status: allowed(0, 3 * SECOND), config: tokens(1, 3 * SECOND) });
+    expect(rateLimitHeaders(limited, { now: NOW + later })["RateLimit"]).toBe(`"api";r=0;t=${t}`);
+  });
+
+  it("of a denial are those of resetAt in t, and those of retryAt in Retry-After", () => {
+    const headers = headersOf({ status: denied(1500, MINUTE), config: perMinute });
+    expect([headers["RateLimit"], headers["Retry-After"]]).toEqual(['"api";r=0;t=60', "2"]);
+  });
+
+  it.each<[string, RateLimitStatus, string]>([
+    ["a block without an end", { ok: false, retryAt: 8.64e15, remaining: 0, resetAt: 8.64e15 }, ""],
+    ["more than the bucket holds", { ...tooLarge, remaining: 7, resetAt: NOW + 5000 } as never, '"api";r=7;t=5'],
+    ["more than a bucket of several rows holds", tooLarge as never, ""],
+  ])("are none after %s, since no wait helps", (_, status, state) => {
+    const headers = headersOf({ status, config: perMinute });
+    const policy = { "RateLimit-Policy": '"api";q=100;w=60' };
+    expect(headers).toEqual({ ...policy, ...(state && { RateLimit: state }) });
   });
 });
 
@@ -239,20 +234,15 @@ describe("jitter", () => {
   });
 });
 
-it.each([0, 5, 23])("t is when a sliding window renews, at least the 12 s of three tokens: %i s later", (later) => {
-  const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 20 * SECOND };
-  const status = { ...allowed(3, 20 * SECOND), renewsAt: NOW + 13 * SECOND };
-  const headers = rateLimitHeaders(named({ status, config }), { now: NOW + later * SECOND });
-  expect(headers["RateLimit"]).toBe(`"api";r=3;t=${Math.max(12, 13 - later)}`);
-});
-
-it("t follows the windows of the key if the config does not say when they start", () => {
-  const config = windows(4, MINUTE, 10);
-  const { limit } = bucketOf({ name: "api", key: "ada", config });
-  const resetIn = outlook(limit, fullState(limit), NOW).resetAt - NOW;
-  const limited = { name: "api", key: "ada", status: allowed(1, resetIn), config, count: 10 };
-  const { RateLimit } = rateLimitHeaders(limited, { now: NOW });
-  expect(RateLimit).toBe(`"api";r=1;t=${Math.ceil((resetIn + 2 * MINUTE) / SECOND)}`);
+it("a request of more than the bucket holds is a 403 that says how much that is", async () => {
+  const limits = [deniedFor("waiting", 1000), named({ status: tooLarge as never, config: perMinute, count: 101 })];
+  const response = tooManyRequests(limits, { now: NOW });
+  expect([response.status, response.headers.get("Retry-After")]).toEqual([403, null]);
+  expect(await response.json()).toMatchObject({
+    title: "More than the quota",
+    detail: "This request takes 101 of a quota of 100.",
+    "violated-policies": ["api"],
+  });
 });
 
 it.each([
@@ -269,7 +259,7 @@ it.each([
     detail,
     "violated-policies": ["t%C3%A4glich"],
   });
-  expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}`);
+  expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}, "other";r=90;t=6`);
 });
 
 /** How popular parsers read each format: the table in docs/http-fields.md. The parsers read the clock. */
@@ -281,7 +271,7 @@ describe("as popular parsers read them,", () => {
 
   it.each(["draft-6", "draft-7", "x"] as const)("ratelimit-header-parser reads %s, also a denial's reset", (format) => {
     expect(parse(format)).toEqual({ limit: 100, used: 50, remaining: 50, reset: new Date(NOW + 30_000) });
-    expect(parse(format, denied(1500, 60_000))?.reset).toEqual(new Date(NOW + 2000));
+    expect(parse(format, denied(1500, 60_000))?.reset).toEqual(new Date(NOW + 60_000));
   });
 
   it("ratelimit-header-parser reads NaN from draft-11, which it takes for draft 7", () => {
@@ -332,11 +322,13 @@ it("for every status, a parser reads whole numbers, and a denial's wait is late 
     expect(decodeURIComponent(sent)).toBe(name);
     expect(Number.isSafeInteger(r) && r >= 0 && r <= status.remaining).toBe(true);
     expect(Number.isSafeInteger(t) && t >= 0).toBe(true);
-    expect(headers["Retry-After"]).toBe(status.ok ? undefined : String(t));
-    if (!status.ok) {
-      expect(r).toBe(status.remaining);
-      expect(NOW + t * 1000).toBeGreaterThanOrEqual(status.retryAt);
-      expect(NOW + (t - 1) * 1000).toBeLessThan(status.retryAt);
+    expect([r, t]).toEqual([status.remaining, Math.ceil((status.resetAt - NOW) / 1000)]);
+    if (status.ok) {
+      expect(headers["Retry-After"]).toBeUndefined();
+    } else {
+      const wait = Number(headers["Retry-After"]);
+      expect(NOW + wait * 1000).toBeGreaterThanOrEqual(status.retryAt);
+      expect(NOW + (wait - 1) * 1000).toBeLessThan(status.retryAt);
     }
     const { q, w } = read(headers["RateLimit-Policy"])[sent] as { q: number; w: number };
     expect(q).toBe(Math.floor(config.rate));

@@ -12,7 +12,7 @@ import {
   httpMutation,
   limitHttp,
 } from "convex-rate-limits/http";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { component, defineIn } from "../support/places.js";
 import { byUser, served, tokens, via } from "./backend.js";
 
@@ -35,16 +35,12 @@ it("an undefined limit and a missing decision do not compile", () => {
   expect(() => limitHttp(limits, { limit: "helo", by: byUser, without: "deny" }, served)).toThrow(undefinedLimit);
   // @ts-expect-error: without is missing, which decides about requests without a key.
   expect(() => limitHttp(limits, { limit: "hello", by: byUser }, served)).toThrow("without must be");
-  // @ts-expect-error: identify chooses the config.
+  // @ts-expect-error: identify gives the config.
   expect(() => limitHttp(limits, { ...identified, config: plain }, served)).toThrow("needs by (key sources");
   const unreported = { limit: "hello", by: "everyone", onError: "open" } as const;
   // @ts-expect-error: nobody would learn of the failure.
   expect(() => limitHttp(limits, unreported, served)).toThrow('report must be a function if onError is "open"');
   const tables = inTables({ hello: plain });
-  const onDecision = vi.fn<(ctx: { db: object }) => void>();
-  const deciding = defineRateLimits({ hello: plain }, { component, onDecision });
-  // @ts-expect-error: onDecision would have no database.
-  limitHttp(deciding, { limit: "hello", by: "everyone" }, served);
   // @ts-expect-error: an HTTP action has no database.
   expect(() => limitHttp(tables, { limit: "hello", by: "everyone" }, served)).toThrow("via must be a reference to");
   const itself = { limit: "hello", by: "everyone", via: httpMutation(tables) as never } as const;
@@ -82,7 +78,13 @@ it.each<[string, object, string]>([
   ["onError", { onError: "opne" }, 'onError must be "closed" or "open", got "opne".'],
   ["bad config", { config: { ...plain, rate: -1 } }, 'Rate limit "user": rate must be'],
   ["no name", { limit: "" }, "limit must be the name of a limit"],
-  ["a name that no limit can have", { limit: "\ud800", config: () => plain }, "well-formed string of 1 to 128 char"],
+  ["a name that no limit can have", { limit: "\ud800" }, "well-formed string of 1 to 128 char"],
+  [
+    "a config that is a function",
+    { config: () => plain },
+    "config must be a config; identify returns that of a caller",
+  ],
+  ["a plan that is a function", { ...planned, plan: () => "pro" }, "plan must be the name of a plan; identify returns"],
   ["no key", { by: undefined }, "needs by (key sources"],
   ["a key that is text", { by: "ada" }, 'by must be "everyone", or one or more key sources'],
   ["no source of a key", { by: [] }, 'by must be "everyone", or one or more key sources'],
@@ -97,12 +99,10 @@ it.each<[string, object, string]>([
   ["no config", { config: undefined }, "is not one of your limits ("],
   ["a cost below 0", { cost: -1 }, "cost must be a finite number of at least 0, or a function, got -1."],
   ["without: unknown field", { without: { status: 401, header: {} } }, "without must be"],
-  ["a plan, and no plans", { config: undefined, limit: "keyed", plan: () => "pro" }, "plan must be left out"],
+  ["a plan, and no plans", { config: undefined, limit: "keyed", plan: "pro" }, "plan must be left out"],
   ["no plan, of several", planned, 'Rate limit "planned": plan must be "free" or "pro", got undefined'],
   ["an unknown plan", { ...planned, plan: "gold" }, 'plan must be "free" or "pro", got "gold"'],
-  ...["pro", () => "pro"].map((plan): [string, object, string] => {
-    return ["a plan and a config", { ...planned, plan, config: plain }, "plan and config cannot be combined"];
-  }),
+  ["a plan and a config", { ...planned, plan: "pro", config: plain }, "plan and config cannot be combined"],
   ...[{ by: "everyone" }, { without: "deny" }, { config: plain }, { plan: "pro" }].map(
     (other): [string, object, string] => [
       "identify and another field",

@@ -28,7 +28,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     await play({ limits: { limit: "api", ...by }, place, definitions, ...way, steps });
   };
 
-  it("a sliding window that overrides another kind says when its tokens come back, also if the override ends before", async () => {
+  it("a sliding window that overrides another kind says when it holds all of its tokens, also if the override ends before", async () => {
     const config: RateLimitConfig = { kind: "sliding window", rate: 50, period: 20_000 };
     await story([
       override("ana", { config: { ...config, rate: 5 } }),
@@ -36,7 +36,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       12_000,
       "ana 200",
       5000,
-      ["ana", fields("q=5;w=20", "r=2;t=8")],
+      ["ana", fields("q=5;w=20", "r=2;t=20")],
       // t is longer than the override lasts, though the bucket holds 50 tokens only under the override.
       override("ben", { config, until: START + 22_000 }),
       ["ben", fields("q=50;w=20", "r=49;t=20")],
@@ -77,13 +77,12 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       [
         override("ada", { config: tokens(600) }),
         override("grace", { config: tokens(6) }),
-        ["ada", { ...fields("q=600;w=60", "r=599;t=59"), body: [{ config: { rate: 600 } }] }],
-        ["ada /500", { status: 500, ...fields("q=600;w=60", "r=599;t=59") }],
-        ["bob", fields("q=10;w=10", "r=9;t=9")],
-        // A client that obeys these fields is not denied. The t of the limit's own config would be too short.
-        ["grace", fields("q=6;w=60", "r=5;t=50")],
+        ["ada", { ...fields("q=600;w=60", "r=599;t=1"), body: [{ status: { override: { config: { rate: 600 } } } }] }],
+        ["ada /500", { status: 500, ...fields("q=600;w=60", "r=599;t=1") }],
+        ["bob", fields("q=10;w=10", "r=9;t=1")],
+        ["grace", fields("q=6;w=60", "r=5;t=10")],
         ...times(4, "grace 200"),
-        ["grace", fields("q=6;w=60", "r=0;t=10")],
+        ["grace", fields("q=6;w=60", "r=0;t=60")],
         10_000,
         "grace 200",
         ["grace", { wait: "10" }],

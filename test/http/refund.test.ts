@@ -14,9 +14,9 @@ const aMinute = { kind: "fixed window", rate: 50, period: MINUTE, start: 0 } as 
 const days = forAll("days", aMinute, { cost: fromQuery("days", { default: 10 }) });
 const both = { limits: [three, days] };
 const undated = expect.not.objectContaining({ takenAt: expect.anything() as unknown }) as unknown;
-const ONE_TAKEN = '"three";r=2;t=40, "days";r=40;t=60';
-const TWO_TAKEN = '"three";r=1;t=20, "days";r=30;t=60';
-const FULL = '"three";r=3;t=60, "days";r=50;t=60';
+const ONE_TAKEN = '"three";r=2;t=20, "days";r=40;t=60';
+const TWO_TAKEN = '"three";r=1;t=40, "days";r=30;t=60';
+const FULL = '"three";r=3;t=0, "days";r=50;t=60';
 const hundred = { ...three, by: byUser, without: "deny", cost: 50, config: tokens(100) };
 
 tell(
@@ -26,10 +26,10 @@ tell(
       refund: "failed",
       calls: 12,
       steps: [
-        ["/500?days=45", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=60' }],
+        ["/500?days=45", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=0' }],
         ["/404", { status: 404, left: FULL }],
         ["/400", { status: 400, left: FULL }],
-        ["/500?days=50", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=60' }],
+        ["/500?days=50", { status: 500, left: '"days";r=50;t=60, "three";r=3;t=0' }],
         ["", { left: ONE_TAKEN }],
         ...times(2, "200"),
         "429",
@@ -67,10 +67,10 @@ tell(
       reports: ["refund must be a boolean or a finite number of tokens"],
     },
     // 28 are owed: after three windows two tokens are there, and a request takes three.
-    "after a further charge, t is when a window has enough for a request": {
+    "after a further charge, t is the end of the window, also if that does not pay it": {
       limits: { ...three, cost: 3, config: { ...aMinute, rate: 10 } },
       refund: () => -35,
-      steps: [["", { left: '"three";r=0;t=240' }], 239 * SECOND, "429", SECOND, "200"],
+      steps: [["", { left: '"three";r=0;t=60' }], 239 * SECOND, "429", SECOND, "200"],
     },
   },
   placeNames,
@@ -85,12 +85,12 @@ tell({
     limits: three,
     refund: "successful",
     runMutation: (call) => (calls++ === 0 ? call() : down()),
-    steps: [["", { left: '"three";r=2;t=40' }]],
+    steps: [["", { left: '"three";r=2;t=20' }]],
     reports: ["down"],
   },
   "a refund function that throws is reported, and the other limits are still refunded": {
     limits: [forAll("bug", tokens(3), { refund: down }), { ...three, refund: "successful" }],
-    steps: [["", { left: '"bug";r=2;t=40, "three";r=3;t=60' }]],
+    steps: [["", { left: '"bug";r=2;t=20, "three";r=3;t=0' }]],
     reports: ["down"],
   },
 });
@@ -161,7 +161,7 @@ tell(
     ...passes("a request without a key", { by: byUser, without: "deny" }),
     ...passes("a cost above the capacity", { cost: 5 }),
     ...passes("a cost that is no number", { cost: () => NaN }),
-    ...passes("a request whose config fails", { config: bug }, ["bug"]),
+    ...passes("a request whose caller is not found", { by: undefined, config: undefined, identify: bug }, ["bug"]),
     "a limit in shadow lets all pass when down": { limits: tried, runMutation: bug, steps: ["200"], reports: ["bug"] },
     "if another limit is enforced, no request is served when the limits cannot be asked": {
       limits: [tried, held],

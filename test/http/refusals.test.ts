@@ -69,8 +69,7 @@ tell({
   "a key is not well-formed text": refused(own("a\ud800"), 400),
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
-  "config throws": failed({ config: broken }),
-  "config returns an invalid config": failed({ config: () => ({ ...tokens(-1), capacity: 1 }) }, "rate must be"),
+  "identify returns an invalid config": found({ key: "ada", config: { ...tokens(-1), capacity: 1 } }, "rate must be"),
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "when returns nothing": refused({ when: () => undefined, cost: () => NaN }, noCost),
@@ -100,7 +99,7 @@ const roomy = forAll("roomy", tokens(9, SECOND));
 
 /** A story whose second request is denied. The denial always has these fields. */
 const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []): Story => {
-  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7', ...answer }];
+  const step: Step = ["", { wait: "7", left: '"once";r=0;t=7, "roomy";r=8;t=1', ...answer }];
   return { limits: [roomy, once], ...way, steps: ["200", step], reports };
 };
 const problem = { "Content-Type": "application/problem+json" };

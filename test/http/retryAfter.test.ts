@@ -48,14 +48,50 @@ describe("retryAfterOf", () => {
     ["OpenAI and Azure: milliseconds outweigh seconds", { "retry-after-ms": "1250", "retry-after": "2" }, 1250],
     ["OpenAI, tokens spent", { ...openAi("requests", "120ms", "499"), ...openAi("tokens", "6m0s", "0") }, 360_000],
     ["OpenAI, requests spent", { ...openAi("requests", "1.5s", "0"), ...openAi("tokens", "6m0s", "90") }, 1500],
-    ["OpenAI: the latest reset", { ...openAi("requests", "1s"), ...openAi("tokens", "1h2m3s") }, 3_723_000],
+    ["OpenAI, nothing said to be spent", { ...openAi("requests", "1h2m3s"), ...openAi("tokens", "2s") }, 2000],
     ["Anthropic, by RFC 3339: the input tokens are spent", threeOfAnthropic, 42_000],
     ["Anthropic with Retry-After", { "retry-after": "7", ...anthropic("tokens", "05:00", "0") }, 7000],
-    ["GitHub: seconds since the epoch", spent(NOW / 1000 + 60), 60_000],
+    ["GitHub: seconds since the epoch, a second later: the fraction is cut off", spent(NOW / 1000 + 60), 61_000],
     ["OpenRouter: milliseconds since the epoch", spent(NOW + 5000), 5000],
     ["drafts 3 to 6: seconds", { "RateLimit-Remaining": "0", "RateLimit-Reset": "30" }, 30_000],
     ["drafts from 8 on", { RateLimit: '"burst";r=3;t=60, "day";r=0;t=40' }, 40_000],
     ["a draft's item with spaces", { RateLimit: '"day" ; r=0 ; t=40' }, 40_000],
+    // Fault 15, row by row.
+    [
+      "Anthropic's unified windows: the one that rejected",
+      {
+        "anthropic-ratelimit-unified-5h-status": "rejected",
+        "anthropic-ratelimit-unified-5h-reset": `${NOW / 1000 + 3600}`,
+        "anthropic-ratelimit-unified-7d-status": "allowed",
+        "anthropic-ratelimit-unified-7d-reset": `${NOW / 1000 + 6 * 86_400}`,
+      },
+      3_600_000,
+    ],
+    [
+      "nothing spent: the earliest reset",
+      { ...openAi("tokens", "59.9s", "17"), ...openAi("requests", "12h0m0s", "5000") },
+      59_900,
+    ],
+    ["draft 7", { RateLimit: "limit=100, remaining=0, reset=30" }, 30_000],
+    [
+      "seconds since the epoch beside a Date that is 90 s ahead of ours: by the server's clock",
+      { ...spent(NOW / 1000 + 120), Date: new Date(NOW + 90_000).toUTCString() },
+      30_000,
+    ],
+    ["no limit of tokens", { ...openAi("tokens", "0", "-1"), "x-ratelimit-limit-tokens": "-1" }, undefined],
+    ["X: epoch", { "x-rate-limit-remaining": "0", "x-rate-limit-reset": `${NOW / 1000 + 60}` }, 61_000],
+    ["a reset after the budget", { "x-ratelimit-requests-remaining": "0", "x-ratelimit-requests-reset": "12" }, 12_000],
+    ["a name with a parameter in it", { RateLimit: '"x;t=5";r=0;t=30' }, 30_000],
+    // The same kinds.
+    [
+      "a date beside a Date that is 90 s ahead of ours",
+      { "Retry-After": "Fri, 20 Nov 2026 12:02:00 GMT", Date: new Date(NOW + 90_000).toUTCString() },
+      30_000,
+    ],
+    ["a Date that is none", { ...spent(NOW + 5000), Date: "now" }, 5000],
+    ["resets that have passed", { "x-ratelimit-reset": `${NOW - 1000}`, "ratelimit-reset": "0" }, undefined],
+    ["a reset that has passed and one ahead", { "x-ratelimit-reset": `${NOW - 1000}`, "ratelimit-reset": "9" }, 9000],
+    ["draft 7, something left", { RateLimit: "limit=100, remaining=1, reset=30", "x-ratelimit-reset": "7" }, 7000],
     ["no header of limits", { age: "60" }, undefined],
     ["empty headers", { "retry-after": "", "retry-after-ms": "" }, undefined],
     ["no number and no date", { "retry-after": "soon", "x-ratelimit-reset": "later" }, undefined],
@@ -75,10 +111,12 @@ describe("retryAfterOf", () => {
   it("reads the headers of this package, rounded up to a second", () => {
     const status = { ok: false as const, retryAt: NOW + 12_300, remaining: 0, resetAt: NOW + 60_000 };
     const config = { kind: "token bucket", rate: 10, period: 60_000 } as const;
-    for (const formats of [["draft-11"], ["x"], []] as const) {
+    for (const formats of [["draft-11"], ["draft-7"], ["x"], []] as const) {
       expect(at(rateLimitHeaders({ name: "api", status, config }, { formats, now: NOW }))).toBe(13_000);
     }
-    const headers = rateLimitHeaders({ name: "api", status, config }, { now: NOW });
-    expect(at({ ...headers, "Retry-After": "" })).toBe(13_000);
+    for (const formats of [["draft-11"], ["draft-7"], ["draft-6"]] as const) {
+      const headers = rateLimitHeaders({ name: "api", status, config }, { now: NOW, formats });
+      expect(at({ ...headers, "Retry-After": "" })).toBe(60_000);
+    }
   });
 });

@@ -54,8 +54,9 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     steps: [...times(2, "/?key=1 200"), "/?key=2 200", "/?key=1 429", "/?key=2 200", "/?key=2 429"],
   },
   "A limit from a function of the request, also an asynchronous one": async () => {
-    for (const config of [() => window(2), () => Promise.resolve(window(2))]) {
-      await play({ limits: limitOf(1, { config }), steps: [...times(2, "200"), "429"] });
+    const caller = { key: "ada", config: window(2) };
+    for (const identify of [() => caller, () => Promise.resolve(caller)]) {
+      await play({ limits: { limit: "api", identify }, steps: [...times(2, "200"), "429"] });
     }
   },
   "`X-RateLimit-*`, with the reset since the epoch": {

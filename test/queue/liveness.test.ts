@@ -156,9 +156,9 @@ describe.each(placeNames)("in the %s", (place) => {
     const { enqueueAll, functions, t, pass, until, log } = open();
     await enqueueAll(["first", "second"]);
     await pass(5000);
-    const giveBack = [{ bucket: { name: "llm" }, count: 10, renews: 1 }];
-    if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { giveBack });
-    else await t.action(async (ctx) => await transact(setOf(functions(), "limitHttp"), ctx as never, { giveBack }));
+    const adjustments = [{ name: "llm", config: slow, count: -10 }];
+    if (place === "tables") await t.mutation(makeFunctionReference<"mutation">("limits:askLimits"), { adjustments });
+    else await t.action(async (ctx) => await transact(setOf(functions(), "limitHttp"), ctx as never, { adjustments }));
     await until(10 * MINUTE);
     expect(log()).toEqual(["first 20", "second 5000"]);
   });

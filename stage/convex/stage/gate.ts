@@ -3,12 +3,13 @@ import {
   defineRateLimits,
   SECOND,
 } from "convex-rate-limits/component";
-import { custom, limitHttp } from "convex-rate-limits/http";
-import { components, internal } from "../_generated/api.js";
 import {
-  type ActionCtx,
-  httpAction,
-} from "../_generated/server.js";
+  type Caller,
+  type HttpCtx,
+  limitHttp,
+} from "convex-rate-limits/http";
+import { components, internal } from "../_generated/api.js";
+import { httpAction } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
 
 const requests = {
@@ -25,19 +26,12 @@ const defined = defineRateLimits(limits, {
   component: components.rateLimits,
 });
 
-/** One bucket for each room, which all its pages share. */
-const byRoom = custom("room", (_ctx, request) =>
-  new URL(request.url).searchParams.get("room"),
-);
-
 export const hello = httpAction(
   limitHttp(
     defined,
     {
       limit: "requests",
-      by: byRoom,
-      without: { status: 400 },
-      config: edited,
+      identify,
       cors: { "Access-Control-Allow-Origin": "*" },
       formats: ["draft-11", "x"],
     },
@@ -47,19 +41,18 @@ export const hello = httpAction(
 
 // For the page.
 
-async function edited({
-  ctx,
-  key = "",
-}: {
-  ctx: Pick<ActionCtx, "runQuery">;
-  key?: string;
-}) {
-  return (
-    (await ctx.runQuery(internal.stage.rooms.edited, {
-      room: key.slice("own.room:".length),
-      name: "requests",
-    })) ?? requests
-  );
+/** One bucket for each room, which all its pages share. */
+async function identify(
+  ctx: HttpCtx,
+  request: Request,
+): Promise<Caller> {
+  const room = new URL(request.url).searchParams.get("room");
+  if (!room) return { without: { status: 400 } };
+  const config = await ctx.runQuery(internal.stage.rooms.edited, {
+    room,
+    name: "requests",
+  });
+  return { key: room, config: config ?? requests };
 }
 
 const { exposeRateLimit } = defined;
@@ -70,7 +63,7 @@ export const { getRateLimit: bucket } = exposeRateLimit(
   forPage(
     configOf,
     "requests",
-    (ctx, room) => `own.room:${roomOf(ctx, room)}`,
-    (key) => key.slice("own.room:".length),
+    (ctx, room) => `caller:${roomOf(ctx, room)}`,
+    (key) => key.slice("caller:".length),
   ),
 );

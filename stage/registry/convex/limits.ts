@@ -1,31 +1,41 @@
 // convex/limits.ts
 import { rateLimitAdmin } from "convex-rate-limits/admin";
-import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limits/component";
-import { address, bearer, type HttpCtx, type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
+import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
+import { address, bearer, type Caller, type HttpCtx, type HttpDenial, type HttpLimit } from "convex-rate-limits/http";
 import { v } from "convex/values";
 import { components, internal } from "./_generated/api";
 import { internalMutation } from "./_generated/server";
-
-const configs = {
-  address: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 200, shards: "auto" },
-  token: { kind: "token bucket", rate: 3000, period: MINUTE, capacity: 500, shards: "auto" },
-} satisfies Record<string, RateLimitConfig>;
-const admin: RateLimitConfig = { kind: "token bucket", rate: 60, period: MINUTE };
 
 const roleOf = async (ctx: HttpCtx, hash: string): Promise<string | null> =>
   await ctx.runQuery(internal.tokens.roleOf, { hash });
 const isKnown = async (ctx: HttpCtx, hash: string) => (await roleOf(ctx, hash)) !== null;
 const isAdmin = async (ctx: HttpCtx, hash: string) => (await roleOf(ctx, hash)) === "admin";
 
-export const limits = defineRateLimits({ admin }, { component: components.rateLimits });
+export const limits = defineRateLimits(
+  {
+    requests: {
+      kind: "token bucket",
+      period: MINUTE,
+      shards: "auto",
+      plans: { address: { rate: 600, capacity: 200 }, token: { rate: 3000, capacity: 500 } },
+    },
+    admin: { kind: "token bucket", rate: 60, period: MINUTE },
+  },
+  { component: components.rateLimits },
+);
+
+const byToken = bearer({ known: isKnown });
+const byAddress = address({ trustedProxies: 1 });
 
 /** A known token has its own bucket, from any address. Requests with an invented token, or with none, count for their address. */
-const requests: HttpLimit = {
-  limit: "requests",
-  by: [bearer({ known: isKnown }), address({ trustedProxies: 1 })],
-  without: "share",
-  config: ({ key }) => (key?.startsWith("bearer:") ? configs.token : configs.address),
-};
+async function identify(ctx: HttpCtx, request: Request): Promise<Caller> {
+  const token = await byToken.keyOf(ctx, request);
+  if (token !== undefined) return { key: token, plan: "token" };
+  const from = await byAddress.keyOf(ctx, request);
+  return from === undefined ? { without: "share", plan: "address" } : { key: from, plan: "address" };
+}
+
+const requests: HttpLimit = { limit: "requests", identify };
 const admins: HttpLimit = {
   limit: "admin",
   by: bearer({ known: isAdmin }),
