@@ -44,7 +44,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -62,7 +62,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count: number;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string | null;
           plans?: Array<{
             config:
@@ -80,7 +79,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -101,180 +100,42 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         | {
             ok: true;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
-            taken?: number;
             takenAt?: number;
           }
         | {
             ok: false;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
-            reason?: "blocked";
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
+            reason?: "blocked" | "too large";
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -301,7 +162,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -317,9 +178,9 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 };
             count: number;
+            describes?: boolean;
             key?: string;
             name: string;
-            overrides?: boolean;
             plan?: string | null;
             plans?: Array<{
               config:
@@ -337,7 +198,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     capacity?: number;
                     kind: "fixed window";
                     maxReserved?: number;
-                    period: number | "day" | "week" | "month";
+                    period: number | "day" | "week" | "month" | "year";
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
@@ -354,187 +215,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   };
               plan: string;
             }>;
-            renews?: number;
             takenAt?: number;
           }>;
         },
         Array<
           | {
               ok: true;
-              override?: {
-                config?:
-                  | {
-                      capacity?: number;
-                      kind: "token bucket";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | {
-                      anchor?: number;
-                      capacity?: number;
-                      kind: "fixed window";
-                      maxReserved?: number;
-                      period: number | "day" | "week" | "month";
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                      start?: number;
-                      timeZone?: string;
-                    }
-                  | {
-                      kind: "sliding window";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    };
-                unlimited?: true;
-              };
+              policy?: { tokens: number; unlimited?: true; windowMs: number };
               remaining?: number;
-              renewsAt?: number;
               resetAt?: number;
               retryAt?: number;
               shadow?:
                 | {
                     ok: true;
-                    override?: {
-                      config?:
-                        | {
-                            capacity?: number;
-                            kind: "token bucket";
-                            maxReserved?: number;
-                            period: number;
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                          }
-                        | {
-                            anchor?: number;
-                            capacity?: number;
-                            kind: "fixed window";
-                            maxReserved?: number;
-                            period: number | "day" | "week" | "month";
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                            start?: number;
-                            timeZone?: string;
-                          }
-                        | {
-                            kind: "sliding window";
-                            maxReserved?: number;
-                            period: number;
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                          };
+                    policy?: {
+                      tokens: number;
                       unlimited?: true;
+                      windowMs: number;
                     };
                     remaining?: number;
-                    renewsAt?: number;
                     resetAt?: number;
                     retryAt?: number;
-                    taken?: number;
                     takenAt?: number;
                   }
                 | {
                     ok: false;
-                    override?: {
-                      config?:
-                        | {
-                            capacity?: number;
-                            kind: "token bucket";
-                            maxReserved?: number;
-                            period: number;
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                          }
-                        | {
-                            anchor?: number;
-                            capacity?: number;
-                            kind: "fixed window";
-                            maxReserved?: number;
-                            period: number | "day" | "week" | "month";
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                            start?: number;
-                            timeZone?: string;
-                          }
-                        | {
-                            kind: "sliding window";
-                            maxReserved?: number;
-                            period: number;
-                            rate: number;
-                            shards?:
-                              | number
-                              | "auto"
-                              | { atLeast?: number; atMost?: number };
-                          };
+                    policy?: {
+                      tokens: number;
                       unlimited?: true;
+                      windowMs: number;
                     };
-                    reason?: "blocked";
+                    reason?: "blocked" | "too large";
                     remaining?: number;
-                    renewsAt?: number;
                     resetAt?: number;
                     retryAt: number;
                   };
-              taken?: number;
               takenAt?: number;
             }
           | {
               ok: false;
-              override?: {
-                config?:
-                  | {
-                      capacity?: number;
-                      kind: "token bucket";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | {
-                      anchor?: number;
-                      capacity?: number;
-                      kind: "fixed window";
-                      maxReserved?: number;
-                      period: number | "day" | "week" | "month";
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                      start?: number;
-                      timeZone?: string;
-                    }
-                  | {
-                      kind: "sliding window";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    };
-                unlimited?: true;
-              };
-              reason?: "blocked";
+              policy?: { tokens: number; unlimited?: true; windowMs: number };
+              reason?: "blocked" | "too large";
               remaining?: number;
-              renewsAt?: number;
               resetAt?: number;
               retryAt: number;
             }
@@ -545,7 +267,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "query",
         "internal",
         {
-          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -561,7 +282,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -579,187 +300,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count?: number;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
         },
         | {
             ok: true;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
-            taken?: number;
             takenAt?: number;
           }
         | {
             ok: false;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
-            reason?: "blocked";
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
+            reason?: "blocked" | "too large";
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -785,7 +367,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -801,12 +383,11 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 };
             count?: number;
+            describes?: boolean;
             key?: string;
             name: string;
-            overrides?: boolean;
             plan?: string | null;
             refundable?: boolean;
-            renews?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -817,192 +398,50 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
-                        taken?: number;
                         takenAt?: number;
                       }
                     | {
                         ok: false;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
-                        reason?: "blocked";
+                        reason?: "blocked" | "too large";
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -1014,192 +453,50 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
-                        taken?: number;
                         takenAt?: number;
                       }
                     | {
                         ok: false;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
-                        reason?: "blocked";
+                        reason?: "blocked" | "too large";
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -1211,7 +508,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
-          atLeast?: number;
           config:
             | {
                 capacity?: number;
@@ -1227,7 +523,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -1245,187 +541,48 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           count?: number;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
         },
         | {
             ok: true;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt?: number;
             shadow?:
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 };
-            taken?: number;
             takenAt?: number;
           }
         | {
             ok: false;
-            override?: {
-              config?:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  };
-              unlimited?: true;
-            };
-            reason?: "blocked";
+            policy?: { tokens: number; unlimited?: true; windowMs: number };
+            reason?: "blocked" | "too large";
             remaining?: number;
-            renewsAt?: number;
             resetAt?: number;
             retryAt: number;
           },
@@ -1451,7 +608,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -1467,12 +624,11 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 };
             count?: number;
+            describes?: boolean;
             key?: string;
             name: string;
-            overrides?: boolean;
             plan?: string | null;
             refundable?: boolean;
-            renews?: boolean;
             reserve?: boolean | { within: number };
             shadow?: boolean;
           }>;
@@ -1483,192 +639,50 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
-                        taken?: number;
                         takenAt?: number;
                       }
                     | {
                         ok: false;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
-                        reason?: "blocked";
+                        reason?: "blocked" | "too large";
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -1680,192 +694,50 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             statuses: Array<
               | {
                   ok: true;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt?: number;
                   shadow?:
                     | {
                         ok: true;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt?: number;
-                        taken?: number;
                         takenAt?: number;
                       }
                     | {
                         ok: false;
-                        override?: {
-                          config?:
-                            | {
-                                capacity?: number;
-                                kind: "token bucket";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              }
-                            | {
-                                anchor?: number;
-                                capacity?: number;
-                                kind: "fixed window";
-                                maxReserved?: number;
-                                period: number | "day" | "week" | "month";
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                                start?: number;
-                                timeZone?: string;
-                              }
-                            | {
-                                kind: "sliding window";
-                                maxReserved?: number;
-                                period: number;
-                                rate: number;
-                                shards?:
-                                  | number
-                                  | "auto"
-                                  | { atLeast?: number; atMost?: number };
-                              };
+                        policy?: {
+                          tokens: number;
                           unlimited?: true;
+                          windowMs: number;
                         };
-                        reason?: "blocked";
+                        reason?: "blocked" | "too large";
                         remaining?: number;
-                        renewsAt?: number;
                         resetAt?: number;
                         retryAt: number;
                       };
-                  taken?: number;
                   takenAt?: number;
                 }
               | {
                   ok: false;
-                  override?: {
-                    config?:
-                      | {
-                          capacity?: number;
-                          kind: "token bucket";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        }
-                      | {
-                          anchor?: number;
-                          capacity?: number;
-                          kind: "fixed window";
-                          maxReserved?: number;
-                          period: number | "day" | "week" | "month";
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                          start?: number;
-                          timeZone?: string;
-                        }
-                      | {
-                          kind: "sliding window";
-                          maxReserved?: number;
-                          period: number;
-                          rate: number;
-                          shards?:
-                            | number
-                            | "auto"
-                            | { atLeast?: number; atMost?: number };
-                        };
+                  policy?: {
+                    tokens: number;
                     unlimited?: true;
+                    windowMs: number;
                   };
-                  reason?: "blocked";
+                  reason?: "blocked" | "too large";
                   remaining?: number;
-                  renewsAt?: number;
                   resetAt?: number;
                   retryAt: number;
                 }
@@ -1892,7 +764,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -1909,7 +781,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               };
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string | null;
           plans?: Array<{
             config:
@@ -1927,7 +798,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -1962,7 +833,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2004,7 +875,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       capacity?: number;
                       kind: "fixed window";
                       maxReserved?: number;
-                      period: number | "day" | "week" | "month";
+                      period: number | "day" | "week" | "month" | "year";
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
@@ -2048,6 +919,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 ts: number;
                 unitsPerToken: number;
                 until: number;
+                used: number;
                 value: number;
                 windowsFrom?: number;
               };
@@ -2063,6 +935,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             ts: number;
             value: number;
           }>;
+          pausedUntil?: number;
           plan?: string;
           restMs?: number;
           runs: Array<{
@@ -2074,6 +947,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           tokens: number;
           ts: number;
           unitsPerToken: number;
+          used: number;
           value: number;
           windowsFrom?: number;
         },
@@ -2082,43 +956,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
       pause: FunctionReference<
         "mutation",
         "internal",
-        {
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
-          key?: string;
-          name: string;
-          overrides?: boolean;
-          plan?: string | null;
-          until: number;
-        },
+        { key?: string; name: string; until: number },
         null,
         Name
       >;
@@ -2150,7 +988,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2168,7 +1006,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           id: string;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string;
           plans?: Array<{
             config:
@@ -2186,7 +1023,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -2235,7 +1072,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2255,7 +1092,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           fn: string;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string;
           priority?: number;
           queue: {
@@ -2291,7 +1127,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2309,7 +1145,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           id: string;
           key?: string;
           name: string;
-          overrides?: boolean;
           plan?: string;
           plans?: Array<{
             config:
@@ -2327,7 +1162,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -2386,7 +1221,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -2436,7 +1271,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2456,7 +1291,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           name: string;
           onlyLimited?: boolean;
           onlyOverridden?: boolean;
-          overrides?: boolean;
           plans?: Array<{
             config:
               | {
@@ -2473,7 +1307,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   capacity?: number;
                   kind: "fixed window";
                   maxReserved?: number;
-                  period: number | "day" | "week" | "month";
+                  period: number | "day" | "week" | "month" | "year";
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
@@ -2514,7 +1348,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     capacity?: number;
                     kind: "fixed window";
                     maxReserved?: number;
-                    period: number | "day" | "week" | "month";
+                    period: number | "day" | "week" | "month" | "year";
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
@@ -2529,12 +1363,14 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
                   };
+              more?: number;
               note?: string;
               unlimited?: true;
               until?: number;
             };
+            pausedUntil?: number;
             plan?: string;
-            reason?: "blocked";
+            reason?: "blocked" | "too large";
             remaining?: number;
             resetAt?: number;
             retryAt?: number;
@@ -2563,7 +1399,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 capacity?: number;
                 kind: "fixed window";
                 maxReserved?: number;
-                period: number | "day" | "week" | "month";
+                period: number | "day" | "week" | "month" | "year";
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
@@ -2579,6 +1415,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   number | "auto" | { atLeast?: number; atMost?: number };
               };
           key?: string;
+          more?: number;
           name: string;
           note?: string;
           unlimited?: true;

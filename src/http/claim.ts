@@ -39,11 +39,11 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const terms = plan !== undefined && set.definitions.get(name)?.plans ? { plan } : { config: own };
   const bucket = findBucket(set.definitions, "limitHttp", present({ name, key, ...terms }));
   const { config } = bucket;
-  const count = typeof cost === "function" ? await cost(request, policyOf(config).capacity) : cost;
+  const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
   const pk = await given.partitionKey?.({ ctx, request, key });
-  // `renews`: the status says which override is in force.
-  const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", renews: true };
+  // `describes`: the status says what the bucket holds under the override in force.
+  const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };
   return {
     given,
     request: present({ ...bucket, definition: undefined, ...asked }),

@@ -42,7 +42,7 @@ export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
   { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const enforced = asList(limits).filter(({ status }) => !(status.ok && status.shadow) && !status.override?.unlimited);
+  const enforced = asList(limits).filter(({ status }) => !(status.ok && status.shadow) && !status.policy?.unlimited);
   const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};

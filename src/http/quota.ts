@@ -23,7 +23,7 @@ export interface LimitedBy {
 /** Why a limit denied, and until when; END_OF_TIME if no wait helps. Undefined if it let the request pass. */
 export function denialIn({ status }: LimitedBy): { retryAt: number; reason: string | undefined } | undefined {
   if (status.ok) return undefined;
-  const { retryAt = END_OF_TIME, reason }: { retryAt?: number; reason?: string } = status;
+  const { retryAt, reason } = status;
   return { retryAt, reason };
 }
 
@@ -39,14 +39,14 @@ export type Quota = ReturnType<typeof quotaOf>;
 export function quotaOf(limited: LimitedBy) {
   const { name, config, status, count = 1, partitionKey } = limited;
   checkName(name);
-  const { capacity, windowMs } = policyOf(status.override?.config ?? config);
-  if (!(capacity >= 0 && windowMs >= 0)) throw fieldError(name, "config", "the config of the limit", config);
+  const { tokens, windowMs } = status.policy ?? policyOf(config);
+  if (!(tokens >= 0 && windowMs >= 0)) throw fieldError(name, "config", "the config of the limit", config);
   const { remaining, resetAt = END_OF_TIME } = status;
   const denial = denialIn(limited);
   return {
     name: toAscii(name),
     partitionKey,
-    quota: Math.floor(capacity),
+    quota: Math.floor(tokens),
     windowSeconds: Math.max(1, seconds(windowMs)),
     /** Absent if the call read only some rows of the bucket, or if the bucket is never full again. */
     left: remaining === undefined || resetAt >= END_OF_TIME ? undefined : { remaining, resetAt },

@@ -7,7 +7,6 @@ import { present } from "../wire/present.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
 import type { LimitedBy } from "./quota.js";
-import { askFitting } from "./tooLarge.js";
 import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
@@ -30,7 +29,7 @@ export type AskedLimit = Claim & { readonly limited: LimitedBy };
 
 export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
   const requests = claims.map(({ request }) => request);
-  const statuses = await askFitting(requests, (fitting) => ask(visit, { requests: fitting }));
+  const statuses = await ask(visit, { requests });
   const limitedBy = ({ limited }: Claim, status: RateLimitStatus) => ({ ...limited, status });
   return claims.flatMap((claim, i) =>
     statuses.slice(i, i + 1).map((one) => ({ ...claim, limited: limitedBy(claim, one) })),
@@ -47,8 +46,8 @@ async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<Ra
 }
 
 function isStatus(status: unknown): status is RateLimitStatus {
-  const { ok, retryAt, reason }: { [Field in string]: unknown } = { ...(status as object | undefined) };
-  return ok === true || (ok === false && (reason === "too large" || Number(retryAt) === retryAt));
+  const { ok, retryAt }: { [Field in string]: unknown } = { ...(status as object | undefined) };
+  return ok === true || (ok === false && Number(retryAt) === retryAt);
 }
 
 /** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. */
@@ -59,19 +58,19 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
     const count = await attempt(visit, () => tokensBack(one, visit.request, response));
     if (!count) continue;
-    const { name, key, config, plan, overrides } = one.request;
+    const { name, key, config, plan } = one.request;
     // Tokens come back by the time at which they were taken; a further charge ignores it.
     const { takenAt = 0 } = one.limited.status as LetThroughStatus;
-    adjustments.push(present({ name, key, config, plan, overrides, count: -count, takenAt }));
+    adjustments.push(present({ name, key, config, plan, count: -count, takenAt, describes: true }));
     due.push(one);
   }
   const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
   return asked.map((one) => {
     const status = statuses?.[due.indexOf(one)];
     if (!status) return one.limited;
-    // Refunds have no mode, and say nothing of overrides.
-    const { shadow, override } = one.limited.status as LetThroughStatus;
-    return { ...one.limited, status: present({ ...status, shadow, override }) };
+    // Refunds have no mode.
+    const { shadow } = one.limited.status as LetThroughStatus;
+    return { ...one.limited, status: present({ ...status, shadow }) };
   });
 }
 

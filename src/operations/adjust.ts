@@ -10,9 +10,9 @@ import type { Writer } from "../storage/rows.js";
 import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
+import { describe } from "./answer.js";
 import { areJustWritten, reshaped } from "./split.js";
 import { type Call, findTerms, startCall, type Terms } from "./terms.js";
-import { policyOf } from "./consume.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
@@ -28,7 +28,8 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
     units === 0
       ? await loadAll(ctx, adjustment, found)
       : await adjustFew(ctx, { ...terms, counted: adjustment }, call, first);
-  const policy = asked.describes && { policy: policyOf({ before: { limit } }, now) };
+  const isUnlimited = terms.override?.unlimited ?? false;
+  const policy = asked.describes && { policy: describe({ limit, isUnlimited }) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
   const owes = heldByAll(left, now) < 0;

@@ -1,5 +1,6 @@
 /** The answer of one bucket to one demand, under the terms that hold now, and the write that makes it true. */
 import { canServe } from "../engine/decide.js";
+import { policyOf } from "../engine/kinds/policy.js";
 import { type Request, requestTo } from "../engine/request.js";
 import { decideOnAll, overview, servedFrom } from "../engine/sharding/pool.js";
 import { advance, areAll, charged, type Shard } from "../engine/sharding/shard.js";
@@ -16,6 +17,7 @@ interface Looked {
   readonly limit: Request["limit"];
   readonly shards: readonly StoredShard[];
   readonly timing: Terms["timing"];
+  readonly isUnlimited?: boolean;
 }
 
 /** The answer of a bucket to a demand. Nothing has been written. */
@@ -82,22 +84,27 @@ function block({ bucket, override, timing }: Terms<Request>, first: StoredShard)
   return { status, before: { limit, shards, timing } };
 }
 
+/** For header fields: what the bucket holds when it is full, and the time in which that comes back. */
+export function describe({ limit, isUnlimited }: Pick<Looked, "limit" | "isUnlimited">) {
+  return { ...policyOf(limit.config), ...(isUnlimited && { unlimited: true as const }) };
+}
+
 /** Takes what is there, and owes the rest. A pause also holds for a bucket without a bound. */
 async function letThrough(ctx: Reader, request: Request, first: StoredShard, call: SplitCall): Promise<Answer> {
   const { limit, demand } = request;
   const { units, reserve, isRefundable } = demand;
   const { now, pausedUntil } = call;
-  const before = { limit, shards: [first], timing: call };
+  const before = { limit, shards: [first], timing: call, isUnlimited: true };
   const waits = now < pausedUntil && units > 0;
-  const describe = (shards: readonly Shard[]) => areAll(shards) && overview(limit, shards, call);
+  const outlookOf = (shards: readonly Shard[]) => areAll(shards) && overview(limit, shards, call);
   if (waits && (!reserve || pausedUntil - now > demand.withinMs)) {
-    return { status: { ok: false, retryAt: pausedUntil, ...describe([first]) }, before };
+    return { status: { ok: false, retryAt: pausedUntil, ...outlookOf([first]) }, before };
   }
   const after = units === 0 ? first : charged(advance(first, now), units, isRefundable);
   const status: RateLimitStatus = {
     ok: true,
     ...(waits && { retryAt: pausedUntil }),
-    ...describe([after]),
+    ...outlookOf([after]),
     // A clock ahead may have written the row.
     ...(isRefundable && { takenAt: waits ? now : Math.max(now, after.state.ts) }),
   };

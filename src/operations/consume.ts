@@ -8,7 +8,7 @@ import { foundAmong, shardsOf } from "../storage/shards.js";
 import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answer, untouched } from "./answer.js";
+import { type Answer, answer, describe, untouched } from "./answer.js";
 import { type Call, startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
@@ -47,7 +47,7 @@ async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) 
   const statuses = answers.map((own, i) => {
     const { status } = own;
     const shown = denials.length > 0 && status.ok ? untouched(own) : status;
-    return requests[i]?.asked.describes ? { ...shown, policy: policyOf(own, call.now) } : shown;
+    return requests[i]?.asked.describes ? { ...shown, policy: describe(own.before) } : shown;
   });
   const all: RateLimitAllStatus =
     denials.length > 0
@@ -60,21 +60,16 @@ function latestOf(waits: readonly number[]) {
   return waits.length > 0 ? { retryAt: Math.max(...waits) } : {};
 }
 
-/** What the bucket holds when it is full, and the time in which that comes back. */
-export function policyOf({ before: { limit } }: { before: Pick<Answer["before"], "limit"> }, now: number) {
-  return { tokens: limit.tokens, windowMs: limit.kind.windowMs(limit, now) };
-}
-
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const found = foundAmong(asked, await readRows(ctx, asked));
   const { control, rows } = found;
   const { bucket, override } = termsOf(asked, found, 0);
   const { plan } = bucket;
-  const describe = ({ limit }: Bucket) =>
+  const snapshotUnder = ({ limit }: Bucket) =>
     snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), pausedUntil(control));
-  const snapshot = { ...describe(bucket), ...(typeof plan === "string" && { plan }) };
+  const snapshot = { ...snapshotUnder(bucket), ...(typeof plan === "string" && { plan }) };
   if (!override) return snapshot;
   const { limit, ...held } = override;
-  return { ...snapshot, override: limit ? { ...describe({ ...bucket, limit }), until: held.until } : (held as never) };
+  return { ...snapshot, override: limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never) };
 }

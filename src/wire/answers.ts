@@ -10,7 +10,9 @@ const outlook = () => ({
   resetAt: v.optional(v.number()),
 });
 /** Only a request of HTTP gets it, for header fields: what the bucket holds when it is full, and the time in which that comes back. */
-const policy = () => ({ policy: v.optional(v.object({ tokens: v.number(), windowMs: v.number() })) });
+const policy = () => ({
+  policy: v.optional(v.object({ tokens: v.number(), windowMs: v.number(), unlimited: v.optional(v.literal(true)) })),
+});
 const allowed = () => ({
   ok: v.literal(true),
   /** Present for a reservation that waits: run the work at this time, without asking again. */

@@ -2,7 +2,6 @@
 import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { END_OF_TIME } from "../time.js";
-import { lowered } from "../units.js";
 import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
@@ -123,12 +122,6 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const window = windows.windowAt(state.ts);
     const start = windows.startOf(window);
     return { start, period: windows.startOf(window + 1) - start, count: 1, units };
-  }
-
-  windowMs({ config, tokens, windows }: FixedWindowLimit, now: number): number {
-    const count = tokens === 0 ? 1 : Math.ceil(lowered(tokens / config.rate));
-    const window = windows.windowAt(now);
-    return windows.startOf(window + count) - windows.startOf(window);
   }
 }
 

@@ -104,8 +104,6 @@ export interface Kind<L extends Limit = Limit> {
   lapses?(limit: L): "together" | "singly" | undefined;
   /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
   waitedMs?(limit: L, state: State): number;
-  /** The time in which the whole capacity comes back, in ms: capacity / window is the sustained rate. */
-  windowMs(limit: L, now: number): number;
 
   // What clients need to say a status at any time.
   /** The steps from a time on, if units arrive in steps. A kind without them keeps a log: each unit comes back a period later. */

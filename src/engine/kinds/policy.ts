@@ -15,5 +15,5 @@ export function policyOf({ kind, rate, period, capacity = rate }: RateLimitConfi
   // A capacity of 0 is never full. A quotient such as 0.3 / 0.1 may lie just above the number that it stands for.
   const periods = (capacity / rate || 1) * (1 - 2 ** -48);
   const windowMs = kind === "token bucket" ? periods * periodMs : Math.ceil(periods) * periodMs;
-  return { capacity, windowMs };
+  return { tokens: capacity, windowMs };
 }

@@ -132,10 +132,6 @@ export class SlidingWindowKind implements Kind {
     const last = recent.findLast(({ at }) => at <= left);
     return last ? left - last.at : Infinity;
   }
-
-  windowMs({ periodMs }: Limit): number {
-    return periodMs;
-  }
 }
 
 /** A field is absent, not undefined. Of an entry that is everything, no more is missing than there can be. */

@@ -2,7 +2,7 @@
 import type { TokenBucketConfig } from "../../wire/configs.js";
 import { fieldError } from "../misuse.js";
 import { END_OF_TIME } from "../time.js";
-import { lowered, MAX_TOKENS } from "../units.js";
+import { MAX_TOKENS } from "../units.js";
 import type { Kind, Limit, Run, Share, State } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
@@ -44,11 +44,5 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
   runsFrom(): readonly Run[] {
     // At the end of each ms.
     return [{ start: 0, period: 1 }];
-  }
-
-  windowMs({ config, tokens }: Limit): number {
-    const { rate, period } = config as TokenBucketConfig;
-    // Not a quotient and a product where the period itself is meant.
-    return tokens === 0 || tokens === rate ? period : Math.ceil(lowered((tokens / rate) * period));
   }
 }
