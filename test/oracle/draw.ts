@@ -53,7 +53,7 @@ export function drawFamily(dice: Dice, kind = dice.pick(KINDS)): Family {
   return {
     kind,
     period: isCalendar ? dice.pick(CALENDAR) : dice.pick(PERIODS),
-    isSaving: dice.chance(0.3),
+    isSaving: dice.chance(process.env["NOSAVE"] ? 0 : 0.3),
     maxReserved: dice.pick([undefined, undefined, 0, 4, 15]),
     start: T0 - dice.int(100_000),
   };

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runs, seed } from "../support/random.js";
 import { T0 } from "./draw.js";
-import { type Mode, World } from "./oneRow.js";
+import { modes } from "./modes.js";
+import { World } from "./oneRow.js";
 
 const clock = { now: T0 };
 beforeEach(() => {
@@ -11,24 +12,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks();
 });
-
-const modes: Readonly<Record<string, Mode>> = {
-  "plain calls": { plans: "one" },
-  "reservations, jobs and cancels": { plans: "one", reserve: true },
-  "refunds by date": { plans: "one", refund: true, apart: true },
-  "refunds of jobs": { plans: "one", refund: true, reserve: true, apart: true },
-  "refunds of one ms": { plans: "one", refund: true, reserve: true },
-  "charges and gifts": { plans: "one", refund: true, reserve: true, apart: true, charge: true },
-  "pauses and resets": { plans: "one", reserve: true, charge: true, pause: true, reset: true },
-  "clocks that step back": { plans: "one", reserve: true, charge: true, clock: true },
-  "deploys": { plans: "one", deploy: true, reserve: true, charge: true },
-  "deploys that move windows": { plans: "one", kind: "fixed window", deploy: true, moveWindows: true, charge: true, reserve: true },
-  "overrides": { plans: "one", override: true, reserve: true },
-  "plans of one kind": { plans: "alike", reserve: true, charge: true, refund: true, apart: true },
-  "dishonest refunds": { plans: "one", reserve: true, refund: true, dishonest: true },
-  "plans of several kinds": { plans: "several", reserve: true },
-  "all of it": { plans: "several", reserve: true, refund: true, dishonest: true, charge: true, pause: true, reset: true, override: true, deploy: true, clock: true },
-};
 
 describe.each(Object.entries(modes))("%s", (name, mode) => {
   it("get the answers of the exact twin", async () => {
@@ -39,7 +22,8 @@ describe.each(Object.entries(modes))("%s", (name, mode) => {
       try {
         await world.play(80);
       } catch (error) {
-        throw new Error(`${name}, run ${run}: ${(error as Error).message}`, { cause: error });
+        (error as Error).message = `${name}, run ${run}: ${(error as Error).message}`;
+        throw error;
       }
       for (const count of ["moves", "answers", "exact"] as const) total[count] += world.tally[count];
     }

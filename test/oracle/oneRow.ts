@@ -213,9 +213,13 @@ export class World {
     const count = this.#drawCount(plan);
     const setting = this.#setting(key, plan, count, FIVE_YEARS);
     this.#note(`schedule ${key} ${String(plan)} ${count}`);
-    const { ok, retryAt, runAt, job } = await this.#driver.schedule({ name: NAME, key, plan, count });
+    const scheduled = await this.#driver.schedule({ name: NAME, key, plan, count });
+    const { ok, retryAt, runAt, job } = scheduled;
     const waits = ok ? (runAt !== this.#now ? { retryAt: runAt } : {}) : { retryAt };
-    const status = { ok, ...(waits as { retryAt?: number }) };
+    // A schedule does not say that the key is blocked.
+    const isBlocked = !ok && setting.stretches[0]?.way === "block";
+    const reason = isBlocked ? "blocked" : (scheduled as { reason?: string }).reason;
+    const status = { ok, ...(waits as { retryAt?: number }), ...(reason !== undefined && { reason }) };
     this.#advance(key, (state) => twin.afterAsk(state, setting, status, false), { ...status, job }, setting);
     if (job) this.#keep(key, plan, setting, status, job, count);
   }
@@ -239,7 +243,7 @@ export class World {
     if (ticket) this.#tickets = this.#tickets.filter((other) => other !== ticket);
     const { key = someKey, plan = this.#drawPlan() } = ticket ?? {};
     const count = ticket?.count ?? this.#drawCount(plan);
-    const date = ticket?.date ?? Math.max(1, this.#now + dice.pick([0, 1, period, -1, -dice.int(period), -dice.int(period)]));
+    const date = ticket?.date ?? Math.max(1, this.#now + dice.pick(PAST ? [-1, -dice.int(period), -dice.int(period)] : [0, 1, period, -1, -dice.int(period), -dice.int(period)]));
     const setting = this.#setting(key, plan, count);
     this.#note(`refund ${key} ${String(plan)} ${count} of ${date - T0}${isHonest ? "" : ", dishonest"}`);
     const status = await this.#driver.adjust({ name: NAME, key, plan, count: -count, takenAt: date });
@@ -307,14 +311,17 @@ export class World {
     const { until = Infinity } = override ?? {};
     const demand = { units: scale.units(count), withinMs };
     const id = ++this.#ids;
-    if (!override || until <= now) return { now, id, demand, stretches: [own] };
+    const { plans, override: overrides, deploy, dishonest, clock } = this.mode;
+    const writesMatter = plans !== "one" || [overrides, deploy, dishonest, clock].includes(true);
+    const known = { now, id, demand, writesMatter };
+    if (!override || until <= now) return { ...known, stretches: [own] };
     const first: twin.Stretch =
       "config" in override
         ? { from: now, terms: scale.terms(override.config) }
         : "more" in override
           ? { from: now, terms: scale.terms(raised(config, override.more)) }
           : { ...own, way: "unlimited" in override ? "unlimited" : "block" };
-    return { now, id, demand, stretches: until === Infinity ? [first] : [first, { ...own, from: until }] };
+    return { ...known, stretches: until === Infinity ? [first] : [first, { ...own, from: until }] };
   }
 
   #count(key: string, { stretches }: twin.Setting): void {
@@ -337,6 +344,7 @@ export class World {
   }
 }
 
+const PAST = process.env["PAST"];
 const FIVE_YEARS = 5 * 366 * 86_400_000;
 const MOST_CASES = 24;
 

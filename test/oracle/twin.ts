@@ -4,7 +4,7 @@
  * Freedoms: what the design leaves open. Each is judged by the laws, and named where it is used:
  * - "less, never more" of a refund (history.ts, `undone`, `returnedAt`); the bucket is then a pair.
  * - windows after a pause (history.ts, `pauseStrictly`).
- * - A refund that comes to nothing may be a write or none: two cases.
+ * - A refund or gift that comes to nothing may be a write or none: two cases.
  * - A cancel names no plan: it may follow any plan's terms, and if plans have buckets of their own, go to any of them.
  * - An unlimited key that is paused may be allowed or denied.
  * - Under `more` a token bucket may fill faster or not; its bound is the sum.
@@ -34,6 +34,8 @@ export interface Setting {
   readonly stretches: readonly Stretch[];
   readonly demand: Demand;
   readonly id: number;
+  /** Whether it matters later if a write that changes nothing was made: the terms change, or a date is compared with the last write. */
+  readonly writesMatter: boolean;
 }
 
 const ALL_ENTRIES = 64;
@@ -57,7 +59,7 @@ export function afterAsk(state: Case, setting: Setting, status: Status, isCheck:
   const { now, demand, id } = setting;
   const [{ terms, way }] = setting.stretches as [Stretch];
   const isPaused = now < pausedUntil(state);
-  if (way === "block") return isRightDenial(state, setting, status) && status.reason === "blocked" ? [state] : [];
+  if (way === "block") return isRightBlock(state, setting, status) ? [state] : [];
   const bucket = bucketOf(state, terms);
   if (way === "unlimited") {
     if (!status.ok) return isPaused ? [state] : [];
@@ -116,11 +118,26 @@ function shown(bucket: Bucket | undefined, { now, stretches }: Setting, { remain
 /** Whether the time of a denial is the first at which the same call is served, if nobody else comes. */
 function isRightDenial(state: Case, setting: Setting, { retryAt = NEVER, reason }: Status): boolean {
   const first = { lo: whenServed(state, setting, "lo"), hi: whenServed(state, setting, "hi") };
-  if (first.hi === NEVER) return retryAt === NEVER || isCalledTooLarge(reason);
-  if (isCalledTooLarge(reason)) return false;
+  const isHeld = setting.stretches.some(({ terms }) => canHold(setting.demand, terms));
+  if (!isHeld && setting.stretches.length === 1 && setting.stretches[0]?.way !== "block") return isCalledTooLarge(reason);
+  if (isCalledTooLarge(reason)) return !isHeld;
+  if (first.hi === NEVER) return retryAt === NEVER;
   const [{ terms }] = setting.stretches as [Stretch];
   const isBound = isTooLong(bucketOf(state, terms));
   return first.hi <= retryAt && (retryAt <= first.lo || isBound);
+}
+/** Freedom: a count that is too large may be called so, or blocked. */
+function isRightBlock(state: Case, setting: Setting, status: Status): boolean {
+  if (status.ok) return false;
+  const isHeld = setting.stretches.some(({ terms }) => canHold(setting.demand, terms));
+  if (isCalledTooLarge(status.reason)) return !isHeld;
+  return status.reason === "blocked" && isRightDenial(state, setting, status);
+}
+
+/** Whether some wait is long enough. */
+function canHold({ units, withinMs }: Demand, { kind, capacity, maxReserved }: Terms): boolean {
+  if (withinMs === undefined || kind === "sliding window") return units <= capacity;
+  return maxReserved === undefined || units <= capacity + maxReserved;
 }
 const isCalledTooLarge = (reason: string | undefined) => reason?.startsWith("too large") ?? false;
 
@@ -158,7 +175,14 @@ export function afterGift(state: Case, setting: Setting, status: Status): Case[]
   const units = isPaused ? { lo: 0n, hi: paid } : { lo: demand.units, hi: demand.units };
   const given = happened(bucket, { type: "gift", at: timeOf(bucket, now), terms, units });
   const after = isPaused ? given : shown(given, setting, status);
-  return status.ok && after ? [withBucket(state, terms, after)] : [];
+  return status.ok && after ? [withBucket(state, terms, after), ...unwritten(state, setting, [bucket, after])] : [];
+}
+
+/** Freedom: what comes to nothing may be a write or none. The case in which it was none. */
+function unwritten(state: Case, { now, stretches, writesMatter }: Setting, [before, after]: readonly Bucket[]): Case[] {
+  const [{ terms }] = stretches as [Stretch];
+  if (!writesMatter || !before || !after) return [];
+  return levels(before, now, terms).lo === levels(after, now, terms).lo ? [state] : [];
 }
 
 /** Tokens of a take come back by its date. `own`: the bucket that it was taken from, and which take it was. */
@@ -185,10 +209,8 @@ export function afterRefund(
     : returnedAt(bucket, date, demand.units, { now, terms });
   const seen = status ? shown(after, setting, status) : after;
   if (!seen || status?.ok === false) return [];
-  // Nothing came back, perhaps, and then nothing may have been written.
-  const [before, then] = [levels(bucket, now, terms), levels(seen, now, terms)];
-  const isNothing = before.lo === then.lo;
-  const kept = isNothing && (!status || shown(bucket, setting, status)) ? [state] : [];
+  const isSame = !status || shown(bucket, setting, status) !== undefined;
+  const kept = isSame ? unwritten(state, setting, [bucket, seen]) : [];
   return [withBucket(state, terms, seen), ...kept];
 }
 
