@@ -163,7 +163,8 @@ function pairsOf(events: readonly Happening[]): number {
 /**
  * The bucket had `units` of a take never been taken. It is exactly that, except (freedom) if two events since then share a
  * millisecond, if a row cannot store all that
- * matters, or if the terms have changed since: then less may come back, never more.
+ * matters, or if the terms have changed since, or had in the window of
+ * the take: then less may come back, never more.
  */
 export function undone(bucket: Bucket, id: number, units: bigint, { now, terms }: { now: number; terms: Terms }): Bucket {
   const at = timeOf(bucket, now);
@@ -172,7 +173,7 @@ export function undone(bucket: Bucket, id: number, units: bigint, { now, terms }
   const since = bucket.events.slice(index).filter(({ type }) => type !== "shown");
   const times = [...since.map((event) => event.at), at];
   const areApart = times.every((time, i) => i === 0 || time > (times[i - 1] ?? 0));
-  const areAlike = since.every((event) => signature(event.terms) === signature(terms));
+  const areAlike = since.every((event) => signature(event.terms) === signature(terms)) && isOwn(bucket, index, terms);
   const isRemembered = terms.kind === "sliding window" || pairsOf(bucket.events) <= EXACT_PAIRS;
   const isSure = areApart && areAlike && isRemembered;
   const without = bucket.events.map((event, i) => {
@@ -181,6 +182,12 @@ export function undone(bucket: Bucket, id: number, units: bigint, { now, terms }
     return { ...event, units: { lo: isSure ? less("lo") : event.units.lo, hi: less("hi") } };
   });
   return settled(bucket, without, units, { at, terms });
+}
+
+/** Whether a window has been used under these terms alone when a take was made: it holds what was not used. */
+function isOwn({ events }: Bucket, index: number, terms: Terms): boolean {
+  const before = advance(replay(events.slice(0, index), "hi"), events[index]?.at ?? 0, terms);
+  return !isQuota(terms) || before.value === terms.capacity - before.used;
 }
 
 /** The bucket after a refund of what nobody took, dated `date`: freedom, at most what it would hold had it been given back then. */

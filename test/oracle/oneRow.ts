@@ -111,7 +111,7 @@ export class World {
       ...(reserve && { reserve: 3, schedule: 2, cancel: 2 }),
       ...(refund && { refund: 4 }),
       ...(dishonest && { dishonest: 2 }),
-      ...(charge && { charge: 1, gift: 1 }),
+      ...(charge && { charge: 1, gift: process.env["NOGIFT"] ? 0 : 1 }),
       ...(pause && { pause: 0.6 }),
       ...(reset && { reset: 0.4 }),
       ...(override && { override: 0.8, clear: 0.3 }),
@@ -317,9 +317,9 @@ export class World {
     if (!override || until <= now) return { ...known, stretches: [own] };
     const first: twin.Stretch =
       "config" in override
-        ? { from: now, terms: scale.terms(override.config) }
+        ? { from: now, terms: scale.terms(override.config), way: "config" }
         : "more" in override
-          ? { from: now, terms: scale.terms(raised(config, override.more)) }
+          ? { from: now, terms: scale.terms(raised(config, override.more)), way: "config" }
           : { ...own, way: "unlimited" in override ? "unlimited" : "block" };
     return { ...known, stretches: until === Infinity ? [first] : [first, { ...own, from: until }] };
   }
@@ -341,6 +341,7 @@ export class World {
     this.#note(`    → ${JSON.stringify(reply)}`);
     if (after.length === 0) throw new Error(`A wrong answer.\n${this.log.join("\n")}\n${told(before, setting)}`);
     this.#cases.set(key, distinct(after));
+    if (process.env["TRACE"]) this.#note(told(distinct(after), setting));
   }
 }
 

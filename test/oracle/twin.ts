@@ -22,11 +22,11 @@ export interface Case {
 }
 export const UNTOUCHED: Case = { buckets: new Map(), pauses: [] };
 
-/** The terms that hold for a call from a time on; `unlimited` or `blocked` by an override. */
+/** The terms that hold for a call from a time on, and the way of the override that says so. */
 export interface Stretch {
   readonly from: number;
   readonly terms: Terms;
-  readonly way?: "unlimited" | "block" | undefined;
+  readonly way?: "unlimited" | "block" | "config" | undefined;
 }
 /** What is known of a call: the terms now and later, and what is asked for. */
 export interface Setting {
@@ -119,14 +119,14 @@ function shown(bucket: Bucket | undefined, { now, stretches }: Setting, { remain
 function isRightDenial(state: Case, setting: Setting, { retryAt = NEVER, reason }: Status): boolean {
   const first = { lo: whenServed(state, setting, "lo"), hi: whenServed(state, setting, "hi") };
   const isHeld = setting.stretches.some(({ terms }) => canHold(setting.demand, terms));
-  if (!isHeld && setting.stretches.length === 1 && setting.stretches[0]?.way !== "block") return isCalledTooLarge(reason);
+  if (!isHeld && setting.stretches[0]?.way === undefined) return isCalledTooLarge(reason);
   if (isCalledTooLarge(reason)) return !isHeld;
   if (first.hi === NEVER) return retryAt === NEVER;
   const [{ terms }] = setting.stretches as [Stretch];
   const isBound = isTooLong(bucketOf(state, terms));
   return first.hi <= retryAt && (retryAt <= first.lo || isBound);
 }
-/** Freedom: a count that is too large may be called so, or blocked. */
+/** Freedom: a count that is too large may be called so, or blocked. Under an override it may also be denied for ever. */
 function isRightBlock(state: Case, setting: Setting, status: Status): boolean {
   if (status.ok) return false;
   const isHeld = setting.stretches.some(({ terms }) => canHold(setting.demand, terms));
@@ -175,14 +175,18 @@ export function afterGift(state: Case, setting: Setting, status: Status): Case[]
   const units = isPaused ? { lo: 0n, hi: paid } : { lo: demand.units, hi: demand.units };
   const given = happened(bucket, { type: "gift", at: timeOf(bucket, now), terms, units });
   const after = isPaused ? given : shown(given, setting, status);
-  return status.ok && after ? [withBucket(state, terms, after), ...unwritten(state, setting, [bucket, after])] : [];
+  const kept = unwritten(state, setting, given, isPaused ? undefined : status);
+  return status.ok && after ? [withBucket(state, terms, after), ...kept] : [];
 }
 
-/** Freedom: what comes to nothing may be a write or none. The case in which it was none. */
-function unwritten(state: Case, { now, stretches, writesMatter }: Setting, [before, after]: readonly Bucket[]): Case[] {
+/** Freedom: what comes to nothing may be a write or none. The cases in which it was none. @param after - as if it was written. */
+function unwritten(state: Case, setting: Setting, after: Bucket, status?: Status): Case[] {
+  const { now, stretches, writesMatter } = setting;
   const [{ terms }] = stretches as [Stretch];
-  if (!writesMatter || !before || !after) return [];
-  return levels(before, now, terms).lo === levels(after, now, terms).lo ? [state] : [];
+  const before = bucketOf(state, terms);
+  if (!writesMatter || levels(after, now, terms).lo > levels(before, now, terms).hi) return [];
+  const seen = status ? shown(before, setting, status) : before;
+  return seen ? [known(state, terms, before, seen)] : [];
 }
 
 /** Tokens of a take come back by its date. `own`: the bucket that it was taken from, and which take it was. */
@@ -208,10 +212,8 @@ export function afterRefund(
     ? undone(bucket, ticket.id, demand.units, { now, terms })
     : returnedAt(bucket, date, demand.units, { now, terms });
   const seen = status ? shown(after, setting, status) : after;
-  if (!seen || status?.ok === false) return [];
-  const isSame = !status || shown(bucket, setting, status) !== undefined;
-  const kept = isSame ? unwritten(state, setting, [bucket, seen]) : [];
-  return [withBucket(state, terms, seen), ...kept];
+  if (status?.ok === false) return [];
+  return [...(seen ? [withBucket(state, terms, seen)] : []), ...unwritten(state, setting, after, status)];
 }
 
 export function afterPause(state: Case, until: number, now: number): Case {
