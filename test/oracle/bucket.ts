@@ -40,12 +40,12 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const held = heldBy(stored, terms);
   if (kind === "token bucket") {
     const value = least(capacity, held + terms.perMs * BigInt(ts - stored.ts));
-    return { ...stored, value, ts };
+    return { ...stored, value, ts, used: 0n, log: [] };
   }
   const passed = windows.at(ts) - windows.at(stored.ts);
-  if (passed <= 0) return { ...stored, value: held, ts };
+  if (passed <= 0) return { ...stored, value: held, ts, log: [] };
   const value = least(capacity, held + firstRefill(stored, terms) + BigInt(passed - 1) * terms.rate);
-  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used: capacity - value };
+  return { value, ts, since: windows.startOf(windows.at(ts)), used: capacity - value, log: [] };
 }
 
 /** What it holds at its last write. A debt stays what it is, unless the rate is raised. */
