@@ -27,7 +27,13 @@ export interface Status {
 export type Override = { readonly until?: number | undefined } & (
   { readonly config: Config } | { readonly more: number } | { readonly unlimited: true } | { readonly block: true }
 );
-export type Scheduled = { readonly ok: boolean; readonly retryAt?: number; readonly runAt?: number; readonly job?: Job };
+export interface Scheduled {
+  readonly ok: boolean;
+  readonly retryAt?: number;
+  readonly runAt?: number;
+  readonly reason?: string;
+  readonly job?: Job;
+}
 export interface Job {
   readonly id: string;
 }
@@ -37,6 +43,7 @@ type Functions = Readonly<Record<string, (...args: unknown[]) => Promise<unknown
 /** Version 3 overrides only limits with this field; version 4 does not know it. To go with version 3. */
 const needsOverrides = accepts({ overrides: true });
 export const canAddMore = !needsOverrides;
+export const knowsUsage = false;
 export const hasYears = accepts({ kind: "fixed window", rate: 1, period: "year" });
 
 function accepts(fields: object): boolean {
@@ -84,6 +91,10 @@ export class Driver {
   }
   async cancel(job: Job): Promise<{ canceled: boolean }> {
     return await this.#call("cancelRateLimited", job);
+  }
+  /** What a page shows of a quota. */
+  async usage(_place: Place & { plan?: string | undefined }, _now: number): Promise<{ used: number; of: number }> {
+    throw new Error("version 3 has no usageOf");
   }
   async pause(place: Place & { plan?: string | undefined; until: number }): Promise<void> {
     const { plan, ...others } = place;

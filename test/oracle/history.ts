@@ -109,7 +109,7 @@ export function levels(bucket: Bucket, now: number, terms: Terms): Amount {
 }
 
 /** Whether the bucket is known exactly: both sides are the same in all that follows. */
-export function isExact({ lo, hi }: Bucket): boolean {
+export function isExact({ lo, hi }: Bucket = FRESH): boolean {
   if (lo === hi) return true;
   if (!lo || !hi) return false;
   const isSameLog = lo.log.length === hi.log.length && lo.log.every(({ at, units }, i) => {

@@ -1,5 +1,5 @@
 /** What a world plays. Each mode is a test of its own, so that a fault is named by the first mode that finds it. */
-import type { Mode } from "./oneRow.js";
+import type { Mode } from "./player.js";
 
 export const modes: Readonly<Record<string, Mode>> = {
   "plain calls": { plans: "one" },

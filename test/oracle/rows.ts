@@ -10,9 +10,9 @@
 import { type Asked, type Definition, Driver, type Job, type Status } from "./adapter.js";
 import { NEVER } from "./bucket.js";
 import { Database } from "./database.js";
-import { Dice, T0 } from "./draw.js";
+import { Dice } from "./draw.js";
 import { type Grant, Ledger } from "./ledger.js";
-import { type Config, Scale, type Terms } from "./terms.js";
+import { type Config, Scale, T0, type Terms } from "./terms.js";
 
 export interface RowsMode {
   readonly reserve?: boolean;
@@ -40,8 +40,7 @@ interface Ticket {
 
 const NAME = "a";
 const PLACE = { name: NAME, key: "k" };
-const PERIODS = [100, 1000, 60_000] as const;
-const scale = new Scale(PERIODS);
+const scale = new Scale();
 
 export class RowsWorld {
   readonly log: string[] = [];
@@ -77,7 +76,7 @@ export class RowsWorld {
     this.#dice = dice;
     this.#random = new Dice(seed + 0.5 * 2 ** 31);
     const kind = dice.pick(["token bucket", "token bucket", "fixed window", "sliding window"] as const);
-    const period = dice.pick(PERIODS);
+    const period = dice.pick([100, 1000, 60_000]);
     const capacity = rows * dice.from(2, 6) + dice.int(3);
     const maxReserved = dice.chance(0.5) ? {} : { maxReserved: rows * dice.from(1, 8) };
     this.#base = {

@@ -11,6 +11,13 @@ export interface Config {
   readonly anchor?: number;
 }
 
+/** All worlds begin here. */
+export const T0 = 1_800_000_000_000;
+/** The scheduler refuses a start further away. */
+export const FIVE_YEARS = 5 * 366 * 86_400_000;
+/** The periods of token buckets: a millisecond of each brings whole units. */
+export const PERIODS = [10, 100, 1000, 7000, 60_000] as const;
+
 /** Windows, numbered: `startOf(at(t)) <= t < startOf(at(t) + 1)`. */
 export interface Windows {
   readonly at: (time: number) => number;
@@ -36,9 +43,8 @@ export interface Terms {
 /** Units to a token: whatever arrives in a millisecond is a whole number of them, and so are thousandths of a token. */
 export class Scale {
   readonly perToken: bigint;
-  constructor(periods: readonly Config["period"][]) {
-    const whole = periods.filter((period) => typeof period === "number");
-    this.perToken = 1000n * whole.reduce((product, period) => leastCommonMultiple(product, BigInt(period)), 1n);
+  constructor(periods: readonly number[] = PERIODS) {
+    this.perToken = 1000n * periods.reduce((product, period) => leastCommonMultiple(product, BigInt(period)), 1n);
   }
   units(tokens: number): bigint {
     return BigInt(Math.round(tokens * 1000)) * (this.perToken / 1000n);

@@ -40,7 +40,7 @@ export interface Setting {
 
 const ALL_ENTRIES = 64;
 
-function bucketOf(state: Case, terms: Terms): Bucket {
+export function bucketOf(state: Case, terms: Terms): Bucket {
   let bucket = state.buckets.get(terms.id) ?? FRESH;
   for (const until of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
