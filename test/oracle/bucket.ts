@@ -15,6 +15,8 @@ export interface State {
   readonly since: number;
   readonly used: bigint;
   readonly log: readonly Entry[];
+  /** Whether a debt stays one when a window's rate is raised. */
+  readonly keepsDebt?: boolean;
 }
 /** A bucket that was never used, or reset, is full. */
 export type Stored = State | undefined;
@@ -45,13 +47,13 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const passed = windows.at(ts) - windows.at(stored.ts);
   if (passed <= 0) return { ...stored, value: held, ts, log: [] };
   const value = least(capacity, held + firstRefill(stored, terms) + BigInt(passed - 1) * terms.rate);
-  return { value, ts, since: windows.startOf(windows.at(ts)), used: capacity - value, log: [] };
+  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used: capacity - value, log: [] };
 }
 
-/** What it holds at its last write. A debt stays what it is, unless the rate is raised. */
-function heldBy({ value, used }: State, terms: Terms): bigint {
+/** What it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
+function heldBy({ value, used, keepsDebt = false }: State, terms: Terms): bigint {
   const { capacity } = terms;
-  if (!isQuota(terms)) return least(capacity, value);
+  if (!isQuota(terms) || (keepsDebt && value < 0n)) return least(capacity, value);
   const unused = capacity - used;
   if (unused >= 0n) return unused;
   const debt = value < 0n ? value : 0n;

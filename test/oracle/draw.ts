@@ -44,6 +44,7 @@ export interface Family {
   readonly isSaving: boolean;
   readonly maxReserved: number | undefined;
   readonly start: number;
+  readonly rate: number;
 }
 
 export function drawFamily(dice: Dice, kind = dice.pick(KINDS)): Family {
@@ -54,20 +55,24 @@ export function drawFamily(dice: Dice, kind = dice.pick(KINDS)): Family {
     isSaving: dice.chance(0.3),
     maxReserved: dice.pick([undefined, undefined, 0, 4, 15]),
     start: T0 - dice.int(100_000),
+    rate: dice.pick(RATES),
   };
 }
 
-/** A config of a family. Other zones, anchors and starts only if asked for. */
+/**
+ * A config of a family. If its windows move (other zones, anchors and starts), its rate does not change. Freedom: the design does not say
+ * what a window that moves and is raised at once holds, so that is not played.
+ */
 export function drawConfig(dice: Dice, family: Family, isMoved = false): Config {
   const { kind, period, maxReserved, isSaving } = family;
-  const rate = dice.pick(RATES);
+  const rate = isMoved ? family.rate : dice.pick(RATES);
   const reserved = maxReserved === undefined ? {} : { maxReserved };
   if (kind === "sliding window") return { kind, rate, period, ...reserved };
   if (kind === "token bucket") {
     const capacity = dice.pick([undefined, 1, 2, 5, 10, 30]);
     return { kind, rate, period, ...(capacity !== undefined && { capacity }), ...reserved };
   }
-  const saved = isSaving ? { capacity: rate + dice.from(1, 20) } : {};
+  const saved = isSaving ? { capacity: rate + (isMoved ? 7 : dice.from(1, 20)) } : {};
   const config = { kind, rate, period, ...saved, ...reserved };
   if (typeof period === "number") return { ...config, start: isMoved ? family.start + dice.int(period) : family.start };
   if (!isMoved) return config;

@@ -40,13 +40,19 @@ const SIDES: readonly Side[] = ["lo", "hi"];
 /** More than any window uses: nothing more is left of it under any rate. */
 const MORE_THAN_ALL = 10n ** 30n;
 
+/** Freedom: if a window owes, a raised rate may pay the debt at once, or leave it to the windows to come. */
 function apply(stored: Stored, event: Happening, side: Side): Stored {
+  const after = applied(stored, event, side);
+  return side === "lo" && after ? { ...after, keepsDebt: true } : after;
+}
+
+function applied(stored: Stored, event: Happening, side: Side): Stored {
   const { terms, at } = event;
   switch (event.type) {
     case "take":
       return take(advance(stored, at, terms), event.units[side], event.startsAt);
     case "gift":
-      return give(advance(stored, at, terms), event.units[side], terms);
+      return giveAs(side, advance(stored, at, terms), event);
     case "touch":
       return advance(stored, at, terms);
     case "pause":
@@ -58,6 +64,13 @@ function apply(stored: Stored, event: Happening, side: Side): Stored {
       return side === "lo" && state.value < event.least ? holding(state, event.least, terms) : stored;
     }
   }
+}
+
+/** Freedom: what is given to a window that used more than its lowered rate holds may be there at once, or lessen what was used. */
+function giveAs(side: Side, state: State, { terms, units }: Happening & { type: "gift" }): State {
+  const given = give(state, units[side], terms);
+  const isLowered = isQuota(terms) && state.used > terms.capacity;
+  return side === "hi" && isLowered ? holding(given, given.value, terms) : given;
 }
 
 /**
@@ -140,6 +153,10 @@ function moved(stored: Stored, at: number, terms: Terms, units: bigint): Stored 
   const state = stored ?? advance(undefined, at, terms);
   const now = advance(state, at, terms);
   const wanted = now.value + units;
+  // A debt that was paid, or was not, explains it without another number.
+  const other = { ...state, keepsDebt: units < 0n };
+  const explained = advance(other, at, terms).value;
+  if (explained !== now.value && (units < 0n ? explained <= wanted : explained >= wanted)) return other;
   const plain = { ...state, value: state.value + units, used: state.used - units };
   return advance(plain, at, terms).value === wanted ? plain : holding(now, wanted, terms);
 }
@@ -166,16 +183,20 @@ function pairsOf(events: readonly Happening[]): number {
  * matters, or if the terms have changed since, or had in the window of
  * the take: then less may come back, never more.
  */
-export function undone(bucket: Bucket, id: number, units: bigint, { now, terms }: { now: number; terms: Terms }): Bucket {
+export function undone(bucket: Bucket, id: number, units: bigint, refund: { now: number; terms: Terms; date: number }) {
+  const { now, terms, date } = refund;
   const at = timeOf(bucket, now);
   const index = bucket.events.findIndex((event) => event.type === "take" && event.id === id);
-  if (index < 0) return happened(bucket, { type: "touch", at, terms });
+  const touched: Happening = { type: "touch", at, terms };
+  if (index < 0) return happened(bucket, touched);
   const since = bucket.events.slice(index).filter(({ type }) => type !== "shown");
   const times = [...since.map((event) => event.at), at];
-  const areApart = times.every((time, i) => i === 0 || time > (times[i - 1] ?? 0));
+  const last = bucket.events.slice(0, index).findLast(({ type }) => type !== "shown")?.at ?? 0;
+  const areApart = times.every((time, i) => time > (i === 0 ? last : (times[i - 1] ?? 0)));
   const areAlike = since.every((event) => signature(event.terms) === signature(terms)) && isOwn(bucket, index, terms);
   const isRemembered = terms.kind === "sliding window" || pairsOf(bucket.events) <= EXACT_PAIRS;
-  const isSure = areApart && areAlike && isRemembered;
+  // A promise of a sliding window is dated with its start, and nothing need come back of a date that lies ahead.
+  const isSure = areApart && areAlike && isRemembered && date <= at;
   const without = bucket.events.map((event, i) => {
     if (i !== index || event.type !== "take") return event;
     const less = (side: Side) => event.units[side] - (units < event.units[side] ? units : event.units[side]);
@@ -184,7 +205,7 @@ export function undone(bucket: Bucket, id: number, units: bigint, { now, terms }
   return settled(bucket, without, units, { at, terms });
 }
 
-/** Whether a window has been used under these terms alone when a take was made: it holds what was not used. */
+/** Whether a window was used under these terms alone when a take was made: it held what was not used. */
 function isOwn({ events }: Bucket, index: number, terms: Terms): boolean {
   const before = advance(replay(events.slice(0, index), "hi"), events[index]?.at ?? 0, terms);
   return !isQuota(terms) || before.value === terms.capacity - before.used;

@@ -7,7 +7,6 @@
  * - A refund or gift that comes to nothing may be a write or none: two cases.
  * - A cancel names no plan: it may follow any plan's terms, and if plans have buckets of their own, go to any of them.
  * - An unlimited key that is paused may be allowed or denied.
- * - Under `more` a token bucket may fill faster or not; its bound is the sum.
  * - `remaining` during a block, and of an unlimited key, is not judged. Nor is `resetAt`.
  */
 import { type Demand, firstServed, NEVER, startOf } from "./bucket.js";
@@ -36,6 +35,7 @@ export interface Setting {
   readonly id: number;
   /** Whether it matters later if a write that changes nothing was made: the terms change, or a date is compared with the last write. */
   readonly writesMatter: boolean;
+  readonly pausedUntil?: number;
 }
 
 const ALL_ENTRIES = 64;
@@ -55,7 +55,8 @@ function pausedUntil({ pauses }: Case): number {
 }
 
 /** The cases after an answer; none if it is wrong. A check takes nothing. */
-export function afterAsk(state: Case, setting: Setting, status: Status, isCheck: boolean): Case[] {
+export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: boolean): Case[] {
+  const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand, id } = setting;
   const [{ terms, way }] = setting.stretches as [Stretch];
   const isPaused = now < pausedUntil(state);
@@ -104,10 +105,10 @@ function isTooLong({ hi }: Bucket): boolean {
   return (hi?.log.length ?? 0) >= ALL_ENTRIES && new Set(hi?.log.map(({ at }) => at)).size >= ALL_ENTRIES;
 }
 
-/** The bucket whose whole tokens are `remaining`; undefined if it cannot be. */
-function shown(bucket: Bucket | undefined, { now, stretches }: Setting, { remaining }: Status): Bucket | undefined {
+/** The bucket whose whole tokens are `remaining`; undefined if it cannot be. During a pause it is 0 and shows nothing. */
+function shown(bucket: Bucket | undefined, { now, stretches, pausedUntil: until = 0 }: Setting, { remaining }: Status) {
   const [{ terms }] = stretches as [Stretch];
-  if (!bucket || remaining === undefined) return bucket;
+  if (!bucket || remaining === undefined || now < until) return bucket;
   const { perToken } = terms;
   const least = BigInt(remaining) * perToken;
   const range = { hi: least + perToken - 1n, ...(remaining > 0 && { lo: least }) };
@@ -120,8 +121,9 @@ function isRightDenial(state: Case, setting: Setting, { retryAt = NEVER, reason 
   const first = { lo: whenServed(state, setting, "lo"), hi: whenServed(state, setting, "hi") };
   const isHeld = setting.stretches.some(({ terms }) => canHold(setting.demand, terms));
   if (!isHeld && setting.stretches[0]?.way === undefined) return isCalledTooLarge(reason);
-  if (isCalledTooLarge(reason)) return !isHeld;
-  if (first.hi === NEVER) return retryAt === NEVER;
+  // Freedom: an override that could hold it ends before it does.
+  if (first.hi === NEVER) return retryAt === NEVER || isCalledTooLarge(reason);
+  if (isCalledTooLarge(reason)) return false;
   const [{ terms }] = setting.stretches as [Stretch];
   const isBound = isTooLong(bucketOf(state, terms));
   return first.hi <= retryAt && (retryAt <= first.lo || isBound);
@@ -156,26 +158,25 @@ export function whenServed(state: Case, { now, stretches, demand }: Setting, sid
 }
 
 /** A charge is taken without asking. */
-export function afterCharge(state: Case, setting: Setting, status: Status): Case[] {
+export function afterCharge(state: Case, asked: Setting, status: Status): Case[] {
+  const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand, id } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
   const after = shown(taken(bucketOf(state, terms), { now, terms, id }, demand.units), setting, status);
   return status.ok && after ? [withBucket(state, terms, after)] : [];
 }
 
-/** A gift fills the bucket up to its capacity. During a pause it pays debts at most: at the end the bucket holds nothing. */
-export function afterGift(state: Case, setting: Setting, status: Status): Case[] {
+/** A gift fills the bucket up to its capacity. Freedom: what is given during a pause may be there at its end, or not. */
+export function afterGift(state: Case, asked: Setting, status: Status): Case[] {
+  const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
   const bucket = bucketOf(state, terms);
   const isPaused = now < pausedUntil(state);
-  const held = levels(bucket, now, terms);
-  const owed = held.hi < 0n ? -held.hi : 0n;
-  const paid = demand.units < owed ? demand.units : owed;
-  const units = isPaused ? { lo: 0n, hi: paid } : { lo: demand.units, hi: demand.units };
+  const units = { lo: isPaused ? 0n : demand.units, hi: demand.units };
   const given = happened(bucket, { type: "gift", at: timeOf(bucket, now), terms, units });
-  const after = isPaused ? given : shown(given, setting, status);
-  const kept = unwritten(state, setting, given, isPaused ? undefined : status);
+  const after = shown(given, setting, status);
+  const kept = unwritten(state, setting, given, status);
   return status.ok && after ? [withBucket(state, terms, after), ...kept] : [];
 }
 
@@ -199,17 +200,18 @@ export interface Ticket {
 /** The cases after a refund under these terms. @param status - undefined for a cancel, which shows nothing. */
 export function afterRefund(
   state: Case,
-  setting: Setting,
+  asked: Setting,
   refund: { ticket?: Ticket | undefined; date: number },
   status?: Status,
 ): Case[] {
+  const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
   const { ticket, date } = refund;
   const bucket = bucketOf(state, terms);
   const isOwn = ticket?.bucket === terms.id;
   const after = isOwn
-    ? undone(bucket, ticket.id, demand.units, { now, terms })
+    ? undone(bucket, ticket.id, demand.units, { now, terms, date })
     : returnedAt(bucket, date, demand.units, { now, terms });
   const seen = status ? shown(after, setting, status) : after;
   if (status?.ok === false) return [];

@@ -283,7 +283,7 @@ function told(state: twin.Case, setting: twin.Setting | undefined): string {
       if (!stored) return `${id} ${side}: full`;
       const log = stored.log.map(({ at, units }) => `${tokens(units)}@${at - T0}`).join(" ");
       const window = `${tokens(stored.used)} used since ${time(stored.since)}`;
-      return `${id} ${side}: ${tokens(stored.value)} at ${time(stored.ts)}; ${log || window}`;
+      return `${id} ${side}: ${tokens(stored.value)} at ${time(stored.ts)}; ${id.startsWith("sliding") ? log : window}`;
     }),
   );
   const waits = setting && (["hi", "lo"] as const).map((side) => time(twin.whenServed(state, setting, side)));
