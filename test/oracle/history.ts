@@ -112,6 +112,17 @@ export function happened(bucket: Bucket, event: Happening): Bucket {
   };
 }
 
+/** Tokens are stored, so each change of terms may round down by less than this part of one. */
+const ROUNDING = 1_000_000n;
+
+/** The bucket as it is read under terms that it was not written under. */
+export function readUnder(bucket: Bucket, terms: Terms): Bucket {
+  const { lo, events } = bucket;
+  const last = events.at(-1);
+  if (!lo || !last || terms.kind !== "token bucket" || signature(last.terms) === signature(terms)) return bucket;
+  return { ...bucket, lo: { ...lo, value: lo.value - terms.perToken / ROUNDING } };
+}
+
 /** The bucket's own time. */
 export function timeOf(bucket: Bucket, now: number): number {
   return Math.max(now, bucket.hi?.ts ?? now);
@@ -222,7 +233,8 @@ export function returnedAt(
   const own = bucket.hi?.ts ?? -1;
   // Later than the bucket's own time: nothing.
   if (!bucket.hi || date > own) return happened(bucket, { type: "touch", at, terms });
-  const next = bucket.events.findIndex((event) => event.at > date);
+  // What happened during a pause is dated before its end, which is the bucket's time.
+  const next = own > now ? -1 : bucket.events.findIndex((event) => event.at > date);
   const index = next < 0 ? bucket.events.length : next;
   const most = bucket.events.reduce((max, event) => (event.terms.capacity > max.capacity ? event.terms : max), terms);
   const event: Happening = { type: "return", at: date, terms: most, units: { lo: 0n, hi: units } };

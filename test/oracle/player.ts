@@ -1,5 +1,5 @@
 /** Draws what happens next in a world of limits on one row. */
-import { canAddMore, type Definition, knowsUsage, type Override } from "./adapter.js";
+import type { Definition, Override } from "./adapter.js";
 import { Dice, drawConfig, drawFamily, type Family, periodMs } from "./draw.js";
 import type { Config } from "./terms.js";
 import { type Move, World } from "./world.js";
@@ -62,7 +62,7 @@ export class Player {
     return {
       take: 10,
       check: 2,
-      ...(knowsUsage && { usage: 1 }),
+      usage: 1,
       ...(reserve && { reserve: 3, schedule: 2, cancel: 2 }),
       ...(refund && { refund: 4 }),
       ...(dishonest && { dishonest: 2 }),
@@ -173,7 +173,7 @@ export class Player {
   #drawOverride(): Override {
     const dice = this.#dice;
     const until = dice.chance(0.8) ? this.world.now + 1 + dice.int(2 * this.#period()) : undefined;
-    switch (dice.weighted({ config: 3, block: 1, unlimited: 1, more: canAddMore ? 2 : 0 })) {
+    switch (dice.weighted({ config: 3, block: 1, unlimited: 1, more: 2 })) {
       case "config":
         return { config: drawConfig(dice, dice.pick(this.#families)), until };
       case "block":

@@ -3,6 +3,7 @@
  *
  * Freedoms: what the design leaves open. Each is judged by the laws, and named where it is used:
  * - "less, never more" of a refund (history.ts, `undone`, `returnedAt`); the bucket is then a pair.
+ * - Rounding when the terms of a token bucket change (history.ts, `readUnder`).
  * - windows after a pause (history.ts, `pauseStrictly`).
  * - A refund or gift that comes to nothing may be a write or none: two cases.
  * - A cancel names no plan: it may follow any plan's terms, and if plans have buckets of their own, go to any of them.
@@ -10,7 +11,7 @@
  * - `remaining` during a block, and of an unlimited key, is not judged. Nor is `resetAt`.
  */
 import { type Demand, firstServed, NEVER, startOf } from "./bucket.js";
-import { type Bucket, FRESH, happened, levels, narrowed, returnedAt, timeOf, undone } from "./history.js";
+import { type Bucket, FRESH, happened, levels, narrowed, readUnder, returnedAt, timeOf, undone } from "./history.js";
 import type { Terms } from "./terms.js";
 import type { Status } from "./adapter.js";
 
@@ -45,7 +46,7 @@ export function bucketOf(state: Case, terms: Terms): Bucket {
   for (const until of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
   }
-  return { ...bucket, seen: state.pauses.length };
+  return { ...readUnder(bucket, terms), seen: state.pauses.length };
 }
 export function withBucket(state: Case, terms: Terms, bucket: Bucket): Case {
   return { ...state, buckets: new Map(state.buckets).set(terms.id, bucket) };

@@ -193,7 +193,10 @@ export class World {
     const usage = await this.#driver.usage({ name: NAME, key, plan }, this.now);
     this.#advance(key, usage, (state) => {
       const bucket = twin.bucketOf(state, terms);
-      const [most, least] = [advance(bucket.lo, this.now, terms).used, advance(bucket.hi, this.now, terms).used];
+      const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
+      // What is owed to later windows may count as used.
+      const missing = terms.capacity - lo.value;
+      const [most, least] = [lo.used > missing ? lo.used : missing, hi.used];
       const used = this.#scale.units(usage.used);
       const isRight = least - terms.perToken < used && used < most + terms.perToken;
       return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
