@@ -1,0 +1,266 @@
+/**
+ * What has happened to a bucket, and what it would hold had some of it not happened: by replay, not by a rule about headroom.
+ *
+ * Where the design leaves freedom, a bucket is a pair of exact buckets: the real one holds at least what `lo` holds and at most what
+ * `hi` holds. Answers narrow the pair. While both are the same, an answer must be the exact one.
+ */
+import { advance, give, holding, isQuota, NEVER, pause, type State, type Stored, sum, take } from "./bucket.js";
+import type { Terms } from "./terms.js";
+
+export type Side = "lo" | "hi";
+export type Amount = Readonly<Record<Side, bigint>>;
+
+interface Event {
+  /** The bucket's own time at the event: that of its last write, if the clock was behind it. */
+  readonly at: number;
+  readonly terms: Terms;
+}
+export type Happening =
+  /** Also a charge, which may owe. A reservation of a sliding window is in the log from `startsAt` on. */
+  | (Event & { readonly type: "take"; readonly id: number; readonly startsAt: number; readonly units: Amount })
+  | (Event & { readonly type: "gift"; readonly units: Amount })
+  | (Event & { readonly type: "pause" })
+  /** A write that changes nothing but the time from which units accrue. */
+  | (Event & { readonly type: "touch" })
+  /** Units come back of a take that nobody made, just after all that happened by then. */
+  | (Event & { readonly type: "return"; readonly units: Amount })
+  /** An answer has shown that the bucket held at least so much. */
+  | (Event & { readonly type: "shown"; readonly least: bigint });
+
+export interface Bucket {
+  readonly lo: Stored;
+  readonly hi: Stored;
+  readonly events: readonly Happening[];
+  /** How many pauses of the key it has seen. */
+  readonly seen: number;
+}
+export const FRESH: Bucket = { lo: undefined, hi: undefined, events: [], seen: 0 };
+const SIDES: readonly Side[] = ["lo", "hi"];
+
+/** More than any window uses: nothing more is left of it under any rate. */
+const MORE_THAN_ALL = 10n ** 30n;
+
+/** Freedom: if a window owes, a raised rate may pay the debt at once, or leave it to the windows to come. */
+function apply(stored: Stored, event: Happening, side: Side): Stored {
+  const after = applied(stored, event, side);
+  return side === "lo" && after ? { ...after, keepsDebt: true } : after;
+}
+
+function applied(stored: Stored, event: Happening, side: Side): Stored {
+  const { terms, at } = event;
+  switch (event.type) {
+    case "take":
+      return take(advance(stored, at, terms), event.units[side], event.startsAt);
+    case "gift":
+      return giveAs(side, advance(stored, at, terms), event);
+    case "touch":
+      return advance(stored, at, terms);
+    case "pause":
+      return side === "lo" ? pauseStrictly(stored, at, terms) : pause(stored, at, terms);
+    case "return":
+      return returned(stored, event, side);
+    case "shown": {
+      const state = advance(stored, at, terms);
+      return side === "lo" && state.value < event.least ? holding(state, event.least, terms) : stored;
+    }
+  }
+}
+
+/** Freedom: what is given to a window that used more than its lowered rate holds may be there at once, or lessen what was used. */
+function giveAs(side: Side, state: State, { terms, units }: Happening & { type: "gift" }): State {
+  const given = give(state, units[side], terms);
+  const isLowered = isQuota(terms) && state.used > terms.capacity;
+  return side === "hi" && isLowered ? holding(given, given.value, terms) : given;
+}
+
+/**
+ * Freedom: a window that was paused may hold nothing more until its end, also if its rate is raised after the pause. A sliding
+ * window may count all that was taken before the end of a pause as taken at that end.
+ */
+function pauseStrictly(stored: Stored, at: number, terms: Terms): State {
+  const state = pause(stored, at, terms);
+  if (isQuota(terms)) return { ...state, used: state.used + MORE_THAN_ALL };
+  if (terms.kind !== "sliding window") return state;
+  const units = sum(state.log.filter((entry) => entry.at <= state.ts));
+  const all = units > terms.capacity ? units : terms.capacity;
+  const log = [{ at: state.ts, units: all }, ...state.log.filter((entry) => entry.at > state.ts)];
+  return { ...state, log, value: terms.capacity - sum(log) };
+}
+
+function returned(stored: Stored, { at, units, terms }: Happening & { type: "return" }, side: Side): Stored {
+  if (!stored) return stored;
+  if (terms.kind !== "sliding window") return give(stored, units[side], terms);
+  let left = units[side];
+  const log = stored.log.map((entry) => {
+    const gone = entry.at !== at ? 0n : left < entry.units ? left : entry.units;
+    left -= gone;
+    return { ...entry, units: entry.units - gone };
+  });
+  return { ...stored, log: log.filter((entry) => entry.units > 0n), value: terms.capacity - sum(log) };
+}
+
+export function replay(events: readonly Happening[], side: Side): Stored {
+  return events.reduce<Stored>((stored, event) => apply(stored, event, side), undefined);
+}
+
+export function happened(bucket: Bucket, event: Happening): Bucket {
+  return {
+    ...bucket,
+    lo: apply(bucket.lo, event, "lo"),
+    hi: apply(bucket.hi, event, "hi"),
+    events: [...bucket.events, event],
+  };
+}
+
+/** Tokens are stored, so each change of terms may round down by less than this part of one. */
+const ROUNDING = 1_000_000n;
+
+/** The bucket as it is read under terms that it was not written under. */
+export function readUnder(bucket: Bucket, terms: Terms): Bucket {
+  const { lo, events } = bucket;
+  const last = events.at(-1);
+  if (!lo || !last || terms.kind !== "token bucket" || signature(last.terms) === signature(terms)) return bucket;
+  return { ...bucket, lo: { ...lo, value: lo.value - terms.perToken / ROUNDING } };
+}
+
+/** The bucket's own time. */
+export function timeOf(bucket: Bucket, now: number): number {
+  return Math.max(now, bucket.hi?.ts ?? now);
+}
+
+export function levels(bucket: Bucket, now: number, terms: Terms): Amount {
+  return { lo: advance(bucket.lo, now, terms).value, hi: advance(bucket.hi, now, terms).value };
+}
+
+/** Whether the bucket is known exactly: both sides are the same in all that follows. */
+export function isExact({ lo, hi }: Bucket = FRESH): boolean {
+  if (lo === hi) return true;
+  if (!lo || !hi) return false;
+  const isSameLog = lo.log.length === hi.log.length && lo.log.every(({ at, units }, i) => {
+    const other = hi.log[i];
+    return at === other?.at && units === other.units;
+  });
+  return lo.value === hi.value && lo.ts === hi.ts && lo.used === hi.used && isSameLog;
+}
+
+/** An answer has shown that the bucket holds at least, or at most, so much at its own time. Undefined if it cannot. */
+export function narrowed(bucket: Bucket, now: number, terms: Terms, range: Partial<Amount>): Bucket | undefined {
+  const { lo: least = -NEVER_UNITS, hi: most = NEVER_UNITS } = range;
+  const held = levels(bucket, now, terms);
+  if (held.hi < least || held.lo > most) return undefined;
+  // A log has no one value that could be set.
+  if (terms.kind === "sliding window" || (held.lo >= least && held.hi <= most)) return bucket;
+  const at = timeOf(bucket, now);
+  const raised = held.lo < least ? moved(bucket.lo, at, terms, least - held.lo) : bucket.lo;
+  const lowered = held.hi > most ? moved(bucket.hi, at, terms, most - held.hi) : bucket.hi;
+  if (held.lo >= least) return { ...bucket, hi: lowered };
+  const shown: Happening = { type: "shown", at, terms, least };
+  return { ...bucket, lo: raised, hi: lowered, events: [...bucket.events, shown] };
+}
+const NEVER_UNITS = 10n ** 40n;
+
+/** The bucket whose level at a time is so much more, or less. Nothing is written, so its last write stays. */
+function moved(stored: Stored, at: number, terms: Terms, units: bigint): Stored {
+  const state = stored ?? advance(undefined, at, terms);
+  const now = advance(state, at, terms);
+  const wanted = now.value + units;
+  // A debt that was paid, or was not, explains it without another number.
+  const other = { ...state, keepsDebt: units < 0n };
+  const explained = advance(other, at, terms).value;
+  if (explained !== now.value && (units < 0n ? explained <= wanted : explained >= wanted)) return other;
+  const plain = { ...state, value: state.value + units, used: state.used - units };
+  return advance(plain, at, terms).value === wanted ? plain : holding(now, wanted, terms);
+}
+
+/** A row stores this many pairs of a time and the least headroom since. */
+const EXACT_PAIRS = 8;
+
+/** How many pairs say all: the headroom before an event counts until a later event finds less. */
+function pairsOf(events: readonly Happening[]): number {
+  let stored: Stored;
+  let pairs: bigint[] = [];
+  for (const event of events) {
+    const { value } = advance(stored, event.at, event.terms);
+    const headroom = event.terms.capacity - value;
+    pairs = [...pairs.filter((pair) => pair < headroom), headroom];
+    stored = apply(stored, event, "hi");
+  }
+  return pairs.length;
+}
+
+/**
+ * The bucket had `units` of a take never been taken. It is exactly that, except (freedom) if two events since then share a
+ * millisecond, if a row cannot store all that
+ * matters, or if the terms have changed since, or had in the window of
+ * the take: then less may come back, never more.
+ */
+export function undone(bucket: Bucket, id: number, units: bigint, refund: { now: number; terms: Terms; date: number }) {
+  const { now, terms, date } = refund;
+  const at = timeOf(bucket, now);
+  const index = bucket.events.findIndex((event) => event.type === "take" && event.id === id);
+  const touched: Happening = { type: "touch", at, terms };
+  if (index < 0) return happened(bucket, touched);
+  const since = bucket.events.slice(index).filter(({ type }) => type !== "shown");
+  const times = [...since.map((event) => event.at), at];
+  const last = bucket.events.slice(0, index).findLast(({ type }) => type !== "shown")?.at ?? 0;
+  const areApart = times.every((time, i) => time > (i === 0 ? last : (times[i - 1] ?? 0)));
+  const areAlike = since.every((event) => signature(event.terms) === signature(terms)) && isOwn(bucket, index, terms);
+  const isRemembered = terms.kind === "sliding window" || pairsOf(bucket.events) <= EXACT_PAIRS;
+  // A promise of a sliding window is dated with its start, and nothing need come back of a date that lies ahead.
+  const isSure = areApart && areAlike && isRemembered && date <= at;
+  const without = bucket.events.map((event, i) => {
+    if (i !== index || event.type !== "take") return event;
+    const less = (side: Side) => event.units[side] - (units < event.units[side] ? units : event.units[side]);
+    return { ...event, units: { lo: isSure ? less("lo") : event.units.lo, hi: less("hi") } };
+  });
+  return settled(bucket, without, units, { at, terms });
+}
+
+/** Whether a window was used under these terms alone when a take was made: it held what was not used. */
+function isOwn({ events }: Bucket, index: number, terms: Terms): boolean {
+  const before = advance(replay(events.slice(0, index), "hi"), events[index]?.at ?? 0, terms);
+  return !isQuota(terms) || before.value === terms.capacity - before.used;
+}
+
+/** The bucket after a refund of what nobody took, dated `date`: freedom, at most what it would hold had it been given back then. */
+export function returnedAt(
+  bucket: Bucket,
+  date: number,
+  units: bigint,
+  { now, terms }: { now: number; terms: Terms },
+): Bucket {
+  const at = timeOf(bucket, now);
+  const own = bucket.hi?.ts ?? -1;
+  // Later than the bucket's own time: nothing.
+  if (!bucket.hi || date > own) return happened(bucket, { type: "touch", at, terms });
+  // What happened during a pause is dated before its end, which is the bucket's time.
+  const next = own > now ? -1 : bucket.events.findIndex((event) => event.at > date);
+  const index = next < 0 ? bucket.events.length : next;
+  const most = bucket.events.reduce((max, event) => (event.terms.capacity > max.capacity ? event.terms : max), terms);
+  const event: Happening = { type: "return", at: date, terms: most, units: { lo: 0n, hi: units } };
+  const events = [...bucket.events.slice(0, index), event, ...bucket.events.slice(index)];
+  return settled(bucket, events, units, { at, terms });
+}
+
+/** The bucket after another history: it never holds less than before the refund, nor more than all of it on top. */
+function settled(
+  bucket: Bucket,
+  events: readonly Happening[],
+  units: bigint,
+  { at, terms }: { at: number; terms: Terms },
+): Bucket {
+  const sides = SIDES.map((side): [Side, Stored] => {
+    const before = advance(bucket[side], at, terms);
+    const after = advance(replay(events, side), at, terms);
+    if (terms.kind === "sliding window") return [side, after];
+    const most = before.value + units;
+    if (after.value > most) return [side, holding(after, most, terms)];
+    return [side, after.value < before.value ? before : after];
+  });
+  const touched: Happening = { type: "touch", at, terms };
+  return { ...bucket, ...(Object.fromEntries(sides) as Record<Side, Stored>), events: [...events, touched] };
+}
+
+function signature({ id, capacity, rate, windows, perMs }: Terms): string {
+  return [id, capacity, rate, perMs, windows.startOf(1)].join();
+}
