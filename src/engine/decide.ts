@@ -50,8 +50,9 @@ export function canServe({ capacity, mostReserved }: Limit, { units, reserve }: 
 }
 
 /** When a demand that is served starts, and the state then; undefined for a denial. */
-function serve(limit: Limit, stored: State, timing: Timing, { units, reserve, withinMs }: Demand) {
+function serve(limit: Limit, stored: State, timing: Timing, demand: Demand) {
   const { kind } = limit;
+  const { units, reserve, withinMs } = demand;
   const { now, pausedUntil } = timing;
   const from = Math.max(now, pausedUntil);
   const state = kind.advance(limit, stored, from);
@@ -60,7 +61,7 @@ function serve(limit: Limit, stored: State, timing: Timing, { units, reserve, wi
   if (isThere && (!isPaused(timing) || units === 0)) {
     return { at: now, state: units > 0 ? kind.take(limit, state, units) : state, taken: units > 0 };
   }
-  if (!reserve) return undefined;
+  if (!reserve || !canServe(limit, demand)) return undefined;
   // Taking nothing writes nothing, so it waits until the debt of others is paid.
   const { at, state: taken, owed } =
     units > 0 ? kind.reserve(limit, state, units) : { at: kind.whenHolding(limit, stored, 0), state, owed: 0 };
@@ -77,7 +78,7 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
   const { units, reserve, withinMs } = demand;
   const from = Math.max(now, pausedUntil);
   const atOnce = units <= capacity ? Math.max(kind.whenHolding(limit, stored, units), from) : END_OF_TIME;
-  if (!reserve) return atOnce;
+  if (!reserve || !canServe(limit, demand)) return atOnce;
   const reservable = kind.whenReservable(limit, stored, units);
   const isServedAt = (time: number) => serve(limit, stored, { now: time, pausedUntil }, demand) !== undefined;
   let time = now;

@@ -40,8 +40,9 @@ export function noted(headroom: readonly Entry[], ts: number, now: number, units
 
 /** Pairs with one more, which is the latest. */
 export function since(headroom: readonly Entry[], at: number, units: number): readonly Entry[] {
-  if (headroom.at(-1)?.at === END_OF_TIME) return headroom;
-  return compact([...headroom.filter((pair) => pair.units < units), { at, units }]);
+  const last = headroom.at(-1)?.at ?? 0;
+  if (last === END_OF_TIME) return headroom;
+  return compact([...headroom.filter((pair) => pair.units < units), { at: Math.max(at, last), units }]);
 }
 
 /** The most units that come back of a take at `takenAt`, for any size of the take and any capacity. */

@@ -25,7 +25,7 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const { now } = timing;
   const first = await loadFirst(ctx, adjustment, found);
   const left =
-    units === 0
+    units === 0 || isOfNobody(adjustment, first)
       ? await loadAll(ctx, adjustment, found)
       : await adjustFew(ctx, { ...terms, counted: adjustment }, call, first);
   const isUnlimited = terms.override?.unlimited ?? false;
@@ -35,6 +35,11 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const owes = heldByAll(left, now) < 0;
   const retryAt = owes ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0))) : undefined;
   return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
+}
+
+/** Whether tokens come back that nobody can have taken: what takes tokens writes the row, so its last write is no earlier. */
+function isOfNobody({ units, taking }: Adjustment, { interval, rows }: StoredShard): boolean {
+  return units < 0 && interval === WHOLE && taking !== undefined && rows.every(({ ts }) => taking.takenAt > ts);
 }
 
 /** Several adjustments in their order: two may be of one bucket. */
