@@ -50,7 +50,7 @@ export function docsPages(home?: string): Plugin {
       return () => {
         preview.middlewares.use((request, response, next) => {
           const { pathname } = new URL(request.url ?? "/", "http://page");
-          if (existsSync(file(pathname))) next();
+          if (statSync(file(pathname), { throwIfNoEntry: false })?.isFile()) next();
           else response.writeHead(404, { "Content-Type": "text/html" }).end(readFileSync(file(MISSING)));
         });
       };

@@ -20,7 +20,7 @@ export interface DocPage {
   url: string;
   title: string;
   /** Its first paragraph as text, shortened. */
-  summary: string;
+  summary?: string;
   html: string;
   sections: Section[];
   /** Its headings below the title, for "On this page". */
@@ -92,9 +92,9 @@ export function renderPage(file: string): DocPage {
   useBlocks(markdown, (src) => path.join(root, src));
   const tokens = markdown.parse(readFileSync(path.join(root, file), "utf8"), {});
   markLists(tokens);
-  let summary = "";
+  let summary: string | undefined;
   tokens.forEach((token, index) => {
-    if (token.type === "paragraph_open" && token.level === 0) summary ||= shorten(textOf(tokens[index + 1]));
+    if (token.type === "paragraph_open" && token.level === 0) summary ??= shorten(textOf(tokens[index + 1]));
     if (token.type === "heading_open") {
       const heading = textOf(tokens[index + 1]);
       const anchor = anchorOf(heading, anchors);
@@ -119,7 +119,7 @@ export function renderPage(file: string): DocPage {
     }
   });
   const html = markdown.renderer.render(tokens, markdown.options, {});
-  return { file, url, title, summary, html, sections, contents, linked: [...linked] };
+  return { file, url, title, html, sections, contents, linked: [...linked], ...(summary !== undefined && { summary }) };
 }
 
 /** What search engines and chats show of a page. They cut longer texts anywhere. */

@@ -13,7 +13,7 @@ export const NOT_FOUND: Fillable = {
 
 export function fillTemplate(template: string, page: Fillable): string {
   const { title, html, url, contents = [] } = page;
-  const summary = page.summary || `${title}: from the documentation of convex-rate-limits.`;
+  const { summary = `${title}: from the documentation of convex-rate-limits.` } = page;
   const sections = contents.map(({ anchor, heading }) => `<li><a href="#${anchor}">${escaped(heading)}</a></li>`);
   const groups = [...docGroups(), { heading: "Project", files: projectFiles() }].map(
     ({ heading, files }) => (heading && `<h2>${escaped(heading)}</h2>`) + `<ul>${listOf(files, url)}</ul>`,
