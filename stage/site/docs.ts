@@ -12,7 +12,7 @@ import {
 import path from "node:path";
 import type { Plugin } from "vite";
 import { type DocPage, docFiles, HIDDEN, projectFiles, renderPage, renderSource, root, urlOf } from "./pages.js";
-import { fillTemplate, NOT_FOUND } from "./template.js";
+import { fillTemplate, makeMenu, NOT_FOUND } from "./template.js";
 
 const TEMPLATE = "docs.html";
 const MISSING = "/404.html";
@@ -39,7 +39,7 @@ export function docsPages(home?: string): Plugin {
         }
         const template = readFileSync(path.join(root, "stage", TEMPLATE), "utf8");
         vite
-          .transformIndexHtml(pathname, fillTemplate(template, content))
+          .transformIndexHtml(pathname, fillTemplate(template, content, makeMenu()))
           .then((html) => response.setHeader("Content-Type", "text/html").end(html), next);
       });
     },
@@ -57,21 +57,22 @@ export function docsPages(home?: string): Plugin {
     },
     writeBundle({ dir = "" }) {
       const template = readFileSync(path.join(dir, TEMPLATE), "utf8");
+      const menu = makeMenu();
       const write = (url: string, body: string) => {
         const file = path.join(dir, url);
         mkdirSync(path.dirname(file), { recursive: true });
         writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, body) : body);
       };
       const pages = [...docFiles(), ...projectFiles()].map(renderPage);
-      for (const page of pages) write(page.url, fillTemplate(template, page));
+      for (const page of pages) write(page.url, fillTemplate(template, page, menu));
       const first = pages.find(({ file }) => file === home);
-      if (first) write("/index.html", fillTemplate(template, first));
-      write(MISSING, fillTemplate(template, NOT_FOUND));
+      if (first) write("/index.html", fillTemplate(template, first, menu));
+      write(MISSING, fillTemplate(template, NOT_FOUND, menu));
       write(SEARCH, searchJson(pages));
       const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
       for (const file of linked) {
         const url = urlOf(file);
-        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file)));
+        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file), menu));
         else if (!url.endsWith(".html")) {
           mkdirSync(path.dirname(path.join(dir, url)), { recursive: true });
           copyFileSync(path.join(root, file), path.join(dir, url));
