@@ -99,6 +99,17 @@ describe.each(["", "docs/start.html"])("/%s", (path) => {
   });
 });
 
+/** Runs in the page: the size in pixels of the smallest text in its pictures, as it is shown. */
+async function smallestTextOfPictures(): Promise<number> {
+  const sizes = [...document.querySelectorAll<HTMLImageElement>("main img")].map(async (picture) => {
+    const svg = await (await fetch(picture.src)).text();
+    const [, width] = /viewBox="0 0 ([\d.]+)/.exec(svg) ?? [];
+    const fonts = [...svg.matchAll(/font(?:-size)?: (?:\d+ )?([\d.]+)px/g)].map(([, size]) => Number(size));
+    return (Math.min(...fonts) * picture.getBoundingClientRect().width) / Number(width);
+  });
+  return Math.min(...(await Promise.all(sizes)));
+}
+
 describe("the documents", () => {
   it.each([
     [1280, "light"],
@@ -114,33 +125,119 @@ describe("the documents", () => {
 
   it("can be searched with the keyboard alone", async () => {
     const page = await openPage(`${site.url}/docs/start.html`);
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.getAttribute("href") ?? document.activeElement?.id);
     await page.keyboard.press("/");
     await page.keyboard.type("calendar");
     const found = page.getByRole("list", { name: "Search results" }).getByRole("link");
-    await found.first().waitFor();
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await page.waitForURL((url) => url.href !== `${site.url}/docs/start.html`);
-    await page
-      .getByText(/calendar/i)
-      .first()
-      .waitFor();
-    await page.getByLabel("Search the docs").fill("zzzzqqq");
+    await found.nth(1).waitFor();
+    const [first, second, ...others] = await found.evaluateAll((links) =>
+      links.map((link) => link.getAttribute("href")),
+    );
+    for (const [key, expected] of [
+      ["ArrowDown", first],
+      ["ArrowDown", second],
+      ["ArrowUp", first],
+      ["ArrowUp", "search"],
+      ["ArrowUp", others.at(-1)],
+      ["ArrowDown", "search"],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await focused(), key).toBe(expected);
+    }
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Escape");
+    expect([await focused(), await found.count()]).toEqual(["search", 0]);
+    await page.keyboard.type("zzzzqqq");
     await page.getByText("Nothing found.").waitFor();
-  });
-
-  it.each([
-    ["sharding", "Hot limits"],
-    ["OCC", "Hot limits"],
-    ["throttle", "Limit"],
-  ])("a search for %s also finds %s, and Enter opens the first hit", async (word, heading) => {
-    const page = await openPage(`${site.url}/docs/start.html`);
-    await page.getByLabel("Search the docs").fill(word);
-    const found = page.getByRole("list", { name: "Search results" });
-    await found.getByText(heading).first().waitFor();
-    const first = await found.getByRole("link").first().getAttribute("href");
+    // Enter in the box opens the first hit.
+    await page.getByLabel("Search the docs").fill("calendar");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${site.url}${first ?? ""}`);
+  });
+
+  it("copy code, mark the current section, skip to the text, and jump to a section without scrolling past others", async () => {
+    const page = await openPage("about:blank");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.goto(`${site.url}/docs/start.html`);
+    const block = page.locator(".code").first();
+    await block.hover();
+    await block.getByRole("button", { name: "Copy" }).click();
+    await block.getByText("Copied").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await block.locator("code").textContent());
+
+    const contents = page.getByRole("navigation", { name: "On this page" });
+    const current = contents.locator("[aria-current=location]");
+    expect(await current.count()).toBe(0);
+    const headings = await contents.getByRole("link").allTextContents();
+    for (const at of [1, headings.length - 1]) {
+      // If the way were animated, the heading would not be there at once.
+      const { y } = await contents
+        .getByRole("link")
+        .nth(at)
+        .evaluate((link: HTMLAnchorElement) => {
+          link.click();
+          return document.querySelector(link.hash)?.getBoundingClientRect() ?? { y: NaN };
+        });
+      expect(y).toBeLessThan(900);
+      await current.getByText(headings[at] ?? "", { exact: true }).waitFor();
+      expect(await current.count()).toBe(1);
+    }
+
+    await page.goto(`${site.url}/docs/jobs.html`);
+    await page.keyboard.press("Tab");
+    const skip = page.getByRole("link", { name: "Skip to the text" });
+    expect((await skip.boundingBox())?.width).toBeGreaterThan(50);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.closest("main") !== null)).toBe(true);
+  });
+
+  it("are readable on a phone: pictures, tables and code, and the whole menu", async () => {
+    const page = await openPage(`${site.url}/docs/choosing.html`, {
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    expect(await page.evaluate(smallestTextOfPictures)).toBeGreaterThanOrEqual(11);
+    const menu = page.getByRole("navigation", { name: "Site" }).getByRole("link");
+    expect(await menu.evaluateAll((links) => links.map((link) => link.checkVisibility()))).toEqual([true, true, true]);
+    const cells = page.locator("table.list td");
+    const cutOff = (all: Element[]) => all.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
+    expect([await cells.first().isVisible(), await cells.evaluateAll(cutOff)]).toEqual([true, 0]);
+    // Nothing hovers on a phone.
+    expect(
+      await page
+        .locator(".copy")
+        .first()
+        .evaluate((button) => getComputedStyle(button).opacity),
+    ).toBe("1");
+
+    for (const content of ["img", "pre"]) {
+      const box = page.locator(`.scroller:has(${content})`).first();
+      const hint = () => box.evaluate((it) => getComputedStyle(it, "::after").content);
+      expect(await hint()).toContain("›");
+      await box.locator(":scope > :first-child").evaluate((it) => {
+        it.scrollLeft = it.scrollWidth;
+      });
+      await expect.poll(hint).toBe("none");
+    }
+  });
+
+  it("are printed in dark letters on white, without what only a screen needs, and with all of each line", async () => {
+    const page = await openPage(`${site.url}/docs/start.html`, { colorScheme: "dark" });
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    for (const gone of [".bar", ".aside", ".turn", ".copy", ".anchor"]) {
+      expect(await page.locator(gone).first().isVisible(), gone).toBe(false);
+    }
+    const paper = await page.evaluate(() => {
+      const [pre] = document.querySelectorAll("pre");
+      const { color, backgroundColor } = getComputedStyle(pre ?? document.body);
+      const cut = [...document.querySelectorAll("pre")].filter((code) => code.scrollWidth > code.clientWidth);
+      return { color, backgroundColor, cut: cut.length };
+    });
+    expect(paper).toEqual({ color: "rgb(0, 0, 0)", backgroundColor: "rgb(255, 255, 255)", cut: 0 });
   });
 
   it("come before the folded lists on a phone, and link to the previous page, the next page and their own sections", async () => {
@@ -190,7 +287,9 @@ describe("the documents", () => {
   });
 
   it("an address that does not exist is a 404", async () => {
-    expect((await fetch(`${site.url}/docs/nothing.html`)).status).toBe(404);
+    const response = await fetch(`${site.url}/docs/nothing.html`);
+    expect(response.status).toBe(404);
+    expect(await response.text()).toContain("<h1>This page does not exist</h1>");
   });
 });
 

@@ -11,20 +11,11 @@ import {
 } from "node:fs";
 import path from "node:path";
 import type { Plugin } from "vite";
-import { escaped } from "./highlight.js";
-import {
-  type DocPage,
-  docFiles,
-  HIDDEN,
-  projectFiles,
-  renderPage,
-  renderSource,
-  root,
-  titleOf,
-  urlOf,
-} from "./pages.js";
+import { type DocPage, docFiles, HIDDEN, projectFiles, renderPage, renderSource, root, urlOf } from "./pages.js";
+import { fillTemplate, makeMenu, NOT_FOUND } from "./template.js";
 
 const TEMPLATE = "docs.html";
+const MISSING = "/404.html";
 
 /** @param home - the document that is the first page of a site without the stage */
 export function docsPages(home?: string): Plugin {
@@ -48,26 +39,40 @@ export function docsPages(home?: string): Plugin {
         }
         const template = readFileSync(path.join(root, "stage", TEMPLATE), "utf8");
         vite
-          .transformIndexHtml(pathname, fillTemplate(template, content))
+          .transformIndexHtml(pathname, fillTemplate(template, content, makeMenu()))
           .then((html) => response.setHeader("Content-Type", "text/html").end(html), next);
       });
     },
+    configurePreviewServer(preview) {
+      const { root, build } = preview.config;
+      const file = (url: string) => path.join(root, build.outDir, url);
+      // After the built files, and after the backend. Vite's own answer is empty.
+      return () => {
+        preview.middlewares.use((request, response, next) => {
+          const { pathname } = new URL(request.url ?? "/", "http://page");
+          if (statSync(file(pathname), { throwIfNoEntry: false })?.isFile()) next();
+          else response.writeHead(404, { "Content-Type": "text/html" }).end(readFileSync(file(MISSING)));
+        });
+      };
+    },
     writeBundle({ dir = "" }) {
       const template = readFileSync(path.join(dir, TEMPLATE), "utf8");
+      const menu = makeMenu();
       const write = (url: string, body: string) => {
         const file = path.join(dir, url);
         mkdirSync(path.dirname(file), { recursive: true });
         writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, body) : body);
       };
       const pages = [...docFiles(), ...projectFiles()].map(renderPage);
-      for (const page of pages) write(page.url, fillTemplate(template, page));
+      for (const page of pages) write(page.url, fillTemplate(template, page, menu));
       const first = pages.find(({ file }) => file === home);
-      if (first) write("/index.html", fillTemplate(template, first));
+      if (first) write("/index.html", fillTemplate(template, first, menu));
+      write(MISSING, fillTemplate(template, NOT_FOUND, menu));
       write(SEARCH, searchJson(pages));
       const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));
       for (const file of linked) {
         const url = urlOf(file);
-        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file)));
+        if (url.startsWith("/source/")) write(url, fillTemplate(template, renderSource(file), menu));
         else if (!url.endsWith(".html")) {
           mkdirSync(path.dirname(path.join(dir, url)), { recursive: true });
           copyFileSync(path.join(root, file), path.join(dir, url));
@@ -90,8 +95,12 @@ function prefixLinks(base: string, html: string): string {
 
 const SEARCH = "/search.json";
 
+/** Pages for people who change the package, and a list of all changes: they would hide what a user looks for. */
+const UNSEARCHED = ["AGENTS.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md"];
+
 function searchJson(pages: readonly DocPage[]): string {
-  return JSON.stringify(pages.flatMap(({ sections }) => sections));
+  const searched = pages.filter(({ file }) => !UNSEARCHED.includes(file));
+  return JSON.stringify(searched.flatMap(({ sections }) => sections));
 }
 
 interface Content {
@@ -101,6 +110,7 @@ interface Content {
   url: string;
   body: Buffer | string;
   contents?: DocPage["contents"];
+  summary?: string;
 }
 
 /** The content of an address, made at each request. For development. */
@@ -134,27 +144,4 @@ function withContents(file: string): string[] {
   if (!statSync(absolute).isDirectory()) return [file];
   const inside = readdirSync(absolute).filter((name) => !HIDDEN.test(name));
   return [file, ...inside.flatMap((name) => withContents(path.posix.join(file, name)))];
-}
-
-type Fillable = Pick<DocPage, "title" | "html"> & Partial<Pick<DocPage, "url" | "contents">>;
-
-function fillTemplate(template: string, { title, html, url, contents = [] }: Fillable): string {
-  const link = (file: string, more = "", before = "", after = "") =>
-    `<a href="${urlOf(file)}"${more}>${before}${escaped(titleOf(file))}${after}</a>`;
-  const list = (files: string[]) =>
-    files.map((file) => `<li>${link(file, urlOf(file) === url ? ' aria-current="page"' : "")}</li>`).join("");
-  const sections = contents.map(({ anchor, heading }) => `<li><a href="#${anchor}">${escaped(heading)}</a></li>`);
-  const guides = docFiles();
-  const at = guides.findIndex((file) => urlOf(file) === url);
-  const [previous, next] = at < 0 ? [] : [guides[at - 1], guides[at + 1]];
-  const turn =
-    (previous === undefined ? "<span></span>" : link(previous, ' rel="prev"', "← ")) +
-    (next === undefined ? "" : link(next, ' rel="next"', "", " →"));
-  return template
-    .replaceAll("%TITLE%", escaped(title))
-    .replace("%SECTIONS%", () => sections.join(""))
-    .replace("%GUIDES%", () => list(guides))
-    .replace("%PROJECT%", () => list(projectFiles()))
-    .replace("%TURN%", () => (at < 0 ? "" : `<nav class="turn" aria-label="Previous and next page">${turn}</nav>`))
-    .replace("%CONTENT%", () => html);
 }

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import MarkdownIt from "markdown-it";
-import { escaped, htmlOf } from "./highlight.js";
+import { codeBlock, markLists, textOf, useBlocks } from "./blocks.js";
+import { escaped } from "./highlight.js";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 
@@ -18,6 +19,8 @@ export interface DocPage {
   file: string;
   url: string;
   title: string;
+  /** Its first paragraph as text, shortened. */
+  summary?: string;
   html: string;
   sections: Section[];
   /** Its headings below the title, for "On this page". */
@@ -30,11 +33,26 @@ export interface DocPage {
 const READMES = ["stage/README.md", "bench/README.md", "convex/README.md"];
 const PICTURE = /\.(png|svg|jpg)$/;
 
-/** The pages of the documentation, in the order of its first page, which lists them all. */
-export function docFiles(): string[] {
+export interface DocGroup {
+  heading: string;
+  files: string[];
+}
+
+/** The pages of the documentation, in the groups and in the order of its first page, which lists them all. */
+export function docGroups(): DocGroup[] {
   const index = "docs/README.md";
-  const text = readFileSync(path.join(root, index), "utf8");
-  return [index, ...[...text.matchAll(/^- \[.+?\]\(([\w-]+\.md)\)/gm)].map(([, page = ""]) => `docs/${page}`)];
+  const groups: DocGroup[] = [{ heading: "", files: [index] }];
+  for (const line of readFileSync(path.join(root, index), "utf8").split("\n")) {
+    const [, heading] = /^## (.+)$/.exec(line) ?? [];
+    const [, page] = /^- \[.+?\]\(([\w-]+\.md)\)/.exec(line) ?? [];
+    if (heading !== undefined) groups.push({ heading, files: [] });
+    if (page !== undefined) groups.at(-1)?.files.push(`docs/${page}`);
+  }
+  return groups.filter(({ files }) => files.length > 0);
+}
+
+export function docFiles(): string[] {
+  return docGroups().flatMap(({ files }) => files);
 }
 
 export function projectFiles(): string[] {
@@ -71,16 +89,12 @@ export function renderPage(file: string): DocPage {
   const anchors = new Set<string>();
   const title = titleOf(file);
   const markdown = new MarkdownIt({ html: true });
-  markdown.renderer.rules["fence"] = (tokens, index) => {
-    const { content, info } = tokens[index] ?? { content: "", info: "" };
-    return `<pre class="code" tabindex="0"><code>${htmlOf(content.trimEnd(), info.trim())}</code></pre>\n`;
-  };
-  // A wide table scrolls in its own box, so that the page does not scroll sideways.
-  markdown.renderer.rules["table_open"] = () => '<div class="wide" tabindex="0"><table>';
-  markdown.renderer.rules["table_close"] = () => "</table></div>";
-
+  useBlocks(markdown, (src) => path.join(root, src));
   const tokens = markdown.parse(readFileSync(path.join(root, file), "utf8"), {});
+  markLists(tokens);
+  let summary: string | undefined;
   tokens.forEach((token, index) => {
+    if (token.type === "paragraph_open" && token.level === 0) summary ??= shorten(textOf(tokens[index + 1]));
     if (token.type === "heading_open") {
       const heading = textOf(tokens[index + 1]);
       const anchor = anchorOf(heading, anchors);
@@ -105,15 +119,14 @@ export function renderPage(file: string): DocPage {
     }
   });
   const html = markdown.renderer.render(tokens, markdown.options, {});
-  return { file, url, title, html, sections, contents, linked: [...linked] };
+  return { file, url, title, html, sections, contents, linked: [...linked], ...(summary !== undefined && { summary }) };
 }
 
-interface InlineToken {
-  children: readonly { type: string; content: string }[] | null;
-}
+/** What search engines and chats show of a page. They cut longer texts anywhere. */
+const SUMMARY_LENGTH = 200;
 
-function textOf(token: InlineToken | undefined): string {
-  return (token?.children ?? []).map(({ type, content }) => (type === "softbreak" ? " " : content)).join("");
+function shorten(text: string): string {
+  return text.length <= SUMMARY_LENGTH ? text : `${text.slice(0, SUMMARY_LENGTH).replace(/\W*\s\S*$/, "")} …`;
 }
 
 /** The anchor of a heading, as GitHub makes it. */
@@ -145,7 +158,7 @@ export function renderSource(file: string): { title: string; html: string } {
   // Sources have no colours: to colour all files of the repository would take longer than the rest of the build.
   return {
     title,
-    html: `<h1>${escaped(title)}</h1><pre class="code" tabindex="0"><code>${escaped(text)}</code></pre>`,
+    html: `<h1>${escaped(title)}</h1>${codeBlock(escaped(text))}`,
   };
 }
 

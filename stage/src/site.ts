@@ -4,7 +4,10 @@ export function startSite(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>("[data-theme-button]")) watchTheme(button);
   for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
     button.addEventListener("click", () => {
-      void copy(button, document.getElementById(button.dataset["copy"] ?? "")?.textContent ?? "");
+      const { copy: id } = button.dataset;
+      // A button of code names nothing: it follows its code.
+      const source = id ? document.getElementById(id) : button.previousElementSibling;
+      void copy(button, source?.textContent ?? "");
     });
   }
 }
