@@ -8,8 +8,8 @@ import { lognormal } from "../../tools/simulator/random.js";
 import type { Beside, Occasion, Scenario } from "../../tools/simulator/scenario.js";
 import { type Case, type Kind, ONE, phase, SECOND, type Size, timesOf } from "./case.js";
 
-/** Operations of a run that are done a few times. They are evenly apart. */
-const TIMES = 5;
+/** The time between operations that are done now and then. */
+const EVERY_SECONDS = 2;
 const OURS = { ours: ["auto"], official: [], classes: ["S256"] } as const;
 const BOTH = { ...OURS, official: [16, 64] } as const;
 
@@ -29,11 +29,12 @@ function calls(perSecond: number, size: Size, count = 1): Pick<Scenario, "limit"
   };
 }
 
-/** The times of an operation that is done a few times in the counted part of a run, and the time between two. */
+/** The times of an operation that is done now and then in the counted part of a run, and the time between two. */
 function times(size: Size): { atMs: number[]; everyMs: number } {
   const { fromMs } = timesOf(size).measured;
-  const everyMs = Math.floor((size.seconds * SECOND) / TIMES);
-  return { atMs: Array.from({ length: TIMES }, (_, i) => fromMs + (i + 0.5) * everyMs), everyMs };
+  const count = Math.ceil(size.seconds / EVERY_SECONDS);
+  const everyMs = Math.floor((size.seconds * SECOND) / count);
+  return { atMs: Array.from({ length: count }, (_, i) => fromMs + (i + 0.5) * everyMs), everyMs };
 }
 
 const always = (operation: Operation) => (): Operation => operation;
@@ -52,15 +53,16 @@ function beside(perSecond: number, size: Size, { title, beside }: Named, more: P
   };
 }
 
-/** A provider has answered 429, and its callers pause the bucket until the same whole second or tenth of one. */
+/** A provider has answered 429, and its callers pause the bucket until the same time: a quarter of the time to the next pause. */
 function pause(perSecond: number, size: Size, callers = 1): Case {
   const { atMs, everyMs } = times(size);
+  // A provider says whole seconds. The unit is smaller here, so that calls go on between two pauses.
   const unit = Math.max(1, Math.floor(everyMs / 20));
   const operation = ({ now }: Occasion): Operation => ({
     kind: "pause",
     until: Math.ceil((now + everyMs / 4) / unit) * unit,
   });
-  // Callers that got the same answer within 50 ms, or less in a short run.
+  // The callers get their answers within 50 ms, or less in a short run.
   const spread = Math.min(50, everyMs / 10) / callers;
   const all = atMs.flatMap((at) => Array.from({ length: callers }, (_, i) => at + i * spread));
   const title = callers === 1 ? "one pause at a time" : `${callers} callers pause after the same 429`;
@@ -107,7 +109,10 @@ function unlimited(perSecond: number, size: Size): Case {
   return beside(
     perSecond,
     size,
-    { title: "four times the rate, under an override unlimited", beside: [{ when: { atMs: [0] }, operation }] },
+    {
+      title: "four times the rate, under an override unlimited",
+      beside: [{ when: { atMs: [0, ...times(size).atMs] }, operation }],
+    },
     { limit: bucket(perSecond / 4), isOverridden: true, isUnbounded: true },
   );
 }
@@ -128,10 +133,11 @@ function reset(perSecond: number, size: Size): Case {
   return { ...of, official: BOTH.official };
 }
 
+/** Together they ask for a tenth more than the limit lets through, so reservations wait. */
 function reservationsBeside(perSecond: number, size: Size): Case {
   const operation = always({ kind: "take", ask: { count: 1, reserve: true } });
   const one: Beside = { when: { perSecond }, operation };
-  const limit = bucket(Math.ceil((300 + perSecond) / 0.95));
+  const limit = bucket(Math.ceil((300 + perSecond) / 1.1));
   const of = beside(300, size, { title: `${perSecond} reservations a second beside them`, beside: [one] }, { limit });
   return { ...of, official: BOTH.official };
 }

@@ -33,12 +33,18 @@ export interface Case {
   readonly resends?: boolean;
 }
 
-/** The number of seconds in which the calls of a load are counted. The other scenarios scale with it. */
-export type Size = { readonly seconds: number };
+export interface Size {
+  /** The number of seconds in which the calls of a load are counted. The other scenarios scale with it. */
+  readonly seconds: number;
+  /** The number of seconds before them; default 3, or as many as are counted. */
+  readonly warmUp?: number;
+}
 
-/** The length of a load and its counted part: all but the warm-up, which is never longer. */
-export function timesOf({ seconds }: Size): { seconds: number; measured: { fromMs: number; toMs: number } } {
-  const warmUp = Math.min(WARM_UP_SECONDS, seconds);
+/** The length of a load, and its counted part. */
+export function timesOf({ seconds, warmUp = Math.min(WARM_UP_SECONDS, seconds) }: Size): {
+  seconds: number;
+  measured: { fromMs: number; toMs: number };
+} {
   const fromMs = warmUp * SECOND;
   return { seconds: warmUp + seconds, measured: { fromMs, toMs: fromMs + seconds * SECOND } };
 }

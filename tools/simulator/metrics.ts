@@ -60,10 +60,11 @@ export interface Metrics {
   readonly exactMeanWaitMs: number;
 }
 
-/** The figures of the operations beside the calls, in the whole run. */
+/** The figures of the operations beside the calls, in the counted part of the run. */
 export interface OperationFigures {
   readonly calls: number;
   readonly attemptsPerCall: number;
+  /** The share of the operations that the platform gave up on. */
   readonly failed: number;
   readonly threw: number;
   readonly firstError: string | undefined;
@@ -138,7 +139,7 @@ export function measure(run: Run): Metrics {
     honest: probes.asked > 0 ? probes.sufficed / probes.asked : undefined,
     honestOneMsLater: probes.asked > 0 ? (probes.sufficed + probes.nearly) / probes.asked : undefined,
     probes: probes.asked,
-    operations: figuresOf(operations),
+    operations: figuresOf(operations.filter(({ call: { startedMs: at } }) => at >= fromMs && at < toMs)),
     longestWaitMs: Math.max(0, ...admitted.map(({ call, sinceMs }) => call.endedMs - sinceMs)),
     meanWaitMs: mean(all.filter(isAdmitted).map((request) => grantOf(request).atMs - request.call.clock)),
     exactMeanWaitMs: scenario.reserve ? exactMeanWait(limit, buckets) : 0,
@@ -169,7 +170,13 @@ function startedWork(requests: readonly Request[], operations: readonly Operated
   for (const { operation, after, call } of operations) {
     const { startedMs: atMs } = call;
     if (operation.kind === "take") {
-      beside.push({ atMs, sinceMs: atMs, key: operation.ask.key, count: operation.ask.count, call: call as Call<Answer> });
+      beside.push({
+        atMs,
+        sinceMs: atMs,
+        key: operation.ask.key,
+        count: operation.ask.count,
+        call: call as Call<Answer>,
+      });
     } else if (operation.kind === "adjust" && operation.count < 0 && after && call.outcome.kind === "committed") {
       returned.set(after, (returned.get(after) ?? 0) - operation.count);
     }

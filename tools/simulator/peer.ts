@@ -9,7 +9,15 @@ import * as lib from "../../node_modules/@convex-dev/rate-limiter/dist/component
 import schema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
 import * as worker from "../../node_modules/@convex-dev/rate-limiter/dist/component/worker.js";
 import type { Component } from "./deployment.js";
-import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions, type Operate, type Shards } from "./design.js";
+import {
+  COLD_LIMIT,
+  coldNames,
+  type Consume,
+  type Design,
+  type LimitOptions,
+  type Operate,
+  type Shards,
+} from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
 const { rateLimiter: component } = componentsGeneric() as unknown as {
