@@ -133,11 +133,12 @@ function reset(perSecond: number, size: Size): Case {
   return { ...of, official: BOTH.official };
 }
 
-/** Together they ask for a tenth more than the limit lets through, so reservations wait. */
+/** Together they ask for half more than the limit lets through, and little is saved up, so reservations wait. */
 function reservationsBeside(perSecond: number, size: Size): Case {
   const operation = always({ kind: "take", ask: { count: 1, reserve: true } });
   const one: Beside = { when: { perSecond }, operation };
-  const limit = bucket(Math.ceil((300 + perSecond) / 1.1));
+  const rate = Math.ceil((300 + perSecond) / 1.5);
+  const limit = { ...bucket(rate), capacity: Math.ceil(rate / 2) };
   const of = beside(300, size, { title: `${perSecond} reservations a second beside them`, beside: [one] }, { limit });
   return { ...of, official: BOTH.official };
 }
