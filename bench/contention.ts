@@ -2,7 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { drawContention } from "./contention/picture.js";
-import { type Case, CASE_NAMES, type CaseName, CASES } from "./contention/scenarios.js";
+import type { Case } from "./contention/case.js";
+import { CASE_NAMES, type CaseName, CASES } from "./contention/scenarios.js";
 import { type CaseResult, renderCase } from "./contention/tables.js";
 import { isProgram, parseChoices, parseNumbers, versionLine, versions } from "./report/commandLine.js";
 import type { Design, Shards } from "../tools/simulator/design.js";

@@ -2,44 +2,12 @@
  * The scenarios of the comparison, by name. Loads, counts and limits come from the studies with which this project began. None was
  * chosen for its result.
  */
-import type { Shards } from "../../tools/simulator/design.js";
 import type { BucketConfig } from "../../tools/simulator/oracle.js";
-import type { ClassName } from "../../tools/simulator/platform.js";
-import type { Scenario } from "../../tools/simulator/scenario.js";
+import { BESIDE } from "./beside.js";
+import { type Case, type Kind, ONE, phase, SECOND, type Size, timesOf } from "./case.js";
 
-type Kind = BucketConfig["kind"];
-
-const ONE = { from: 1, to: 1 } as const;
 const MIXED = { from: 1, to: 10 } as const;
-const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;
-/**
- * The calls of a load are counted after this many seconds. By then rows have split, and the saved-up tokens are gone if the demand
- * exceeds the rate.
- */
-const WARM_UP_SECONDS = 3;
-
-/** The columns that a report has in addition to the usual ones. */
-export type Focus = "keys" | "denials" | "waits" | "honesty";
-
-export interface Case {
-  readonly title: string;
-  readonly scenario: Scenario;
-  readonly focus?: Focus;
-  /** For the picture, if the case is a plain load: the limit's calls per second, and the demand as a multiple of them. */
-  readonly load?: { readonly rate: number; readonly demand: number };
-  readonly ours: readonly Shards[];
-  /** Whether ours also runs in the component, which costs a hop. */
-  readonly inComponent?: boolean;
-  readonly official: readonly (number | "async")[];
-  /** The classes of deployments that run the case; default: both. */
-  readonly classes?: readonly ClassName[];
-  /** Whether browsers resend calls that the platform gave up on. */
-  readonly resends?: boolean;
-}
-
-/** The number of seconds in which the calls of a load are counted. The other scenarios scale with it. */
-export type Size = { readonly seconds: number };
 
 const HOT = { ours: ["auto"], official: [16, 64, "async"] } as const;
 const COLD = { ours: ["auto"], official: [1, 16, 64] } as const;
@@ -61,7 +29,7 @@ interface Load {
 /** A steady load. Calls cause the conflicts, so mixed counts raise the limit and leave the calls per second as they are. */
 function load(
   { rate, demand = 1, counts = ONE, kind = "token bucket", bursty = false, saved = 2 }: Load,
-  { seconds }: Size,
+  size: Size,
 ): Case {
   const tokens = (rate * (counts.from + counts.to)) / 2;
   const details = [
@@ -70,16 +38,13 @@ function load(
     ...(counts === ONE ? [] : ["count 1 to 10"]),
     ...(bursty ? ["in bursts"] : []),
   ];
-  const warmUp = Math.min(WARM_UP_SECONDS, seconds);
-  const fromMs = warmUp * SECOND;
   return {
     title: [`${rate}/s, demand ${demand} × rate`, ...details].join(", "),
     ...(details.length === 0 ? { load: { rate, demand } } : {}),
     scenario: {
       limit: { kind, rate: tokens, period: SECOND, capacity: saved * tokens, ...phase(kind) },
       callers: { kind: "open", pattern: bursty ? "bursty" : "poisson", demand: tokens * demand, counts },
-      seconds: warmUp + seconds,
-      measured: { fromMs, toMs: fromMs + seconds * SECOND },
+      ...timesOf(size),
       probes: 50,
     },
     ...HOT,
@@ -92,6 +57,11 @@ function load(
 function tight(of: Load, size: Size): Case {
   const one = load({ ...of, saved: 1 }, size);
   return { ...one, classes: ["S256"], official: of.kind === "fixed window" ? one.official : [] };
+}
+
+/** A token bucket that holds no more than a second brings: what users write who give no capacity. */
+function second(rate: number, size: Size): Case {
+  return { ...load({ rate, saved: 1 }, size), classes: ["S256"], official: [16, 64] };
 }
 
 /** A bucket that neither library splits. The run lasts until it has had as many calls as a run at 100/s. */
@@ -264,11 +234,6 @@ function reshard({ seconds }: Size): Case {
   };
 }
 
-/** Gives both libraries the same windows: without `start` the official component gives each shard its own phase. */
-function phase(kind: Kind): Pick<BucketConfig, "start"> {
-  return kind === "fixed window" ? { start: 0 } : {};
-}
-
 export const CASES = {
   "cold-keys": coldKeys,
   zipf,
@@ -320,6 +285,12 @@ export const CASES = {
   "sliding-x3": (size) => tight({ rate: 300, demand: 3, kind: "sliding window" }, size),
   "mixed-sliding-90": (size) => tight({ rate: 300, demand: 0.9, kind: "sliding window", counts: MIXED }, size),
   "mixed-sliding-x3": (size) => tight({ rate: 300, demand: 3, kind: "sliding window", counts: MIXED }, size),
+  "second-20": (size) => second(20, size),
+  "second-60": (size) => second(60, size),
+  "second-100": (size) => second(100, size),
+  "second-300": (size) => second(300, size),
+  "second-1000": (size) => second(1000, size),
+  ...BESIDE,
   reshard,
 } as const satisfies Record<string, (size: Size) => Case>;
 

@@ -2,7 +2,8 @@
 import { markdownTable, percent, ratio } from "../report/markdown.js";
 import type { Metrics } from "../../tools/simulator/metrics.js";
 import { CLASSES, type ClassName } from "../../tools/simulator/platform.js";
-import type { Case, CaseName, Focus } from "./scenarios.js";
+import type { Case, Focus } from "./case.js";
+import type { CaseName } from "./scenarios.js";
 
 export interface CaseResult {
   readonly name: CaseName;
@@ -17,6 +18,7 @@ interface Column {
 
 const column = (title: string, show: Column["show"]): Column => ({ title, show });
 
+const OVER_GRANT = "over-grant";
 const USUAL: readonly Column[] = [
   column("attempts", (m) => m.attemptsPerCall.toFixed(3)),
   column("failed", (m) => percent(m.failed)),
@@ -26,7 +28,7 @@ const USUAL: readonly Column[] = [
   column("index reads", (m) => m.perCall.rangesRead.toFixed(2)),
   column("rows written", (m) => m.perCall.rowsWritten.toFixed(2)),
   column("rows at the end", (m) => String(m.rowsAtEnd)),
-  column("over-grant", (m) => (m.overGrant === 0 ? "0" : m.overGrant.toPrecision(3))),
+  column(OVER_GRANT, (m) => (m.overGrant === 0 ? "0" : m.overGrant.toPrecision(3))),
 ];
 
 const FOCUSED: Record<Focus, readonly Column[]> = {
@@ -44,11 +46,23 @@ const FOCUSED: Record<Focus, readonly Column[]> = {
     ),
   ],
   honesty: [column("`retryAt` suffices", showHonesty)],
+  operations: [
+    column("operations", (m) => String(m.operations.calls)),
+    column("their attempts", (m) => m.operations.attemptsPerCall.toFixed(3)),
+    column("failed", (m) => percent(m.operations.failed)),
+    column("p99 ms", (m) => m.operations.p99Ms.toFixed(0)),
+    column("rows read", (m) => m.operations.perCall.rowsRead.toFixed(2)),
+    column("used and not charged", (m) => percent(m.operations.uncharged)),
+  ],
+  obedience: [
+    column("calls per success", (m) => (m.calls / Math.max(1, m.admittedCalls)).toFixed(2)),
+    column("longest wait ms", (m) => m.longestWaitMs.toFixed(0)),
+  ],
 };
 
-export function renderCase({ name, case: { title, focus = "honesty", resends }, runs }: CaseResult): string {
+export function renderCase({ name, case: { title, scenario, focus = "honesty", resends }, runs }: CaseResult): string {
   const columns = [
-    ...USUAL,
+    ...USUAL.filter(({ title }) => title !== OVER_GRANT || !scenario.isUnbounded),
     ...FOCUSED[focus],
     ...(resends ? [column("sends", (m: Metrics) => m.sendsPerCall.toFixed(2))] : []),
   ];
@@ -57,10 +71,12 @@ export function renderCase({ name, case: { title, focus = "honesty", resends }, 
   );
   const all = runs.flatMap(({ metrics }) => metrics);
   const threw = all.filter((m) => m.threw > 0);
+  const stopped = all.filter((m) => m.operations.threw > 0);
   return [
     `### ${title} (\`${name}\`)`,
     markdownTable(["design", "permits", ...columns.map(({ title }) => title)], rows),
     ...threw.map((m) => `${m.label} threw in ${percent(m.threw)} of the calls: ${String(m.firstError)}`),
+    ...stopped.map(({ label, operations }) => `${label} threw in operations: ${String(operations.firstError)}`),
     renderRatios(runs),
   ]
     .filter((part) => part !== "")

@@ -56,7 +56,7 @@ export interface JobRun {
 }
 
 /** A midnight, so that windows of whole seconds, minutes and hours begin at the start of a run. */
-const EPOCH_MS = Date.UTC(2026, 0, 1);
+export const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 type Outcome<Result> =
   | { readonly kind: "committed"; readonly value: Result }

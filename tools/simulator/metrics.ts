@@ -1,8 +1,9 @@
 /** The figures of a run. */
 import { addCost, type Cost, dividedCost, noCost } from "./cost.js";
-import type { Design, Shards } from "./design.js";
+import type { Call } from "./backend.js";
+import type { Answer, Design, Shards } from "./design.js";
 import { falseDenials, type Grant, meanWait, overGrant, possible, sum } from "./oracle.js";
-import type { Probes, Request, RunOptions, Scenario } from "./scenario.js";
+import type { Operated, Probes, Request, RunOptions, Scenario } from "./scenario.js";
 
 export interface Metrics {
   readonly label: string;
@@ -50,10 +51,27 @@ export interface Metrics {
   /** The same, one millisecond after retryAt. */
   readonly honestOneMsLater: number | undefined;
   readonly probes: number;
+  readonly operations: OperationFigures;
+  /** The longest time from a caller's first call for its tokens to its success, in the counted part of the run. */
+  readonly longestWaitMs: number;
   /** With reservations: the mean wait of the admitted calls. */
   readonly meanWaitMs: number;
   /** With reservations: the mean wait that one exact bucket would have given to the same calls. */
   readonly exactMeanWaitMs: number;
+}
+
+/** The figures of the operations beside the calls, in the counted part of the run. */
+export interface OperationFigures {
+  readonly calls: number;
+  readonly attemptsPerCall: number;
+  /** The share of the operations that the platform gave up on. */
+  readonly failed: number;
+  readonly threw: number;
+  readonly firstError: string | undefined;
+  readonly p99Ms: number;
+  readonly perCall: Cost;
+  /** Tokens that were used and whose charge failed, as a share of those that were used. */
+  readonly uncharged: number;
 }
 
 interface Run {
@@ -61,12 +79,14 @@ interface Run {
   readonly scenario: Scenario;
   readonly options: RunOptions;
   readonly requests: readonly Request[];
+  readonly operations: readonly Operated[];
   readonly probes: Probes;
   readonly background: Cost;
   readonly rowsAtEnd: number;
 }
 
-export function measure({ design, scenario, options, requests: all, probes, background, rowsAtEnd }: Run): Metrics {
+export function measure(run: Run): Metrics {
+  const { design, scenario, options, requests: all, operations, probes, background, rowsAtEnd } = run;
   const { limit, measured: { fromMs, toMs } = { fromMs: 0, toMs: Infinity } } = scenario;
   const requests = all.filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
   const calls = Math.max(1, requests.length);
@@ -78,16 +98,13 @@ export function measure({ design, scenario, options, requests: all, probes, back
   const endMs = Math.min(toMs, scenario.seconds * 1000);
   const inTime = all.filter((r) => isAdmitted(r) && r.call.decidedMs >= fromMs && r.call.decidedMs < endMs);
   const buckets = [...byKey(all).values()];
-  const mostPossible = buckets.reduce((total, bucket) => {
-    const arrivals = bucket.filter(({ atMs }) => atMs < toMs).map(arrivalOf);
-    // Reservations without a bound are never denied.
-    return (
-      total +
-      (scenario.reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs))
-    );
-  }, 0);
+  const mostPossible = mostTokens(scenario, buckets, { fromMs, toMs });
   const spreadMs = 2 * (options.skewMs ?? 0);
-  const over = buckets.map((bucket) => overGrant(limit, bucket.filter(isAdmitted).map(grantOf), spreadMs));
+  const over = scenario.isUnbounded
+    ? []
+    : [...byKey(startedWork(all, operations)).values()].map((bucket) =>
+        overGrant(limit, bucket.map(grantOf), spreadMs),
+      );
   const wrong = buckets.reduce(
     (total, bucket) =>
       total + falseDenials(limit, bucket.filter(isAdmitted).map(grantOf), bucket.filter(isDenied).map(grantOf)),
@@ -122,8 +139,75 @@ export function measure({ design, scenario, options, requests: all, probes, back
     honest: probes.asked > 0 ? probes.sufficed / probes.asked : undefined,
     honestOneMsLater: probes.asked > 0 ? (probes.sufficed + probes.nearly) / probes.asked : undefined,
     probes: probes.asked,
+    operations: figuresOf(operations.filter(({ call: { startedMs: at } }) => at >= fromMs && at < toMs)),
+    longestWaitMs: Math.max(0, ...admitted.map(({ call, sinceMs }) => call.endedMs - sinceMs)),
     meanWaitMs: mean(all.filter(isAdmitted).map((request) => grantOf(request).atMs - request.call.clock)),
     exactMeanWaitMs: scenario.reserve ? exactMeanWait(limit, buckets) : 0,
+  };
+}
+
+/** The tokens that one exact bucket would have admitted in the counted part of the run. */
+function mostTokens(
+  { limit, callers, seconds, reserve }: Scenario,
+  buckets: readonly (readonly Request[])[],
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): number {
+  // Obedient callers ask for more than the rate, and their arrivals depend on the answers.
+  if (callers.kind === "closed" && callers.obey) {
+    return (limit.rate * (Math.min(toMs, seconds * 1000) - fromMs)) / limit.period;
+  }
+  return buckets.reduce((total, bucket) => {
+    const arrivals = bucket.filter(({ atMs }) => atMs < toMs).map(arrivalOf);
+    // Reservations without a bound are never denied.
+    return total + (reserve ? sum(arrivals.filter(({ atMs }) => atMs >= fromMs)) : possible(limit, arrivals, fromMs));
+  }, 0);
+}
+
+/** What was admitted, with reservations beside the calls, and without tokens that came back: they count as never started. */
+function startedWork(requests: readonly Request[], operations: readonly Operated[]): Request[] {
+  const returned = new Map<Request, number>();
+  const beside: Request[] = [];
+  for (const { operation, after, call } of operations) {
+    const { startedMs: atMs } = call;
+    if (operation.kind === "take") {
+      beside.push({
+        atMs,
+        sinceMs: atMs,
+        key: operation.ask.key,
+        count: operation.ask.count,
+        call: call as Call<Answer>,
+      });
+    } else if (operation.kind === "adjust" && operation.count < 0 && after && call.outcome.kind === "committed") {
+      returned.set(after, (returned.get(after) ?? 0) - operation.count);
+    }
+  }
+  return [
+    ...requests.map((request) => ({ ...request, count: request.count - (returned.get(request) ?? 0) })),
+    ...beside,
+  ].filter(isAdmitted);
+}
+
+function figuresOf(operations: readonly Operated[]): OperationFigures {
+  const count = Math.max(1, operations.length);
+  const failed = operations.filter(({ call }) => isGivenUp(call.outcome.kind));
+  const threw = operations.flatMap(({ call: { outcome } }) => (outcome.kind === "threw" ? [outcome.error] : []));
+  const used = operations.map(({ operation, after }) =>
+    operation.kind === "adjust" ? (after?.count ?? 0) + operation.count : 0,
+  );
+  const lost = failed.map(({ operation }) => (operation.kind === "adjust" ? Math.max(0, operation.count) : 0));
+  const total = (values: readonly number[]) => values.reduce((a, b) => a + b, 0);
+  return {
+    calls: operations.length,
+    attemptsPerCall: total(operations.map(({ call }) => call.attempts)) / count,
+    failed: failed.length / count,
+    threw: threw.length / count,
+    firstError: threw.length > 0 ? String(threw[0]) : undefined,
+    p99Ms: quantile(
+      operations.map(({ call }) => call.endedMs - call.startedMs).sort((a, b) => a - b),
+      0.99,
+    ),
+    perCall: meanCost(operations.map(({ call }) => call.cost)),
+    uncharged: total(lost) / Math.max(1, total(used)),
   };
 }
 

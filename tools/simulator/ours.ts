@@ -3,21 +3,28 @@ import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
+import * as upkeepFunctions from "../../convex/upkeep.js";
+import { rateLimitAdmin } from "../../src/client/admin.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
 import { defineRateLimits, type RateLimitConfig } from "../../src/index.js";
 import { rateLimitTables } from "../../src/storage/schema.js";
 import type { Component } from "./deployment.js";
-import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions, type Shards } from "./design.js";
+import * as design from "./design.js";
+import type { Ask, Consume, Design, LimitOptions, Operate, Shards } from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
 export type PlaceName = "tables" | "component";
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
+const modules = { public: publicFunctions, upkeep: upkeepFunctions };
 const apps: Record<PlaceName, Component> = {
   tables: { schema: defineSchema(rateLimitTables) },
-  component: { children: { rateLimits: { schema: componentSchema, modules: { public: publicFunctions } } } },
+  component: { children: { rateLimits: { schema: componentSchema, modules } } },
 };
+
+/** What a limit needs in its definition so that an operator can override it. */
+const OVERRIDABLE = { overrides: true };
 
 export function ours(shards: Shards, place: PlaceName = "tables"): Design {
   return {
@@ -25,7 +32,11 @@ export function ours(shards: Shards, place: PlaceName = "tables"): Design {
     library: "ours",
     shards,
     app: apps[place],
-    limit: (config, shards, options) => consumeIn(place, configOf(config, shards), options),
+    limit: (config, shards, options) => consumeIn(define(place, configOf(config, shards), options), options),
+    operate: (config, shards, options) => {
+      const functions = define(place, configOf(config, shards), options);
+      return operateWith(functions, consumeIn(functions, options));
+    },
   };
 }
 
@@ -36,32 +47,80 @@ function configOf({ kind, start, ...config }: BucketConfig, shards: Shards): Rat
   return { kind, ...config, shards, ...(start === undefined ? {} : { start }) };
 }
 
-function consumeIn(place: PlaceName, config: RateLimitConfig, options: LimitOptions): Consume {
-  const { keyed, bundleOf } = options;
-  const cold = coldNames(options);
+function define(place: PlaceName, config: RateLimitConfig, options: LimitOptions): Functions {
+  const { keyed, plans, isOverridden } = options;
+  const planned = plans?.map(({ rate, capacity }, i) => [planName(i), { rate, capacity }] as const);
+  // The types of definitions need to know whether there are plans.
+  const more: object = { ...(planned && { plans: Object.fromEntries(planned) }), ...(isOverridden && OVERRIDABLE) };
   const limits = {
-    hot: { ...config, keyed },
-    ...Object.fromEntries(cold.map((name) => [name, { ...COLD_LIMIT, keyed: true }])),
+    hot: { ...config, keyed, ...more },
+    ...Object.fromEntries(design.coldNames(options).map((name) => [name, { ...design.COLD_LIMIT, keyed: true }])),
   };
+  const defined = place === "tables" ? defineRateLimits(limits) : defineInComponent(limits, { component });
   // The simulated ctx has only what the library uses of the real one, and the types demand much more.
-  const { rateLimit, rateLimitAll } = (place === "tables"
-    ? defineRateLimits(limits)
-    : defineInComponent(limits, { component })) as unknown as Functions;
-  if (bundleOf > 1) {
-    return async (ctx, { user, ...hot }) =>
-      answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), { name: "hot", ...hot }]));
-  }
-  return async (ctx, { key, count, reserve }) => answer(await rateLimit(ctx, { name: "hot", key, count, reserve }));
+  return { ...defined, ...rateLimitAdmin(defined) } as unknown as Functions;
 }
+
+const planName = (plan: number) => `plan ${plan + 1}`;
+
+function consumeIn({ rateLimit, rateLimitAll, checkRateLimit }: Functions, options: LimitOptions): Consume {
+  const cold = design.coldNames(options);
+  const argsOf = ({ key, count, reserve, refundable, plan }: Ask) => ({
+    name: "hot",
+    key,
+    count,
+    reserve,
+    ...(refundable && { refundable }),
+    ...(plan !== undefined && { plan: planName(plan) }),
+  });
+  if (cold.length > 0) {
+    return async (ctx, { user, ...hot }) =>
+      answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), argsOf(hot)]));
+  }
+  return async (ctx, ask) => {
+    if (ask.checks) await checkRateLimit(ctx, argsOf(ask));
+    return answer(await rateLimit(ctx, argsOf(ask)));
+  };
+}
+
+function operateWith(functions: Functions, consume: Consume): Operate {
+  const name = "hot";
+  return async (ctx, operation) => {
+    switch (operation.kind) {
+      case "take":
+        return await consume(ctx, operation.ask);
+      case "pause":
+        return await functions.pauseRateLimit(ctx, { name, until: operation.until });
+      case "adjust": {
+        const { count, takenAt } = operation;
+        return await functions.adjustRateLimit(ctx, { name, count, ...(takenAt !== undefined && { takenAt }) });
+      }
+      case "override":
+        return await functions.overrideRateLimit(ctx, { name, ...operation.way });
+      case "clear override":
+        return await functions.clearRateLimitOverride(ctx, { name });
+      case "reset":
+        return await functions.resetRateLimit(ctx, { name });
+    }
+  };
+}
+
+type Call<Result> = (ctx: unknown, args: unknown) => Promise<Result>;
 
 /** The functions that are used here. Their types do not name the limits, whose names are not known before the run. */
 interface Functions {
-  rateLimit: (ctx: unknown, args: unknown) => Promise<Status>;
-  rateLimitAll: (ctx: unknown, requests: readonly unknown[]) => Promise<Status>;
+  readonly rateLimit: Call<Status>;
+  readonly rateLimitAll: Call<Status>;
+  readonly checkRateLimit: Call<Status>;
+  readonly pauseRateLimit: Call<null>;
+  readonly adjustRateLimit: Call<Status>;
+  readonly overrideRateLimit: Call<null>;
+  readonly clearRateLimitOverride: Call<null>;
+  readonly resetRateLimit: Call<null>;
 }
 
-type Status = { ok: boolean; retryAt?: number | undefined };
+type Status = { ok: boolean; retryAt?: number | undefined; takenAt?: number | undefined };
 
-function answer({ ok, retryAt }: Status) {
-  return { ok, retryAt };
+function answer({ ok, retryAt, takenAt }: Status) {
+  return { ok, retryAt, ...(takenAt !== undefined && { takenAt }) };
 }

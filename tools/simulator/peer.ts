@@ -9,7 +9,15 @@ import * as lib from "../../node_modules/@convex-dev/rate-limiter/dist/component
 import schema from "../../node_modules/@convex-dev/rate-limiter/dist/component/schema.js";
 import * as worker from "../../node_modules/@convex-dev/rate-limiter/dist/component/worker.js";
 import type { Component } from "./deployment.js";
-import { COLD_LIMIT, coldNames, type Consume, type Design, type LimitOptions } from "./design.js";
+import {
+  COLD_LIMIT,
+  coldNames,
+  type Consume,
+  type Design,
+  type LimitOptions,
+  type Operate,
+  type Shards,
+} from "./design.js";
 import type { BucketConfig } from "./oracle.js";
 
 const { rateLimiter: component } = componentsGeneric() as unknown as {
@@ -30,10 +38,8 @@ export function peer(shards: number): Design {
     library: "peer",
     shards,
     app,
-    limit: (config, shards, options) => {
-      if (shards === "auto") throw new Error("The official component has no automatic number of shards.");
-      return consume(config, { shards }, options);
-    },
+    limit: (config, shards, options) => consume(config, modeOf(shards), options),
+    operate: (config, shards, options) => operate(config, modeOf(shards), options),
   };
 }
 
@@ -44,29 +50,62 @@ export function peerAsynchronous(): Design {
     library: "peer",
     shards: 1,
     app,
-    limit: (config, _shards, options) => consume(config, { applyUpdates: "asynchronously" }, options),
+    limit: (config, _shards, options) => consume(config, ASYNCHRONOUS, options),
+    operate: (config, _shards, options) => operate(config, ASYNCHRONOUS, options),
   };
 }
 
 type Mode = { shards: number } | { applyUpdates: "asynchronously" };
+const ASYNCHRONOUS: Mode = { applyUpdates: "asynchronously" };
 
-function consume({ kind, start, ...config }: BucketConfig, mode: Mode, options: LimitOptions): Consume {
+function modeOf(shards: Shards): Mode {
+  if (shards === "auto") throw new Error("The official component has no automatic number of shards.");
+  return { shards };
+}
+
+function configOf({ kind, start, ...config }: BucketConfig, mode: Mode) {
   if (kind === "sliding window") throw new Error("The official component has no sliding window.");
   const windows = start === undefined ? {} : { start };
-  const cold = coldNames(options);
-  const limiter = new RateLimiter(component, {
-    ...Object.fromEntries(cold.map((name) => [name, COLD_LIMIT])),
-    hot: kind === "token bucket" ? { kind, ...config, ...mode } : { kind, ...config, ...windows, ...mode },
+  return kind === "token bucket" ? { kind, ...config, ...mode } : { kind, ...config, ...windows, ...mode };
+}
+
+function limiterOf(config: BucketConfig, mode: Mode, options: LimitOptions) {
+  return new RateLimiter(component, {
+    ...Object.fromEntries(coldNames(options).map((name) => [name, COLD_LIMIT])),
+    hot: configOf(config, mode),
   });
-  return async (ctx, { key, count, reserve, user }) => {
+}
+
+function consume(config: BucketConfig, mode: Mode, options: LimitOptions): Consume {
+  const cold = coldNames(options);
+  const limiter = limiterOf(config, mode, options);
+  // It has no plans, so each call passes the config of its plan.
+  const plans = options.plans?.map((plan) => configOf(plan, mode));
+  return async (ctx, { key, count, reserve, user, plan, checks }) => {
     // The peer has no call for several limits, so they are called one after another until one denies.
     for (const name of cold) {
       const { ok, retryAfter } = await limiter.limit(ctx as never, name as "hot", { key: user ?? "nobody" });
       if (!ok) return { ok, retryAt: Math.ceil(Date.now() + retryAfter) };
     }
-    const options = { count, ...(key === undefined ? {} : { key }), ...(reserve === undefined ? {} : { reserve }) };
-    const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", options);
+    const args = {
+      count,
+      ...(key === undefined ? {} : { key }),
+      ...(reserve === undefined ? {} : { reserve }),
+      ...(plan === undefined ? {} : { config: plans?.[plan] }),
+    };
+    if (checks) await limiter.check(ctx as never, "hot", args);
+    const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", args);
     // `retryAfter` has fractions, and a caller can only wait for whole milliseconds.
     return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
+  };
+}
+
+function operate(config: BucketConfig, mode: Mode, options: LimitOptions): Operate {
+  const take = consume(config, mode, options);
+  const limiter = limiterOf(config, mode, options);
+  return async (ctx, operation) => {
+    if (operation.kind === "take") return await take(ctx, operation.ask);
+    if (operation.kind === "reset") return await limiter.reset(ctx as never, "hot");
+    throw new Error(`The official component has no operation "${operation.kind}".`);
   };
 }

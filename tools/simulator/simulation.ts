@@ -1,10 +1,12 @@
 /** One run: a limit, its callers, and the design that answers them. */
 import { type Arrival, arrivals, herds } from "./arrivals.js";
-import { Backend, type Seen } from "./backend.js";
+import { Backend, type Call, type Seen } from "./backend.js";
+import { Operations } from "./beside.js";
 import type { SimulatedCtx } from "./context.js";
-import type { Answer, Ask, Design } from "./design.js";
+import type { Answer, Ask, Design, Shards } from "./design.js";
 import { type Metrics, measure } from "./metrics.js";
-import { createRandom, type Random, wholeNumber } from "./random.js";
+import type { BucketConfig } from "./oracle.js";
+import { createRandom, type Random, uniform, wholeNumber } from "./random.js";
 import type { Probes, Request, RunOptions, Scenario } from "./scenario.js";
 
 /** One of this many denials is probed, so that the probes cover the run. */
@@ -14,28 +16,22 @@ const PROBE_EVERY = 7;
 const USERS = 100_000;
 
 export async function simulate(design: Design, scenario: Scenario, options: RunOptions): Promise<Metrics> {
-  const { limit, holdMs, bundleOf = 1, callers } = scenario;
+  const { holdMs } = scenario;
   const resendsUntilMs = options.resends ? scenario.seconds * 1000 : 0;
   const backend = new Backend(design.app, { ...options, holdMs, resendsUntilMs });
-  const keyed = callers.kind !== "open" || callers.keys !== undefined;
-  let consume = design.limit(limit, design.shards, { keyed, bundleOf });
-  for (const { atMs, shards } of scenario.changes ?? []) {
-    backend.agenda.plan(atMs, () => {
-      consume = design.limit(limit, shards, { keyed, bundleOf });
-    });
-  }
+  const code = deploys(design, scenario, backend);
+  const operations = new Operations(backend, () => code.operate, scenario, options.seed);
   const requests: Request[] = [];
   const probes: Probes = { asked: 0, sufficed: 0, nearly: 0 };
   const users: Random = createRandom(`${options.seed}/users`);
   let denials = 0;
-  const ask = ({ key, count }: { key: string | undefined; count: number }, onEnd?: () => void) => {
-    const user = bundleOf > 1 ? `user ${wholeNumber(users, 1, USERS)}` : undefined;
-    const request: Ask = { key, count, user, ...(scenario.reserve ? { reserve: true } : {}) };
+  const ask: AskFor = ({ key, count }, onEnd, sinceMs = backend.agenda.nowMs) => {
+    const request = askOf(scenario, { key, count, users, nth: calls++ });
     const atMs = backend.agenda.nowMs;
     // An attempt after a change runs the changed code, and its denial is probed with the same code.
-    const inUse = { consume };
+    const inUse = { consume: code.consume };
     const body = async (ctx: SimulatedCtx) => {
-      inUse.consume = consume;
+      inUse.consume = code.consume;
       return await inUse.consume(ctx, request);
     };
     const witness = async ({ ok, retryAt }: Answer, { snapshot }: Seen) => {
@@ -50,21 +46,65 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
     backend.call(
       body,
       (call) => {
-        const request = { atMs, key, count, call };
+        const request = { atMs, sinceMs, key, count, call };
         requests.push(request);
         options.onRequest?.(request);
-        onEnd?.();
+        operations.follow(request);
+        onEnd?.(call);
       },
       witness,
     );
   };
+  let calls = 0;
   const planned = start(scenario, options.seed, backend, ask);
-  await backend.agenda.run(() => requests.length === planned() && backend.agenda.nowMs >= scenario.seconds * 1000);
+  const isOver = () => requests.length === planned() && operations.isOver;
+  await backend.agenda.run(() => backend.agenda.nowMs >= scenario.seconds * 1000 && isOver());
   const rowsAtEnd = backend.store.count("rateLimits");
-  return measure({ design, scenario, options, requests, probes, background: backend.background, rowsAtEnd });
+  const { background } = backend;
+  return measure({ design, scenario, options, requests, operations: operations.done, probes, background, rowsAtEnd });
 }
 
-type AskFor = (arrival: { key: string | undefined; count: number }, onEnd?: () => void) => void;
+/** The code of the last deploy. */
+function deploys(design: Design, scenario: Scenario, { agenda }: Backend) {
+  const { limit, callers, bundleOf = 1, plans, isOverridden = false } = scenario;
+  const keyed = callers.kind !== "open" || callers.keys !== undefined;
+  const build = (config: BucketConfig, shards: Shards) => ({
+    consume: design.limit(config, shards, { keyed, bundleOf, plans, isOverridden }),
+    operate: design.operate(config, shards, { keyed, bundleOf, plans, isOverridden }),
+  });
+  const code = build(limit, design.shards);
+  for (const change of scenario.changes ?? []) {
+    agenda.plan(change.atMs, () => {
+      Object.assign(code, build(change.limit ?? limit, change.shards ?? design.shards));
+    });
+  }
+  return code;
+}
+
+interface NthCall {
+  readonly key: string | undefined;
+  readonly count: number;
+  readonly users: Random;
+  readonly nth: number;
+}
+
+function askOf({ bundleOf = 1, plans, ...scenario }: Scenario, { key, count, users, nth }: NthCall): Ask {
+  return {
+    key,
+    count,
+    user: bundleOf > 1 ? `user ${wholeNumber(users, 1, USERS)}` : undefined,
+    ...(scenario.reserve && { reserve: true }),
+    ...(scenario.checks && { checks: true }),
+    ...(scenario.refundable && { refundable: true }),
+    ...(plans && { plan: nth % plans.length }),
+  };
+}
+
+type AskFor = (
+  arrival: { key: string | undefined; count: number },
+  onEnd?: (call: Call<Answer>) => void,
+  sinceMs?: number,
+) => void;
 
 /** Plans the first calls. Returns a function that returns the number of calls so far. */
 function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend, ask: AskFor): () => number {
@@ -85,14 +125,25 @@ function start({ callers, seconds }: Scenario, seed: string, { agenda }: Backend
   for (let caller = 0; caller < callers.callers; caller++) {
     const sizes = createRandom(`${seed}/caller/${caller}`);
     const key = callers.keys === "own" ? `caller ${caller}` : "shared";
-    const callAgain = () => {
+    const callFor = (count: number, sinceMs: number) => {
       if (agenda.nowMs >= seconds * 1000) return;
       calls++;
-      ask({ key, count: wholeNumber(sizes, from, to) }, () => {
-        agenda.plan(agenda.nowMs + callers.thinkMs, callAgain);
-      });
+      const onEnd = ({ outcome, clock, decidedMs }: Call<Answer>) => {
+        const denial = outcome.kind === "committed" && !outcome.value.ok ? outcome.value : undefined;
+        if (callers.obey && denial?.retryAt !== undefined) {
+          const retryMs = Math.max(agenda.nowMs, decidedMs + denial.retryAt - clock);
+          agenda.plan(retryMs, () => {
+            callFor(count, sinceMs);
+          });
+        } else agenda.plan(agenda.nowMs + callers.thinkMs, callAgain);
+      };
+      ask({ key, count }, onEnd, sinceMs);
     };
-    agenda.plan(0, callAgain);
+    const callAgain = () => {
+      callFor(wholeNumber(sizes, from, to), agenda.nowMs);
+    };
+    // Obedient callers begin apart: in an app they do not arrive together.
+    agenda.plan(callers.obey ? uniform(sizes, 0, callers.thinkMs) : 0, callAgain);
   }
   return () => calls;
 }
