@@ -1,6 +1,6 @@
 /**
  * Packs the package, checks the tarball, installs it into two fresh apps and uses it there: with the pinned convex on this Node.js, and with
- * the newest one on a Node.js that it accepts. CONVEX_VERSION=1.47.0 is instead one app with that version, on this Node.js. It needs the npm
+ * the newest one on a Node.js that it accepts. CONVEX_VERSION=1.48.0 is instead one app with that version, on this Node.js. It needs the npm
  * registry. Run it with `npm run check:package`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
