@@ -23,8 +23,8 @@ export interface LimitedBy {
 /** Why a limit denied, and until when; END_OF_TIME if no wait helps. Undefined if it let the request pass. */
 export function denialIn({ status }: LimitedBy): { retryAt: number; reason: string | undefined } | undefined {
   if (status.ok) return undefined;
-  const { retryAt = END_OF_TIME, reason }: { retryAt?: number; reason?: string } = status;
-  return { retryAt, reason };
+  const denied: { retryAt?: number; reason?: string } = status;
+  return { retryAt: denied.retryAt ?? END_OF_TIME, reason: denied.reason };
 }
 
 /** When all of the limits that denied let the request pass; undefined if none denied, or if no wait helps. */
