@@ -22,6 +22,6 @@ export async function askFitting(
     return requests.map((request) => (large.includes(request) ? TOO_LARGE : { ok: true }));
   }
   const fitting = requests.filter((request) => !large.includes(request));
-  const answers = fitting.length > 0 ? await ask(fitting) : [];
-  return requests.flatMap((request) => answers[fitting.indexOf(request)] ?? { ok: true, shadow: TOO_LARGE });
+  const statuses = fitting.length > 0 ? await ask(fitting) : [];
+  return requests.flatMap((request) => statuses[fitting.indexOf(request)] ?? { ok: true, shadow: TOO_LARGE });
 }
