@@ -17,8 +17,8 @@ export interface LimitCall {
 
 /** The call as one of a limit's functions: none, if it is another. */
 export function limitCallIn(code: SourceCode, node: LimitCall["node"]): LimitCall[] {
-  let root: Node = node.callee as Node;
-  while (root.type === "MemberExpression") root = root.object as Node;
+  let root: Node = node.callee;
+  while (root.type === "MemberExpression") root = root.object;
   const variable = code.getScope(root).references.find(({ identifier }) => identifier === root)?.resolved;
   const { type, parent, node: imported } = variable?.defs[0] ?? {};
   const isRenamed = root === node.callee && imported?.type === "ImportSpecifier";

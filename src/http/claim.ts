@@ -9,7 +9,7 @@ import { asList } from "./headers.js";
 import { boundedKey, httpKey } from "./keys.js";
 import type { Caller, CheckedLimit, Keyless, Terms } from "./options.js";
 import { keylessField } from "./parseOptions.js";
-import { countField } from "./request.js";
+import { costField } from "./request.js";
 import { type Claim, reportError, type Visit } from "./visit.js";
 
 /** The requests to the limits that apply. @throws RefusedError for a fault of the client, and any error of the app. */
@@ -40,7 +40,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const bucket = findBucket(set.definitions, "limitHttp", present({ name, key, ...terms }));
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
-  if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
+  if (!isPermitted(costField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
   const pk = await given.partitionKey?.({ ctx, request, key });
   // `describes`: the status says what the bucket holds under the override in force.
   const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };

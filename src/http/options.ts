@@ -67,7 +67,7 @@ type TermsOf<Definition> = Definition extends { plans: infer Plans }
   : { plan?: unknown extends Definition ? string : undefined; config?: RateLimitConfig | undefined };
 
 type Identified = Required<Pick<AnyHttpLimit, "limit" | "identify">>;
-type NoneOf<Fields extends keyof AnyHttpLimit> = { [Field in Fields]?: undefined };
+type NoneOf<Fields extends keyof AnyHttpLimit> = Partial<Record<Fields, undefined>>;
 
 /** A limit that a request is held to. */
 export type HttpLimit<Limits = Record<string, unknown>> = Pick<

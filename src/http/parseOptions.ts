@@ -17,7 +17,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
-import { countField, isText, type KeySource } from "./request.js";
+import { costField, isText, type KeySource } from "./request.js";
 
 const STATUSES: readonly unknown[] = [400, 401, 403];
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
@@ -54,7 +54,7 @@ const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   identify: aFunction,
   mode: modeField,
   when: aFunction,
-  cost: orFunction(countField),
+  cost: orFunction(costField),
   partitionKey: aFunction,
   refund: orFunction({ oneOf: ["successful", "failed"] }),
 };

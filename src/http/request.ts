@@ -54,7 +54,7 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
   };
 }
 
-export const countField: Field = {
+export const costField: Field = {
   permitted: "a finite number of at least 0",
   holds: (value) => Number.isFinite(value) && Number(value) >= 0,
 };
@@ -62,5 +62,5 @@ export const countField: Field = {
 /** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
 export const isText = (value: unknown): value is string => typeof value === "string";
 
-const aNumber = { ...countField, holds: (value: unknown) => typeof value === "number" } as typeof countField;
+const aNumber = { ...costField, holds: (value: unknown) => typeof value === "number" } as typeof costField;
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };

@@ -46,7 +46,7 @@ async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<Ra
 }
 
 function isStatus(status: unknown): status is RateLimitStatus {
-  const { ok, retryAt }: { [Field in string]: unknown } = { ...(status as object | undefined) };
+  const { ok, retryAt }: Record<string, unknown> = { ...(status as object | undefined) };
   return ok === true || (ok === false && Number(retryAt) === retryAt);
 }
 
@@ -78,7 +78,7 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
 async function tokensBack(asked: AskedLimit, request: Request, response?: Response): Promise<number> {
   const { limited } = asked;
   const { refund: rule } = asked.given;
-  const taken = limited.count ?? 1;
+  const { count: taken } = limited;
   // A limit in shadow that would have denied has taken nothing.
   if (rule === undefined || (limited.status.ok && limited.status.shadow?.ok === false)) return 0;
   if (typeof rule !== "function") {

@@ -33,8 +33,8 @@ export const logIn = mutation({
       .withIndex("by_email", (q) => q.eq("email", email))
       .unique();
     if (user?.passwordDigest !== (await digest(email, password))) {
-      const { remaining } = await rateLimit(ctx, failedLogin);
-      return { outcome: "wrong" as const, attemptsLeft: remaining };
+      const status = await rateLimit(ctx, failedLogin);
+      return { outcome: "wrong" as const, attemptsLeft: status.remaining };
     }
 
     await resetRateLimit(ctx, failedLogin);

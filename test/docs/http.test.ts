@@ -107,7 +107,7 @@ describe("recipes", () => {
     const { send } = open("hono");
     const hello = () => send("/api/hello", { from: "198.51.100.1" });
     const first = await hello();
-    expect([await first.text(), first.headers.get("RateLimit")]).toEqual(["Hello", '"api";r=2;t=2']);
+    expect([await first.text(), first.headers.get("RateLimit")]).toEqual(["Hello", '"api";r=2;t=1']);
     expect(await statuses(3, hello)).toEqual([200, 200, 429]);
     expect((await send("/api/hello", { from: "198.51.100.2" })).status).toBe(200);
     expect((await send("/api/hello", { from: "198.51.100.1", method: "OPTIONS" })).status).toBe(404);

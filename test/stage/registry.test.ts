@@ -68,7 +68,7 @@ it("the registry serves only admins on the admin routes, sixty times a minute, a
   expect((await administer(t, "publishers-token")).status).toBe(401);
   const { served, denied } = await servedUntilDenied(() => administer(t, "admins-token"));
   expect(served).toBe(60);
-  expect(denied.headers.get("RateLimit")).toMatch(/^"admin";r=0;t=\d+$/);
+  expect(denied.headers.get("RateLimit")).toMatch(/^"admin";r=0;t=60, "requests";r=\d+;t=\d+$/);
   const key = `bearer:${await hashKey("admins-token")}`;
   const line = { event: "denied", limit: "admin", key, path: "/admin/takedown", retryAt: NOW + SECOND };
   expect(log.mock.calls.map(([text]) => JSON.parse(text) as unknown)).toEqual([line]);

@@ -51,11 +51,14 @@ export const logIn = mutation({
     }
     if (password !== "correct horse") {
       // Returned, not thrown: a throw would give the token back.
-      const { remaining } = await rateLimit(ctx, {
+      const status = await rateLimit(ctx, {
         ...account,
         throws: false,
       });
-      return { outcome: "wrong" as const, left: remaining };
+      return {
+        outcome: "wrong" as const,
+        left: status.remaining,
+      };
     }
     await resetRateLimit(ctx, account);
     return { outcome: "welcome" as const };
