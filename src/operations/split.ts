@@ -105,7 +105,7 @@ async function answerLooking(ctx: Reader, request: Request, call: SplitCall, fir
       before: { limit, shards: rows, timing: call },
     };
   }
-  if (!areFull(rows, now) && !areJustWritten(rows.slice(0, 2), now)) return denialOn(request, rows, call);
+  if (!areFull(rows, now)) return denialOn(request, rows, call);
   return answerOnAll(request, await loadAll(ctx, request, { control: found.control }), call);
 }
 
