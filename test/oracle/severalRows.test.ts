@@ -7,7 +7,7 @@ import { T0 } from "./terms.js";
 
 const world = { now: T0, random: Math.random };
 const ROWS = [2, 4, 16];
-const STEPS = 100;
+const STEPS = 80;
 
 beforeEach(() => {
   vi.spyOn(Date, "now").mockImplementation(() => world.now);
