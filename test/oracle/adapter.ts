@@ -31,10 +31,7 @@ export interface Status {
   readonly takenAt?: number;
 }
 export type Override = { readonly until?: number | undefined } & (
-  | { readonly config: Config }
-  | { readonly more: number }
-  | { readonly unlimited: true }
-  | { readonly block: true }
+  { readonly config: Config } | { readonly more: number } | { readonly unlimited: true } | { readonly block: true }
 );
 export interface Job {
   readonly id: string;
@@ -73,8 +70,8 @@ export class Driver {
   async schedule(asked: Place & { readonly count: number }): Promise<Scheduled> {
     return await this.#call("scheduleRateLimited", asked, "jobs:work", {});
   }
-  async cancel(job: Job): Promise<{ readonly canceled: boolean }> {
-    return await this.#call("cancelRateLimited", job);
+  async cancel(job: Job | undefined): Promise<{ readonly canceled: boolean }> {
+    return await this.#call("cancelRateLimited", job ?? {});
   }
   /** What a page shows of a quota. */
   async usage(place: Place, now: number): Promise<{ readonly used: number; readonly of: number }> {

@@ -145,7 +145,7 @@ export class Database {
   }
 
   /** The scheduled function begins, unless it was cancelled. */
-  begin(id: string): void {
+  begin(id = ""): void {
     if (this.#jobs.get(id) === "pending") this.#jobs.set(id, "success");
   }
 

@@ -28,7 +28,7 @@ export class Dice {
       left -= weight;
       if (left < 0) return name;
     }
-    return (entries.at(-1) as [Name, number])[0];
+    throw new Error("no weights");
   }
 }
 

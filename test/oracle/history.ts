@@ -4,7 +4,7 @@
  * Where the design leaves freedom, a bucket is a pair of exact buckets: the real one holds at least what `lo` holds and at most what
  * `hi` holds. Answers narrow the pair. While both are the same, an answer must be the exact one.
  */
-import { advance, give, holding, isQuota, NEVER, pause, type State, type Stored, sum, take } from "./bucket.js";
+import { advance, give, holding, isQuota, pause, type State, type Stored, sum, take } from "./bucket.js";
 import type { Terms } from "./terms.js";
 
 export type Side = "lo" | "hi";
@@ -136,10 +136,12 @@ export function levels(bucket: Bucket, now: number, terms: Terms): Amount {
 export function isExact({ lo, hi }: Bucket = FRESH): boolean {
   if (lo === hi) return true;
   if (!lo || !hi) return false;
-  const isSameLog = lo.log.length === hi.log.length && lo.log.every(({ at, units }, i) => {
-    const other = hi.log[i];
-    return at === other?.at && units === other.units;
-  });
+  const isSameLog =
+    lo.log.length === hi.log.length &&
+    lo.log.every(({ at, units }, i) => {
+      const other = hi.log[i];
+      return at === other?.at && units === other.units;
+    });
   return lo.value === hi.value && lo.ts === hi.ts && lo.used === hi.used && isSameLog;
 }
 
@@ -189,10 +191,10 @@ function pairsOf(events: readonly Happening[]): number {
 }
 
 /**
- * The bucket had `units` of a take never been taken. It is exactly that, except (freedom) if two events since then share a
- * millisecond, if a row cannot store all that
- * matters, or if the terms have changed since, or had in the window of
- * the take: then less may come back, never more.
+ * The bucket had `units` of a take never been taken. Freedom: less may come back, never more, if one of these holds:
+ * - two events from the take on share a millisecond;
+ * - a row cannot store all pairs that matter;
+ * - the terms have changed since, or had changed in the window of the take.
  */
 export function undone(bucket: Bucket, id: number, units: bigint, refund: { now: number; terms: Terms; date: number }) {
   const { now, terms, date } = refund;
@@ -249,16 +251,20 @@ function settled(
   units: bigint,
   { at, terms }: { at: number; terms: Terms },
 ): Bucket {
-  const sides = SIDES.map((side): [Side, Stored] => {
+  const sides = SIDES.map((side): [Side, State] => {
     const before = advance(bucket[side], at, terms);
     const after = advance(replay(events, side), at, terms);
     if (terms.kind === "sliding window") return [side, after];
-    const most = before.value + units;
+    // A debt that comes back may free what a raised rate holds.
+    const most = advance(bucket[side] && { ...bucket[side], keepsDebt: false }, at, terms).value + units;
     if (after.value > most) return [side, holding(after, most, terms)];
     return [side, after.value < before.value ? before : after];
   });
   const touched: Happening = { type: "touch", at, terms };
-  return { ...bucket, ...(Object.fromEntries(sides) as Record<Side, Stored>), events: [...events, touched] };
+  const { lo, hi } = Object.fromEntries(sides) as Record<Side, State>;
+  // What answers have shown of one history need not hold in the other: the wider pair is kept.
+  const [least, most] = lo.value > hi.value ? [hi, lo] : [lo, hi];
+  return { ...bucket, lo: least, hi: most, events: [...events, touched] };
 }
 
 function signature({ id, capacity, rate, windows, perMs }: Terms): string {

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runs, seed } from "../support/random.js";
 import { modes } from "./modes.js";
+import { orSay } from "./orSay.js";
 import { Player } from "./player.js";
 import { T0 } from "./terms.js";
 
@@ -21,23 +22,13 @@ afterEach(() => {
 describe("answers of one row are those of the exact twin", () => {
   it.each(Object.entries(modes))("%s", async (_, { least, ...mode }) => {
     const total = { answers: 0, exact: 0 };
-    for (let run = 0; run < runs(50); run++) {
-      const { world, ...player } = await played(seed * 100_000 + run, mode);
-      expect(player.problem, `world ${run} of seed ${seed}`).toBeUndefined();
-      total.answers += world.tally.answers;
-      total.exact += world.tally.exact;
+    for (let run = 0; run < runs(37); run++) {
+      const player = new Player(seed * 100_000 + run, mode, clock);
+      await orSay(`World ${run} of seed ${seed}`, player.play(STEPS));
+      total.answers += player.world.tally.answers;
+      total.exact += player.world.tally.exact;
     }
     // Where a bucket is known exactly, nothing but the exact answer passes.
     expect(total.exact / total.answers).toBeGreaterThan(least);
   });
 });
-
-async function played(number: number, mode: ConstructorParameters<typeof Player>[1]) {
-  const player = new Player(number, mode, clock);
-  try {
-    await player.play(STEPS);
-    return { world: player.world };
-  } catch (error) {
-    return { world: player.world, problem: (error as Error).message };
-  }
-}

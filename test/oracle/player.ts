@@ -97,7 +97,8 @@ export class Player {
     return waits[dice.weighted({ none: 3, one: 2, part: 6, period: 1, rest: 0.4, retry: 3, before: 1, back })]();
   }
   #period(): number {
-    return periodMs(this.#families[0] as Family);
+    const [family] = this.#families as [Family];
+    return periodMs(family);
   }
 
   #draw(choice: Choice | Operation): Move[] {
@@ -127,12 +128,20 @@ export class Player {
       case "dishonest":
       case "cancel":
         return this.#drawReturn(choice, call);
-      default:
+      case "pause":
+      case "reset":
+      case "override":
+      case "clear":
+      case "deploy":
+      case "usage":
         return [this.#operation(choice, key, plan)];
     }
   }
 
-  #drawReturn(choice: "refund" | "dishonest" | "cancel", call: { key: string; plan: string | undefined; count: number }): Move[] {
+  #drawReturn(
+    choice: "refund" | "dishonest" | "cancel",
+    call: { key: string; plan: string | undefined; count: number },
+  ): Move[] {
     const dice = this.#dice;
     const { now, tickets } = this.world;
     if (choice === "dishonest") {
@@ -192,8 +201,8 @@ export class Player {
     if (plans === "one") return drawConfig(dice, first, moveWindows);
     const names = ["free", "pro", "team"].slice(0, plans === "alike" ? dice.from(2, 3) : 3);
     const configs = names.map((name, i) => {
-      const family = plans === "alike" ? first : this.#families[i];
-      return [name, drawConfig(dice, family as Family, moveWindows)] as const;
+      const { [plans === "alike" ? 0 : i]: family = first } = this.#families;
+      return [name, drawConfig(dice, family, moveWindows)] as const;
     });
     return { plans: Object.fromEntries(configs) } as unknown as Definition;
   }

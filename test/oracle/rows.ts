@@ -28,7 +28,19 @@ export interface RowsMode {
   readonly unlimited?: boolean;
   readonly clock?: boolean;
 }
-type Act = "take" | "reserve" | "schedule" | "cancel" | "refund" | "charge" | "gift" | "pause" | "reset" | "override" | "clear" | "deploy";
+type Act =
+  | "take"
+  | "reserve"
+  | "schedule"
+  | "cancel"
+  | "refund"
+  | "charge"
+  | "gift"
+  | "pause"
+  | "reset"
+  | "override"
+  | "clear"
+  | "deploy";
 
 interface Ticket {
   readonly grant: Grant;
@@ -105,7 +117,9 @@ export class RowsWorld {
     const factor = dice.pick([0.5, 1, 1, 2, 3]);
     const scaled = (tokens: number) => Math.max(2 * this.rows, Math.round(tokens * factor));
     const config = { ...this.#base, rate: scaled(rate) };
-    return capacity === undefined ? config : { ...config, capacity: Math.max(scaled(capacity), this.#base.kind === "fixed window" ? scaled(rate) : 0) };
+    return capacity === undefined
+      ? config
+      : { ...config, capacity: Math.max(scaled(capacity), this.#base.kind === "fixed window" ? scaled(rate) : 0) };
   }
   #drawDefinition(): Definition {
     const shards = { atLeast: this.rows, atMost: this.rows };
@@ -119,14 +133,16 @@ export class RowsWorld {
   }
   #configs(): Config[] {
     const { plans, ...shared } = this.#definition;
-    return plans ? Object.values(plans).map((plan) => ({ ...shared, ...plan }) as Config) : [shared as Config];
+    return plans ? Object.values(plans).map((plan) => ({ ...shared, ...plan })) : [shared];
   }
   #configOf(plan: string | undefined): Config {
     const { plans, ...shared } = this.#definition;
-    return { ...shared, ...(plan === undefined ? {} : plans?.[plan]) } as Config;
+    return { ...shared, ...(plan === undefined ? {} : plans?.[plan]) };
   }
   #largest(): Terms {
-    return this.#configs().map((config) => scale.terms(config)).reduce(larger);
+    return this.#configs()
+      .map((config) => scale.terms(config))
+      .reduce(larger);
   }
   #drawPlan(): string | undefined {
     const { plans } = this.#definition;
@@ -143,12 +159,18 @@ export class RowsWorld {
     const dice = this.#dice;
     for (let step = 0; step < steps; step++) {
       const period = this.#base.period as number;
-      this.#now += dice.weighted({ none: 6, one: 3, some: 3, part: 1, period: 0.3 }) === "none" ? 0 : dice.pick([1, 1, dice.int(10), dice.int(period / 4), dice.chance(0.2) ? period : 1]);
+      this.#now +=
+        dice.weighted({ none: 6, one: 3, some: 3, part: 1, period: 0.3 }) === "none"
+          ? 0
+          : dice.pick([1, 1, dice.int(10), dice.int(period / 4), dice.chance(0.2) ? period : 1]);
       this.#ahead = this.mode.clock ? dice.int(CLOCKS_MS + 1) : 0;
       this.world.now = this.#now + this.#ahead;
       await this.#act(dice.weighted<Act>(this.#weights()));
       this.tally.moves++;
-      this.tally.rows = Math.max(this.tally.rows, this.#database.rows().filter(({ value }) => value !== undefined).length);
+      this.tally.rows = Math.max(
+        this.tally.rows,
+        this.#database.rows().filter(({ value }) => value !== undefined).length,
+      );
     }
     this.#judge();
     await this.#rest();
@@ -177,17 +199,28 @@ export class RowsWorld {
     switch (act) {
       case "take":
       case "reserve":
-        return await this.#ask({ ...PLACE, plan, count, reserve: act === "reserve" ? true : undefined, refundable: this.mode.refund ? true : undefined });
+        await this.#ask({
+          ...PLACE,
+          plan,
+          count,
+          reserve: act === "reserve" ? true : undefined,
+          refundable: this.mode.refund ? true : undefined,
+        });
+        return;
       case "schedule":
-        return await this.#schedule(plan, count);
+        await this.#schedule(plan, count);
+        return;
       case "cancel":
-        return await this.#cancel();
+        await this.#cancel();
+        return;
       case "refund":
-        return await this.#refund();
+        await this.#refund();
+        return;
       case "charge":
         this.#note(`charge ${count}`);
         this.#charged += count;
-        return void (await this.#driver.adjust({ ...PLACE, plan, count }));
+        await this.#driver.adjust({ ...PLACE, plan, count });
+        return;
       case "gift":
         this.#note(`gift ${count}`);
         await this.#driver.adjust({ ...PLACE, plan, count: -count });
@@ -202,7 +235,8 @@ export class RowsWorld {
         return;
       }
       case "reset":
-        return await this.#reset();
+        await this.#reset();
+        return;
       case "override": {
         const until = this.#now + 1 + dice.int(this.#base.period as number);
         const isUnlimited = this.mode.unlimited === true && (!this.mode.override || dice.chance(0.5));
@@ -218,7 +252,8 @@ export class RowsWorld {
         this.#note("clear");
         this.#isUnlimited = false;
         this.#overriding = undefined;
-        return await this.#driver.clearOverride(PLACE);
+        await this.#driver.clearOverride(PLACE);
+        return;
       case "deploy":
         this.#definition = this.#drawDefinition();
         this.#driver = this.#deployed();
@@ -230,7 +265,16 @@ export class RowsWorld {
     const dice = this.#dice;
     const { rate, capacity = rate } = this.#configOf(plan);
     const share = Math.max(1, Math.floor(capacity / this.rows));
-    return dice.pick([1, 1, 1, 2, dice.from(1, share), dice.from(1, share), dice.from(1, 2 * share), dice.chance(0.2) ? dice.from(1, capacity) : 1]);
+    return dice.pick([
+      1,
+      1,
+      1,
+      2,
+      dice.from(1, share),
+      dice.from(1, share),
+      dice.from(1, 2 * share),
+      dice.chance(0.2) ? dice.from(1, capacity) : 1,
+    ]);
   }
 
   async #ask(asked: Asked): Promise<void> {
@@ -258,7 +302,11 @@ export class RowsWorld {
   }
 
   /** Law 2: at `retryAt` the same call is served by the rows that told it, if nobody else comes. */
-  async #retry(asked: Asked, { retryAt = NEVER }: Status, told: { before: ReturnType<Database["save"]>; drawn: number[] }) {
+  async #retry(
+    asked: Asked,
+    { retryAt = NEVER }: Status,
+    told: { before: ReturnType<Database["save"]>; drawn: number[] },
+  ) {
     if (retryAt >= NEVER || this.mode.clock) return;
     const after = this.#database.save();
     const now = this.world.now;
@@ -291,7 +339,7 @@ export class RowsWorld {
     const ticket = this.#dice.pick(waiting);
     this.#tickets = this.#tickets.filter((other) => other !== ticket);
     this.#note(`cancel ${ticket.count} of ${ticket.grant.start - T0}`);
-    const { canceled } = await this.#driver.cancel(ticket.job as Job);
+    const { canceled } = await this.#driver.cancel(ticket.job);
     if (!canceled) this.#fail("A job that waits is cancelled.");
     this.#returned += ticket.grant.units;
     ticket.grant.units = 0n;
@@ -299,7 +347,9 @@ export class RowsWorld {
 
   /** What has started comes back: it had never been taken. */
   async #refund(): Promise<void> {
-    const open = this.#tickets.filter(({ job, takenAt, grant }) => !job && takenAt !== undefined && grant.start <= this.#now);
+    const open = this.#tickets.filter(
+      ({ job, takenAt, grant }) => !job && takenAt !== undefined && grant.start <= this.#now,
+    );
     if (open.length === 0) return;
     const ticket = this.#dice.pick(open);
     const { count, plan, takenAt, grant } = ticket;
@@ -338,7 +388,11 @@ export class RowsWorld {
     if (clock && most.kind === "fixed window") return;
     const isRaised = reserve && [plans, override, deploy].includes(true);
     // A debt is paid sooner under a raised rate: only the total is judged.
-    const interval = isRaised ? 10n ** 30n : reserve ? this.#returned + (most.kind === "fixed window" ? most.capacity : 0n) : 0n;
+    const interval = isRaised
+      ? 10n ** 30n
+      : reserve
+        ? this.#returned + (most.kind === "fixed window" ? most.capacity : 0n)
+        : 0n;
     const isInMs = reserve && most.kind === "token bucket" ? 1 : 0;
     const problem = this.#ledger.problem(most, { interval, ms: isInMs + (clock ? CLOCKS_MS : 0) });
     if (problem) this.#fail(problem);
@@ -349,7 +403,12 @@ export class RowsWorld {
     await this.#driver.clearOverride(PLACE);
     const plan = this.#drawPlan();
     const { rate, period, capacity = rate } = this.#configOf(plan);
-    const last = Math.max(this.#now, this.#pausedUntil, ...this.#ledger.grants.map(({ start }) => start), ...this.#tickets.map(({ grant }) => grant.start));
+    const last = Math.max(
+      this.#now,
+      this.#pausedUntil,
+      ...this.#ledger.grants.map(({ start }) => start),
+      ...this.#tickets.map(({ grant }) => grant.start),
+    );
     const slowest = Math.min(rate, ...this.#configs().map((config) => config.rate));
     const restMs = Math.ceil(((this.rows * (this.#charged + 2 * capacity)) / slowest + 4) * (period as number));
     this.#now = last;
@@ -395,6 +454,16 @@ export const rowsModes: Readonly<Record<string, RowsMode>> = {
   deploys: { deploy: true, charge: true },
   "clocks that disagree": { clock: true, refund: true },
   "all of it": {
-    reserve: true, cancel: true, refund: true, charge: true, gift: true, pause: true, reset: true, plans: true, override: true, unlimited: true, deploy: true,
+    reserve: true,
+    cancel: true,
+    refund: true,
+    charge: true,
+    gift: true,
+    pause: true,
+    reset: true,
+    plans: true,
+    override: true,
+    unlimited: true,
+    deploy: true,
   },
 };

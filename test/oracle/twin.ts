@@ -142,7 +142,7 @@ function canHold({ units, withinMs }: Demand, { kind, capacity, maxReserved }: T
   if (withinMs === undefined || kind === "sliding window") return units <= capacity;
   return maxReserved === undefined || units <= capacity + maxReserved;
 }
-const isCalledTooLarge = (reason: string | undefined) => reason?.startsWith("too large") ?? false;
+const isCalledTooLarge = (reason: string | undefined) => reason === "too large";
 
 /** The first time after now at which a call is served. */
 export function whenServed(state: Case, { now, stretches, demand }: Setting, side: "lo" | "hi"): number {

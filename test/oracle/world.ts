@@ -9,7 +9,11 @@ import * as twin from "./twin.js";
 type Call = { readonly key: string; readonly plan?: string | undefined; readonly count: number };
 export type Move =
   | { readonly act: "wait"; readonly ms: number }
-  | (Call & { readonly act: "take" | "check"; readonly reserve?: Asked["reserve"]; readonly refundable?: true | undefined })
+  | (Call & {
+      readonly act: "take" | "check";
+      readonly reserve?: Asked["reserve"];
+      readonly refundable?: true | undefined;
+    })
   /** A charge, or a gift if the count is negative. */
   | (Call & { readonly act: "adjust" })
   /** Without a ticket it is of what nobody took. */
@@ -73,25 +77,36 @@ export class World {
         return;
       case "take":
       case "check":
-        return await this.#ask(move);
+        await this.#ask(move);
+        return;
       case "schedule":
-        return await this.#schedule(move);
+        await this.#schedule(move);
+        return;
       case "adjust":
-        return await this.#adjust(move);
+        await this.#adjust(move);
+        return;
       case "refund":
-        return await this.#refund(move);
+        await this.#refund(move);
+        return;
       case "cancel":
-        return await this.#cancel(move.ticket);
-      case "begin":
-        return this.#database.begin((move.ticket.job as Job).id);
+        await this.#cancel(move.ticket);
+        return;
+      case "begin": {
+        this.#database.begin(move.ticket.job?.id);
+        return;
+      }
       case "usage":
-        return await this.#usage(move);
+        await this.#usage(move);
+        return;
       case "deploy":
         this.definition = move.definition;
         this.#driver = new Driver(this.#database, { [NAME]: move.definition });
         return;
-      default:
-        return await this.#operate(move);
+      case "pause":
+      case "reset":
+      case "override":
+      case "clear":
+        await this.#operate(move);
     }
   }
 
@@ -102,16 +117,19 @@ export class World {
     switch (move.act) {
       case "pause":
         await this.#driver.pause({ ...place, plan: move.plan, until: move.until });
-        return this.#advance(key, "done", (state) => [twin.afterPause(state, move.until, this.now)]);
+        this.#advance(key, "done", (state) => [twin.afterPause(state, move.until, this.now)]);
+        return;
       case "reset":
         await this.#driver.reset(place);
-        return this.#advance(key, "done", () => [twin.UNTOUCHED]);
+        this.#advance(key, "done", () => [twin.UNTOUCHED]);
+        return;
       case "override":
         this.#overrides.set(key, move.override);
-        return await this.#driver.override(place, move.override);
+        await this.#driver.override(place, move.override);
+        return;
       case "clear":
         this.#overrides.delete(key);
-        return await this.#driver.clearOverride(place);
+        await this.#driver.clearOverride(place);
     }
   }
 
@@ -168,7 +186,7 @@ export class World {
   async #cancel(ticket: Ticket): Promise<void> {
     this.#close(ticket);
     const { key, count, date } = ticket;
-    const { canceled } = await this.#driver.cancel(ticket.job as Job);
+    const { canceled } = await this.#driver.cancel(ticket.job);
     if (!canceled) return;
     // It may follow the terms of any plan, also beside an override.
     const settings = this.#plans().flatMap((plan) => {
@@ -176,9 +194,13 @@ export class World {
       return setting.stretches.map((stretch) => ({ ...setting, stretches: [stretch] }));
     });
     const isFirst = ({ stretches: [a] }: twin.Setting, i: number) =>
-      settings.findIndex(({ stretches: [b] }) => a?.terms.id === b?.terms.id && a?.terms.capacity === b?.terms.capacity) === i;
+      settings.findIndex(
+        ({ stretches: [b] }) => a?.terms.id === b?.terms.id && a?.terms.capacity === b?.terms.capacity,
+      ) === i;
     const different = settings.filter(isFirst);
-    this.#advance(key, "canceled", (state) => different.flatMap((setting) => twin.afterRefund(state, setting, { ticket, date })));
+    this.#advance(key, "canceled", (state) =>
+      different.flatMap((setting) => twin.afterRefund(state, setting, { ticket, date })),
+    );
   }
   #close(ticket: Ticket): void {
     const index = this.tickets.indexOf(ticket);
@@ -191,16 +213,21 @@ export class World {
     const [{ terms, way }] = setting.stretches as [twin.Stretch];
     if (!isQuota(terms) || way === "block" || way === "unlimited") return;
     const usage = await this.#driver.usage({ name: NAME, key, plan }, this.now);
-    this.#advance(key, usage, (state) => {
-      const bucket = twin.bucketOf(state, terms);
-      const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
-      // What is owed to later windows may count as used.
-      const missing = terms.capacity - lo.value;
-      const [most, least] = [lo.used > missing ? lo.used : missing, hi.used];
-      const used = this.#scale.units(usage.used);
-      const isRight = least - terms.perToken < used && used < most + terms.perToken;
-      return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
-    }, setting);
+    this.#advance(
+      key,
+      usage,
+      (state) => {
+        const bucket = twin.bucketOf(state, terms);
+        const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
+        // What is owed to later windows may count as used.
+        const missing = terms.capacity - lo.value;
+        const [most, least] = [lo.used > missing ? lo.used : missing, hi.used];
+        const used = this.#scale.units(usage.used);
+        const isRight = least - terms.perToken < used && used < most + terms.perToken;
+        return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
+      },
+      setting,
+    );
   }
 
   #plans(): (string | undefined)[] {
@@ -209,7 +236,7 @@ export class World {
   }
   configOf(plan: string | undefined): Config {
     const { plans, ...shared } = this.definition;
-    return { ...shared, ...(plan === undefined ? {} : plans?.[plan]) } as Config;
+    return { ...shared, ...(plan === undefined ? {} : plans?.[plan]) };
   }
 
   /** What is known of a call: the terms that hold now, and from the end of an override on. */
@@ -254,7 +281,11 @@ function relative(time: string): string {
   return `T+${Number(time) - T0}`;
 }
 
-function overriding(override: Override, config: Config, scale: Scale): Pick<twin.Stretch, "way"> | Omit<twin.Stretch, "from"> {
+function overriding(
+  override: Override,
+  config: Config,
+  scale: Scale,
+): Pick<twin.Stretch, "way"> | Omit<twin.Stretch, "from"> {
   if ("config" in override) return { terms: scale.terms(override.config), way: "config" };
   if ("more" in override) return { terms: scale.terms(raised(config, override.more)), way: "config" };
   return { way: "unlimited" in override ? "unlimited" : "block" };
@@ -290,5 +321,8 @@ function told(state: twin.Case, setting: twin.Setting | undefined): string {
     }),
   );
   const waits = setting && (["hi", "lo"] as const).map((side) => time(twin.whenServed(state, setting, side)));
-  return [...buckets, `paused ${state.pauses.map(time).join()}; denied, it is served from ${waits?.join(" to ") ?? "?"}`].join("\n");
+  return [
+    ...buckets,
+    `paused ${state.pauses.map(time).join()}; denied, it is served from ${waits?.join(" to ") ?? "?"}`,
+  ].join("\n");
 }
