@@ -6,14 +6,27 @@ import { damageError, show } from "../engine/misuse.js";
 import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type BucketId, controlOf, isControl, type Reader, readControl, readLast, readRows, type Row, type RowChange } from "./rows.js";
+import {
+  type BucketId,
+  controlOf,
+  isControl,
+  type Reader,
+  readControl,
+  readLast,
+  readRows,
+  type Row,
+  type RowChange,
+} from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** What a call has read of a bucket first: its control row, and all its rows or, if it may be split, the one that covers a random point. */
+/**
+ * What a call has read of a bucket first: its control row, and all its rows or, if it may be split, the one that covers
+ * a random point.
+ */
 export interface Found {
   readonly control: Control;
   /** All rows at the name and key but the control row, of all kinds and periods; undefined if only `row` was read. */
@@ -66,7 +79,8 @@ export async function loadAt(
   const { control, rows, row: known } = found;
   const point = known?.shard ?? pointAt(random);
   const row = known ?? (rows ? undefined : await readLast(ctx, bucket, point));
-  // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
+  // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing
+  // may be granted twice.
   const isOwn = row && !isControl(row) && isOf(bucket.limit, row) && (row.shard !== undefined || rows === undefined);
   const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
@@ -90,8 +104,9 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
 }
 
 /**
- * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is now: a changed
- * config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts as one shard.
+ * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is
+ * now: a changed config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts
+ * as one shard.
  */
 export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], within = WHOLE): StoredShard[] {
   const { limit } = bucket;
@@ -107,8 +122,9 @@ export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], 
 }
 
 /**
- * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each other's rows leave them,
- * such as a nested `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
+ * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each
+ * other's rows leave them, such as a nested `runMutation` next to a call. All that any of them took counts as taken.
+ * The result never holds more than any one of them.
  */
 function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: readonly Row[]): StoredShard {
   const { limit } = bucket;
@@ -117,7 +133,8 @@ function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: r
   const last = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
   const whole = fold(limit, shards, last);
   const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, last));
-  // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
+  // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each
+  // row.
   const { state } = charged(whole, whole.state.value - (limit.capacity - taken));
   // The windows' use adds up: it counts no capacity.
   const { window } = whole.state;

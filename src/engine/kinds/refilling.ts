@@ -1,6 +1,6 @@
 /**
- * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
- * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
+ * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and
+ * debts are paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
@@ -38,9 +38,7 @@ export abstract class RefillingKind<L extends Limit> {
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
-    return headroom
-      ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced)))
-      : advanced;
+    return headroom ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced))) : advanced;
   }
 
   take(limit: L, given: State, units: number): State {
@@ -54,8 +52,8 @@ export abstract class RefillingKind<L extends Limit> {
   }
 
   /**
-   * A state that begins to owe forgets what was used beside the units that are missing, above a capacity that was lowered. Those may still
-   * come back, and no more of what was taken before.
+   * A state that begins to owe forgets what was used beside the units that are missing, above a capacity that was
+   * lowered. Those may still come back, and no more of what was taken before.
    */
   private withoutBeside(limit: L, state: State): State {
     const { value, ts, window, headroom } = state;
@@ -90,7 +88,9 @@ export abstract class RefillingKind<L extends Limit> {
     const after = {
       ...state,
       value: capacity - Math.min(missing, left),
-      ...(window && this.usedAfter && !isClosed && { window: { ...window, used: this.usedAfter(limit, window, back, left) } }),
+      ...(window &&
+        this.usedAfter &&
+        !isClosed && { window: { ...window, used: this.usedAfter(limit, window, back, left) } }),
     };
     if (!headroom) return after;
     const pairs = taking ? refunds.returned(headroom, taking.takenAt, back) : refunds.since(headroom, ts + 1, left);
@@ -117,7 +117,8 @@ export abstract class RefillingKind<L extends Limit> {
     const values = [leftHalf(value, left, right), value - leftHalf(value, left, right)] as const;
     const share = left.capacity / (left.capacity + right.capacity || 1);
     const pairs = headroom ? refunds.halved(headroom, share) : [];
-    // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by the shares.
+    // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by
+    // the shares.
     const missing = left.capacity + right.capacity - value;
     const beside = window ? window.used - missing : 0;
     const ofLeft = Math.floor(beside * share);
