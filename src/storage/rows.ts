@@ -128,10 +128,7 @@ function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
-/**
- * The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no
- * more.
- */
+/** The last row with a `shard` of at most this, or none. The transaction depends only on what lies from there on. */
 export async function readLast(ctx: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
   const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).lte("shard", most));
   return await rows.order("desc").first();
