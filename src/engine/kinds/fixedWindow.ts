@@ -67,7 +67,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    */
   protected override held(limit: FixedWindowLimit, state: State): number {
     const { value, window } = state;
-    if (value < 0 || !window || !this.lapses(limit)) return Math.min(limit.capacity, value);
+    const isKnown = window && window.used < EVERYTHING;
+    if (value < 0 || !isKnown || !this.lapses(limit)) return Math.min(limit.capacity, value);
     return Math.max(0, limit.capacity - window.used);
   }
 

@@ -34,35 +34,25 @@ export abstract class RefillingKind<L extends Limit> {
 
   advance(limit: L, state: State, now: number): State {
     const { ts, headroom } = state;
-    const value = Math.min(limit.capacity, this.held(limit, state) + this.accrued(limit, state, now));
+    const held = this.held(limit, state);
+    const value = Math.min(limit.capacity, held + this.accrued(limit, state, now));
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
-    return headroom ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced))) : advanced;
+    if (!headroom) return advanced;
+    // A debt goes on into the next window, which forgets what was used beside it: that would pay for the debt.
+    const isForgotten = window !== state.window && held < 0 && this.usedBy(limit, state) > limit.capacity - held;
+    const pairs = isForgotten ? refunds.since(headroom, ts + 1, 0) : headroom;
+    return withHeadroom(advanced, refunds.noted(pairs, ts, to, this.usedBy(limit, advanced)));
   }
 
-  take(limit: L, given: State, units: number): State {
-    const state = units > given.value ? this.withoutBeside(limit, given) : given;
+  take(_limit: L, state: State, units: number): State {
     const { value, window, headroom } = state;
     const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
     if (value - units >= -MAX_UNITS) return { ...state, value: value - units, ...used };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
     const cut = { ...state, value: Math.min(value, -MAX_UNITS), ...used };
     return units > 0 && headroom ? { ...cut, headroom: refunds.UNKNOWN } : cut;
-  }
-
-  /**
-   * A state that begins to owe forgets what was used beside the units that are missing, above a capacity that was
-   * lowered. Those may still come back, and no more of what was taken before.
-   */
-  private withoutBeside(limit: L, state: State): State {
-    const { value, ts, window, headroom } = state;
-    const missing = limit.capacity - value;
-    if (!window || this.usedBy(limit, state) === missing) return state;
-    return withHeadroom(
-      { ...state, window: { ...window, used: missing } },
-      headroom && refunds.since(headroom, ts, missing),
-    );
   }
 
   reserve(limit: L, advanced: State, units: number): Reservation {
@@ -77,21 +67,17 @@ export abstract class RefillingKind<L extends Limit> {
 
   giveBack(limit: L, state: State, units: number, taking?: Taking): State {
     const { capacity } = limit;
-    const { value, ts, headroom, window } = state;
-    const missing = capacity - value;
-    const isClosed = taking && window?.used === EVERYTHING;
-    const used = taking ? this.usedBy(limit, state) : missing;
+    const { ts, headroom, window } = state;
+    const missing = capacity - state.value;
+    const isClosed = window?.used === EVERYTHING;
+    const used = this.usedBy(limit, state);
     const most = taking ? refunds.headroomSince(state, taking.takenAt) : Infinity;
     const back = Math.min(units, used, most);
     if (back === 0) return state;
     const left = used - back;
-    const after = {
-      ...state,
-      value: capacity - Math.min(missing, left),
-      ...(window &&
-        this.usedAfter &&
-        !isClosed && { window: { ...window, used: this.usedAfter(limit, window, back, left) } }),
-    };
+    const kept = window && this.usedAfter && !isClosed && { used: this.usedAfter(limit, window, back, left) };
+    const value = capacity - Math.min(missing, left);
+    const after = { ...state, value, ...(kept && { window: { ...window, ...kept } }) };
     if (!headroom) return after;
     const pairs = taking ? refunds.returned(headroom, taking.takenAt, back) : refunds.since(headroom, ts + 1, left);
     return withHeadroom(after, pairs);

@@ -3,7 +3,6 @@
  */
 import { remembering } from "../headroom.js";
 import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
-import { sum } from "../kinds/log.js";
 import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
 export interface Shard {
@@ -96,9 +95,8 @@ export function offerOf(shard: Shard, { units, taking }: Change): number {
   const { limit, state, interval } = shard;
   if (units > 0) return Math.max(0, state.value);
   const { state: after } = refunded(shard, -units, taking);
-  if (!taking) return after.value - state.value;
   const back = returnedTo(state, after);
-  if (taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
+  if (!taking || taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
   // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them
   // until it would have started. Another row gets no more than it still owes then.
   return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
@@ -110,8 +108,7 @@ export function offerOf(shard: Shard, { units, taking }: Change): number {
  */
 function returnedTo(before: State, after: State): number {
   const ofWindow = (before.window?.used ?? 0) - (after.window?.used ?? 0);
-  const ofLog = sum(before.recent ?? []) - sum(after.recent ?? []);
-  return Math.max(after.value - before.value, ofWindow, ofLog);
+  return Math.max(after.value - before.value, ofWindow);
 }
 
 /**
