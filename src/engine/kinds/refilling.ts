@@ -34,24 +34,24 @@ export abstract class RefillingKind<L extends Limit> {
 
   advance(limit: L, state: State, now: number): State {
     const { ts, headroom } = state;
-    const held = this.held(limit, state);
-    const value = Math.min(limit.capacity, held + this.accrued(limit, state, now));
+    const value = Math.min(limit.capacity, this.held(limit, state) + this.accrued(limit, state, now));
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
-    if (!headroom) return advanced;
-    // A debt goes on into the next window, which forgets what was used beside it: that would pay for the debt.
-    const isForgotten = window !== state.window && held < 0 && this.usedBy(limit, state) > limit.capacity - held;
-    const pairs = isForgotten ? refunds.since(headroom, ts + 1, 0) : headroom;
-    return withHeadroom(advanced, refunds.noted(pairs, ts, to, this.usedBy(limit, advanced)));
+    return headroom ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced))) : advanced;
   }
 
-  take(_limit: L, state: State, units: number): State {
-    const { value, window, headroom } = state;
+  take(limit: L, state: State, units: number): State {
+    const { value, ts, window } = state;
+    // A state that begins to owe may have used more than is missing, under a larger capacity. Undoing that would pay
+    // for the debt, which it is not; so no more of what was taken before comes back.
+    const isBeside = units > value && this.usedBy(limit, state) > limit.capacity - value;
+    const headroom = state.headroom && isBeside ? refunds.since(state.headroom, ts, 0) : state.headroom;
     const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
-    if (value - units >= -MAX_UNITS) return { ...state, value: value - units, ...used };
+    const taken = withHeadroom({ ...state, ...used }, headroom);
+    if (value - units >= -MAX_UNITS) return { ...taken, value: value - units };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    const cut = { ...state, value: Math.min(value, -MAX_UNITS), ...used };
+    const cut = { ...taken, value: Math.min(value, -MAX_UNITS) };
     return units > 0 && headroom ? { ...cut, headroom: refunds.UNKNOWN } : cut;
   }
 
@@ -76,7 +76,9 @@ export abstract class RefillingKind<L extends Limit> {
     if (back === 0) return state;
     const left = used - back;
     const kept = window && this.usedAfter && !isClosed && { used: this.usedAfter(limit, window, back, left) };
-    const value = capacity - Math.min(missing, left);
+    // A debt first, and what was used beside it, under a larger capacity, before what is missing now.
+    const paid = Math.min(back, Math.max(0, -state.value));
+    const value = Math.max(state.value + paid, capacity - Math.min(missing, left));
     const after = { ...state, value, ...(kept && { window: { ...window, ...kept } }) };
     if (!headroom) return after;
     const pairs = taking ? refunds.returned(headroom, taking.takenAt, back) : refunds.since(headroom, ts + 1, left);

@@ -160,8 +160,8 @@ describe("a quota under several plans", () => {
         { of: 20, take: 14, holds: 6 },
         { of: 10, ms: 1, take: 1, holds: -1 },
         { of: 10, ms: 2, back: 4, from: 0, holds: -1 },
-        { of: 10, ms: 3, back: 1, from: 0, holds: 0 },
-        { of: 20, ms: 4, holds: 10 },
+        { of: 20, ms: 3, back: 1, from: 0, holds: -1 },
+        { of: 10, ms: 4, back: 1, from: 1, holds: 0 },
       ],
     ],
     [
