@@ -31,7 +31,9 @@ export interface Adjustment extends Bucket {
   readonly units: number;
   /** When tokens that come back were taken, if that is known. */
   readonly taking: Taking | undefined;
-  /** Whether the caller has said that they were taken at that time, and not promised for another. Cancels do not say it. */
+  /**
+   * Whether the caller has said that they were taken at that time, and not promised for another. Cancels do not say it.
+   */
   readonly isByDate: boolean;
 }
 
@@ -52,8 +54,8 @@ export function parsePause(name: string, until: number, now: number): number {
 }
 
 /**
- * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all that was charged
- * comes back. With `takenAt` tokens come back that were taken then.
+ * With `at`, the time that its tokens were promised for, it takes a reservation back, so it is rounded as that was: all
+ * that was charged comes back. With `takenAt` tokens come back that were taken then.
  * @throws when a time is none that a Date can name.
  */
 export function adjustmentOf(bucket: Bucket, asked: AdjustmentArgs): Adjustment {

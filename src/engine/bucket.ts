@@ -32,8 +32,8 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
 }
 
 /**
- * The bucket as the row that was written last says, unless the call has said what holds. The first plan holds if a deploy has taken the
- * row's plan away: a page that shows a customer's quota must not break until he calls again.
+ * The bucket as the row that was written last says, unless the call has said what holds. The first plan holds if a
+ * deploy has taken the row's plan away: a page that shows a customer's quota must not break until he calls again.
  * @throws when a stored config cannot be used.
  */
 export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | undefined): Own {
@@ -44,8 +44,13 @@ export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | 
   return config ? { ...bucket, limit: limitUnder(bucket, config), plan: stored } : bucket;
 }
 
-/** The limit of a bucket under another config, on the same rows. @throws when a config that rows hold cannot be used. */
-export function limitUnder({ name, key, limit }: Pick<Bucket, "name" | "key" | "limit">, config: RateLimitConfig): Limit {
+/**
+ * The limit of a bucket under another config, on the same rows. @throws when a config that rows hold cannot be used.
+ */
+export function limitUnder(
+  { name, key, limit }: Pick<Bucket, "name" | "key" | "limit">,
+  config: RateLimitConfig,
+): Limit {
   const { shards } = limit.config;
   try {
     const parsed = parseLimit(name, { ...config, ...(shards !== undefined && { shards }) });

@@ -1,9 +1,11 @@
 /**
- * What an operator decided about a bucket: an override of its limit, a pause, a reset. It is stored in a row of its own, the control row,
- * which every call reads: so one write that conflicts with no call is enough, however many rows the bucket has.
+ * What an operator decided about a bucket: an override of its limit, a pause, a reset. It is stored in a row of its
+ * own, the control row, which every call reads: so one write that conflicts with no call is enough, however many rows
+ * the bucket has.
  *
- * Invariant: each pause, and each reset that is written there, raises `count`, and a bucket's row stores the count that it has seen. A row that has
- * seen less applies what came later when it is read. The order of the commits decides, not clocks, which differ.
+ * Invariant: each pause, and each reset that is written there, raises `count`, and a bucket's row stores the count that
+ * it has seen. A row that has seen less applies what came later when it is read. The order of the commits decides, not
+ * clocks, which differ.
  */
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { StoredControl } from "../wire/snapshots.js";
@@ -80,7 +82,8 @@ function makeFields(): Fields {
 }
 
 /**
- * An override as it is stored: its config with the defaults filled in, and without `shards`, since the rows stay the limit's own.
+ * An override as it is stored: its config with the defaults filled in, and without `shards`, since the rows stay the
+ * limit's own.
  * @throws when it is not exactly one of config, more, block and unlimited, or a field is unknown or out of range.
  */
 export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
@@ -124,6 +127,7 @@ export function overrideError({ name, key }: { name: string; key?: string | unde
   const bucket = key === undefined ? "" : ` of key ${show(key)}`;
   return misuseError(
     name,
-    `the stored override${bucket} cannot be used, so nothing is let through; clearRateLimitOverride removes it. ${problem}`,
+    `the stored override${bucket} cannot be used, so nothing is let through; ` +
+      `clearRateLimitOverride removes it. ${problem}`,
   );
 }

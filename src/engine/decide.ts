@@ -1,6 +1,6 @@
 /**
- * The one decision: may these units go now, and if not, when? It is asked of one row: the whole bucket, or a part with its share of the
- * limit. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
+ * The one decision: may these units go now, and if not, when? It is asked of one row: the whole bucket, or a part with
+ * its share of the limit. Consuming subtracts, never below zero; reserving may owe up to `maxReserved`.
  */
 import type { RateLimitStatus } from "../wire/answers.js";
 import { remembering } from "./headroom.js";
@@ -63,8 +63,11 @@ function serve(limit: Limit, stored: State, timing: Timing, demand: Demand) {
   }
   if (!reserve || !canServe(limit, demand)) return undefined;
   // Taking nothing writes nothing, so it waits until the debt of others is paid.
-  const { at, state: taken, owed } =
-    units > 0 ? kind.reserve(limit, state, units) : { at: kind.whenHolding(limit, stored, 0), state, owed: 0 };
+  const {
+    at,
+    state: taken,
+    owed,
+  } = units > 0 ? kind.reserve(limit, state, units) : { at: kind.whenHolding(limit, stored, 0), state, owed: 0 };
   const startsAt = Math.max(from, at);
   if (owed > limit.maxReserved || startsAt - now > withinMs) return undefined;
   return { at: startsAt, state: taken, taken: units > 0 };
@@ -72,7 +75,8 @@ function serve(limit: Limit, stored: State, timing: Timing, demand: Demand) {
 
 /** The first time from `now` on at which the same demand succeeds, if nobody else takes anything. */
 function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, demand: Demand): number {
-  // More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter than others.
+  // More than the days until the clocks of a zone go forward, or the months until February: a window that is shorter
+  // than others.
   const MOST_TRIES = 400;
   const { kind, capacity } = limit;
   const { units, reserve, withinMs } = demand;
@@ -82,8 +86,8 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
   const reservable = kind.whenReservable(limit, stored, units);
   const isServedAt = (time: number) => serve(limit, stored, { now: time, pausedUntil }, demand) !== undefined;
   let time = now;
-  // The start of a reservation depends on when one asks: by the time of one unit if a rate is rounded, by a window if a full bucket
-  // wastes one. The time found may then not be the first.
+  // The start of a reservation depends on when one asks: by the time of one unit if a rate is rounded, by a window if a
+  // full bucket wastes one. The time found may then not be the first.
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const state = kind.advance(limit, stored, Math.max(time, pausedUntil));
     const { at } = units > 0 ? kind.reserve(limit, state, units) : { at: kind.whenHolding(limit, stored, 0) };

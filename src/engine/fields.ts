@@ -1,7 +1,7 @@
 /**
- * Checking what callers give: one table of fields for each object, and one function that checks an object against its table.
- * Numbers and words are data, not functions: a function that runs while a module loads is compiled again in every run of every
- * Convex function.
+ * Checking what callers give: one table of fields for each object, and one function that checks an object against its
+ * table. Numbers and words are data, not functions: a function that runs while a module loads is compiled again in
+ * every run of every Convex function.
  */
 import { fieldError, misuseError, show } from "./misuse.js";
 
@@ -14,7 +14,10 @@ type Range = {
   { readonly above: number; readonly atLeast?: undefined } | { readonly atLeast: number; readonly above?: undefined }
 );
 
-/** A field is a number within a range, one of some values, or anything for which `holds` is true; `permitted` completes "must be …". */
+/**
+ * A field is a number within a range, one of some values, or anything for which `holds` is true; `permitted` completes
+ * "must be …".
+ */
 export type Field = { readonly isRequired?: boolean } & (
   | (Range & { readonly oneOf?: readonly (string | boolean)[]; readonly holds?: undefined })
   | { readonly oneOf: readonly (string | boolean)[]; readonly atMost?: undefined; readonly holds?: undefined }
@@ -31,8 +34,8 @@ export type Fields = Readonly<Record<string, Field>>;
 /**
  * Checks an object that a caller has given.
  * @param what - the sentence "<field> is not a field of <what>" names it.
- * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming limit, field,
- * value and range.
+ * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming
+ * limit, field, value and range.
  */
 export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
   if (!isObject(given)) throw fieldError(limit, what, "an object", given);

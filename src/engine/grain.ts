@@ -1,6 +1,6 @@
 /**
- * Invariant: a limit counts in whole units, `unitsPerToken` to a token, chosen so that what accrues in one millisecond (or
- * one window) is a whole number of them. Sums, differences and comparisons of whole numbers below 2^53 are exact in
+ * Invariant: a limit counts in whole units, `unitsPerToken` to a token, chosen so that what accrues in one millisecond
+ * (or one window) is a whole number of them. Sums, differences and comparisons of whole numbers below 2^53 are exact in
  * floating point, so nothing drifts, for years and at any rate.
  */
 import { MAX_UNITS, SNAP } from "./units.js";
@@ -9,8 +9,8 @@ import { MAX_UNITS, SNAP } from "./units.js";
 const EXACT_UNITS = 2 ** 48;
 
 /**
- * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most 2,048
- * shards) refill in whole units. Without it a write loses less than a unit.
+ * How finely to cut, finest first. 1000 makes thousandths of a token exact; 1024 besides lets a split bucket (at most
+ * 2,048 shards) refill in whole units. Without it a write loses less than a unit.
  */
 const FINEST = 1000 * 1024;
 
@@ -29,8 +29,8 @@ interface Quantities {
 }
 
 /**
- * The finest grain, if rate and period are whole numbers and it counts all quantities: what `chooseGrain` chooses for most limits. A run
- * that parses one of them compiles no more than this.
+ * The finest grain, if rate and period are whole numbers and it counts all quantities: what `chooseGrain` chooses for
+ * most limits. A run that parses one of them compiles no more than this.
  */
 export function finestGrain(rate: number, per: number, { exact, debt }: Quantities): Grain | undefined {
   if (!Number.isInteger(rate) || !Number.isInteger(per)) return undefined;
@@ -42,8 +42,8 @@ export function finestGrain(rate: number, per: number, { exact, debt }: Quantiti
 }
 
 /**
- * Chooses the grain for `rate / per` tokens per step. A ratio that is no fraction of decimals (1/3), or too fine for so large
- * quantities, is rounded down to about 15 digits: never up.
+ * Chooses the grain for `rate / per` tokens per step. A ratio that is no fraction of decimals (1/3), or too fine for so
+ * large quantities, is rounded down to about 15 digits: never up.
  */
 export function chooseGrain(rate: number, per: number, { exact, debt }: Quantities): Grain {
   const most = Math.min(EXACT_UNITS / Math.max(1, exact, rate / per), MAX_UNITS / debt);

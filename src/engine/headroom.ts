@@ -1,15 +1,17 @@
 /**
- * How much comes back when tokens are returned that were taken at a known time: at most what the bucket would hold had they never
- * been taken, and exactly that if no two events share a millisecond. Otherwise a bucket that wasted arrivals while it was full would
- * get them after all.
+ * How much comes back when tokens are returned that were taken at a known time: at most what the bucket would hold had
+ * they never been taken, and exactly that if no two events share a millisecond. Otherwise a bucket that wasted arrivals
+ * while it was full would get them after all.
  *
- * Theorem, for any arrivals: undoing a take of `c` units at `t0` gives back `min(c, R)`. `R` is the least headroom (capacity less
- * level) of the bucket after `t0`, measured before each later take. Proof: the two histories differ by `c` at first. The difference
- * shrinks only while the history without the take is full, and is then the headroom of the other one.
+ * Theorem, for any arrivals: undoing a take of `c` units at `t0` gives back `min(c, R)`. `R` is the least headroom
+ * (capacity less level) of the bucket after `t0`, measured before each later take. Proof: the two histories differ by
+ * `c` at first. The difference shrinks only while the history without the take is full, and is then the headroom of the
+ * other one.
  *
- * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`. It keeps
- * headroom and not levels, so that a pair stays true when the capacity is lowered. A gift, a pause and a reset may follow a take of the
- * same millisecond, so their pairs are dated one later: takes of that millisecond then give back less, never more.
+ * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`.
+ * It keeps headroom and not levels, so that a pair stays true when the capacity is lowered. A gift, a pause and a reset
+ * may follow a take of the same millisecond, so their pairs are dated one later: takes of that millisecond then give
+ * back less, never more.
  */
 import type { Entry, Limit, State } from "./kinds/kind.js";
 import { merge, shortened } from "./kinds/log.js";
@@ -23,15 +25,20 @@ export function remembering(state: State, date: number): State {
   return state.recent || state.headroom ? state : { ...state, headroom: [{ at: date, units: 0 }] };
 }
 
-/** A bucket that was made full at a time: nothing that was taken until then comes back. @param lastWrite - before that. */
+/**
+ * A bucket that was made full at a time: nothing that was taken until then comes back. @param lastWrite - before that.
+ */
 export function forgotten({ capacity }: Limit, lastWrite: number, at: number): State {
-  // A clock ahead may have dated a take: clocks differ by less than this. A time that is further ahead is the end of a pause.
+  // A clock ahead may have dated a take: clocks differ by less than this. A time that is further ahead is the end of a
+  // pause.
   const CLOCKS_DIFFER_MS = 60_000;
   const last = lastWrite - at > CLOCKS_DIFFER_MS ? at : Math.max(at, lastWrite);
   return { value: capacity, ts: at, headroom: [{ at: last + 1, units: 0 }] };
 }
 
-/** The pairs of `ts` at a later time, with the headroom then. Of a full bucket nothing that was taken before comes back. */
+/**
+ * The pairs of `ts` at a later time, with the headroom then. Of a full bucket nothing that was taken before comes back.
+ */
 export function noted(headroom: readonly Entry[], ts: number, now: number, units: number) {
   // No time has passed, so no units have come: the pairs say all.
   if (now <= ts) return headroom;
@@ -58,7 +65,10 @@ export function returned(headroom: readonly Entry[], takenAt: number, back: numb
   return pairs.filter(({ units }, i) => !pairs.slice(i + 1).some((later) => later.units <= units));
 }
 
-/** The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the whole. */
+/**
+ * The pairs of the two parts of a bucket, that of the left one being `share` of it: together no more than those of the
+ * whole.
+ */
 export function halved(headroom: readonly Entry[], share: number): readonly [Entry[], Entry[]] {
   const ofLeft = (units: number) => Math.floor(units * share);
   return [
@@ -68,8 +78,9 @@ export function halved(headroom: readonly Entry[], share: number): readonly [Ent
 }
 
 /**
- * The pairs of parts as those of one bucket: at each time the sum of what the parts had. A part without pairs adds nothing. Some tokens may
- * have been taken from one part and come back to another: that is as if they had been moved there before.
+ * The pairs of parts as those of one bucket: at each time the sum of what the parts had. A part without pairs adds
+ * nothing. Some tokens may have been taken from one part and come back to another: that is as if they had been moved
+ * there before.
  */
 export function joined(parts: readonly (readonly Entry[] | undefined)[]): readonly Entry[] | undefined {
   const known = parts.filter((pairs) => pairs !== undefined);
@@ -87,7 +98,10 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
   return compact(sums);
 }
 
-/** Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back less, never more. */
+/**
+ * Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back
+ * less, never more.
+ */
 function compact(pairs: readonly Entry[]): readonly Entry[] {
   // Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes.
   const MAX_PAIRS = 8;

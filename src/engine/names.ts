@@ -1,4 +1,7 @@
-/** Names of limits and keys of buckets: strings that every database takes, short enough that no number of rows is too long. */
+/**
+ * Names of limits and keys of buckets: strings that every database takes, short enough that no number of rows is too
+ * long.
+ */
 import { fieldError, misuseError, show } from "./misuse.js";
 
 /** In UTF-16 code units. With 512 rows to a batch, keys of one batch stay below a megabyte. */
@@ -13,7 +16,10 @@ export function checkName(name: unknown, what = "A rate limit's name"): void {
   );
 }
 
-/** @throws when `key` is present and not a well-formed string of 1 to 256 UTF-16 units; `field` is what its caller calls it. */
+/**
+ * @throws when `key` is present and not a well-formed string of 1 to 256 UTF-16 units; `field` is what its caller calls
+ * it.
+ */
 export function checkKey(name: string, key: unknown, field = "key"): void {
   if (key === undefined) return;
   if (typeof key !== "string" || key === "") throw fieldError(name, field, "a non-empty string", key);

@@ -1,8 +1,10 @@
-/** The start of a fixed window's windows if the config does not say it: always the same for a key, spread over the keys. */
+/**
+ * The start of a fixed window's windows if the config does not say it: always the same for a key, spread over the keys.
+ */
 
 /**
- * A start in [0, period), from a hash of the key, or of the name for the bucket without a key. The hash of a key is the same for all
- * limits: otherwise each limit that shows its start to a client would tell six more bits of the key.
+ * A start in [0, period), from a hash of the key, or of the name for the bucket without a key. The hash of a key is the
+ * same for all limits: otherwise each limit that shows its start to a client would tell six more bits of the key.
  */
 export function hashedStart(keyOrName: string, period: number): number {
   // 64 phases spread callers. A client sees the start; more bits of the hash would tell which key the server chose.
@@ -11,8 +13,8 @@ export function hashedStart(keyOrName: string, period: number): number {
 }
 
 /**
- * A number in [0, 1) that a text always gets, spread evenly over many texts: FNV-1a over UTF-16 code units and a 0, then the finalizer of
- * MurmurHash3, so that texts that differ in one character lie apart.
+ * A number in [0, 1) that a text always gets, spread evenly over many texts: FNV-1a over UTF-16 code units and a 0,
+ * then the finalizer of MurmurHash3, so that texts that differ in one character lie apart.
  */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;

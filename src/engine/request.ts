@@ -74,7 +74,9 @@ export interface BucketArgs {
   name: string;
   key?: string | undefined;
   config: RateLimitConfig;
-  /** The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`. */
+  /**
+   * The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`.
+   */
   plan?: string | null | undefined;
   plans?: NamedPlan[] | undefined;
   /** The config, if the app's code has it from a definition or a call: it was checked there, and is parsed once. */
@@ -89,7 +91,9 @@ export function bucketOf({ name, key, config, plan, plans, definition }: BucketA
   return plan === undefined ? bucket : { ...bucket, plan: plan ?? storedConfig(config) };
 }
 
-/** The request under the limit of its bucket, or under another: what is asked in tokens is asked in the units of that. */
+/**
+ * The request under the limit of its bucket, or under another: what is asked in tokens is asked in the units of that.
+ */
 export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
   return { ...bucket, asked, demand: demandOf(bucket.limit, asked) };
 }

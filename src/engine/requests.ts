@@ -4,7 +4,8 @@ import { unitsPerMs } from "./kinds/kind.js";
 import { misuseError } from "./misuse.js";
 
 /**
- * Which request is read when: those of fast limits last, since a row of a fast limit is the likeliest to be written meanwhile.
+ * Which request is read when: those of fast limits last, since a row of a fast limit is the likeliest to be written
+ * meanwhile.
  * @returns the places of the requests.
  * @throws when two requests are to one bucket: the caller adds the counts.
  */

@@ -1,12 +1,15 @@
-/** The last time that a JavaScript Date can represent. A wait that would end later is cut off here, 270,000 years from now. */
+/**
+ * The last time that a JavaScript Date can represent. A wait that would end later is cut off here, 270,000 years from
+ * now.
+ */
 export const END_OF_TIME = 8.64e15;
 
 /** The scheduler refuses a start further away than five years of 366 days. */
 export const FURTHEST_MS = 5 * 366 * 86_400_000;
 
 /**
- * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does. It
- * searches twice as far ahead each time, then halves: quick when that is near.
+ * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does.
+ * It searches twice as far ahead each time, then halves: quick when that is near.
  * @param likely - is tried first: where the condition becomes true there, three questions are enough.
  */
 export function firstTime(from: number, holds: (time: number) => boolean, likely = from): number {

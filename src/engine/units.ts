@@ -8,7 +8,10 @@ import { END_OF_TIME } from "./time.js";
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
-/** The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a token. */
+/**
+ * The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a
+ * token.
+ */
 export const MAX_TOKENS = 1e12;
 
 /** The least rate that a config may name: a token in 1e12 periods. */
@@ -29,12 +32,16 @@ export function ceilUnits(tokens: number, unitsPerToken: number): number {
   return 0 - floorUnits(-tokens, unitsPerToken);
 }
 
-/** Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10. */
+/**
+ * Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10.
+ */
 export function isAllOf(capacity: number, count: number): boolean {
   return Math.abs(count - capacity) <= capacity * 4 * SNAP;
 }
 
-/** A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units. */
+/**
+ * A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units.
+ */
 export function unitsOf(limit: Limit, count: number): number {
   const { capacity, unitsPerToken, tokens } = limit;
   // Most counts are far from it. A capacity of less than a unit is none.
@@ -52,7 +59,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
-  if (!(isPlausible && isTime(ts) && Number.isInteger(seen))) throw unusableError(limit, key, "state", { value, ts, seen });
+  if (!(isPlausible && isTime(ts) && Number.isInteger(seen)))
+    throw unusableError(limit, key, "state", { value, ts, seen });
   return {
     value: Math.min(capacity, floorUnits(value, unitsPerToken)),
     ts,
@@ -120,7 +128,9 @@ export function toStored(limit: Limit, { value, ts, seen, window, recent, headro
   };
 }
 
-/** A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000. */
+/**
+ * A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000.
+ */
 export function lowered(value: number): number {
   return value * (1 - 8 * SNAP);
 }

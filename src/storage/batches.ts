@@ -3,8 +3,8 @@ import { fieldError } from "../engine/misuse.js";
 import { type BucketId, type Cursor, type Reader, type Row, rowsAfter } from "./rows.js";
 
 /**
- * A batch ends at the first bucket after this many rows. With the last bucket's (at most 2,048) that is far below the 32,000
- * documents that a transaction may read, and over in tens of milliseconds.
+ * A batch ends at the first bucket after this many rows. With the last bucket's (at most 2,048) that is far below the
+ * 32,000 documents that a transaction may read, and over in tens of milliseconds.
  */
 export const BATCH_ROWS = 512;
 /** And after this many bytes of the 16 MiB that a transaction may read: old keys may be of any length. */
@@ -41,12 +41,17 @@ export async function* walk(ctx: Reader, from: Cursor, mostRows = BATCH_ROWS): A
   if (last) yield { name, key: last.key, rows, next: null };
 }
 
-/** About, in bytes, and mostly less: UTF-8 takes up to three for a UTF-16 unit, an entry of `recent` 40, all other fields together 300. */
+/**
+ * About, in bytes, and mostly less: UTF-8 takes up to three for a UTF-16 unit, an entry of `recent` 40, all other
+ * fields together 300.
+ */
 export function sizeOf({ name, key = "", recent = [], override: { note = "" } = {} }: Row): number {
   return 300 + 3 * (name.length + key.length + note.length) + 40 * recent.length;
 }
 
-/** @param own - the limit that it must be of; a sweep's may be of any. @throws when the text is no such cursor as JSON. */
+/**
+ * @param own - the limit that it must be of; a sweep's may be of any. @throws when the text is no such cursor as JSON.
+ */
 export function readCursor(text: string, own?: string): Cursor {
   try {
     const parsed: unknown = JSON.parse(text);

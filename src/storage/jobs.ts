@@ -7,7 +7,9 @@ export interface JobReader {
   db: Pick<GenericDatabaseReader<GenericDataModel>, "system">;
 }
 
-/** A scheduled function's state and arguments. The state is "deleted" when Convex has forgotten it, days after it ended. */
+/**
+ * A scheduled function's state and arguments. The state is "deleted" when Convex has forgotten it, days after it ended.
+ */
 export async function readJob({ db }: JobReader, id: RateLimitedJob["id"]) {
   const job = await db.system.get("_scheduled_functions", id);
   return { state: job?.state.kind ?? ("deleted" as const), args: job?.args ?? [] };

@@ -1,7 +1,7 @@
 /**
- * convex-rate-limits/schema: the table behind the limits, for the app's schema (in your tables) and for the component's own, and validators of
- * what apps store or return. An entry of its own, so that functions that only call a limit do not build them in every run. The types are named,
- * because the compiler would write each of them out in full.
+ * convex-rate-limits/schema: the table behind the limits, for the app's schema (in your tables) and for the component's
+ * own, and validators of what apps store or return. An entry of its own, so that functions that only call a limit do
+ * not build them in every run. The types are named, because the compiler would write each of them out in full.
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
@@ -12,8 +12,8 @@ import { controlFields, snapshotValidator, stateFields } from "../wire/snapshots
 /**
  * Spread into the app's schema to keep limits in the app's own tables.
  *
- * A row is one bucket, one part of a bucket that is split, or the control row of a bucket, which says what an operator decided. No row
- * means a full bucket. Only the functions of this package write here.
+ * A row is one bucket, one part of a bucket that is split, or the control row of a bucket, which says what an operator
+ * decided. No row means a full bucket. Only the functions of this package write here.
  *
  * @example
  * ```ts
@@ -35,7 +35,10 @@ export const rateLimitTables = {
     ...stateFields(),
     /** Which of the buckets at the key, by kind and period, such as "fixed window day". Absent for a token bucket. */
     bucket: v.optional(v.string()),
-    /** Which part of a split bucket: "0" and "1" are its halves, "00" to "11" its quarters, and so on. "!" is the control row. */
+    /**
+     * Which part of a split bucket: "0" and "1" are its halves, "00" to "11" its quarters, and so on. "!" is the
+     * control row.
+     */
     shard: v.optional(v.string()),
     /** The plan's name or the call's config that it was written under, unless that is a plain definition. */
     plan: v.optional(v.union(v.string(), configValidator())),

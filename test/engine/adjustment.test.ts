@@ -39,6 +39,6 @@ describe("the units of an adjustment", () => {
     const problem = `Rate limit "send": count must be a number at least -1e12 and at most 1e12, got ${show(count)}.`;
     expect(() => parseAdjustment(limit, count as number)).toThrow(problem);
     expect(() => adjustmentOf(bucket, { count: count as number })).toThrow(problem);
-    expect(() => adjustmentOf(bucket, { count: -1, renews: NaN })).toThrow('Rate limit "send": renews must be');
+    expect(() => adjustmentOf(bucket, { count: -1, takenAt: NaN })).toThrow('Rate limit "send": takenAt must be');
   });
 });

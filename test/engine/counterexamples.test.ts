@@ -2,16 +2,16 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
+import { type DemandArgs, demandOf } from "../../src/engine/request.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
-import { fromStored, toStored } from "../../src/engine/units.js";
+import { fromStored, MAX_UNITS, toStored } from "../../src/engine/units.js";
 
 const NOW = 1_000_000;
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
 const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
 const ask = (limit: Limit, state: State, now: number, asked: DemandArgs) =>
-  decide(limit, state, now, parseDemand(limit, asked));
+  decide(limit, state, { now, pausedUntil: 0 }, demandOf(limit, asked));
 
 describe("decide", () => {
   it("names a whole millisecond if the longest wait of a reservation is not whole", () => {
@@ -33,10 +33,9 @@ describe("decide", () => {
 
   it("denies a reservation if no debt has room for it, instead of promising one time twice", () => {
     const limit = parseLimit("send", { kind: "token bucket", rate: 1e12, period: 86_400_000 });
-    const first = ask(limit, fullState(limit), NOW, { count: 1e15, reserve: true });
-    if (!first.taken) throw new Error("the first reservation is made");
-    const second = ask(limit, first.taken, NOW, { count: 1e15, reserve: true });
-    expect(second.status.ok).toBe(false);
+    const owing = { value: 5 - MAX_UNITS, ts: NOW };
+    const served = [5, 6].map((count) => ask(limit, owing, NOW, { count, reserve: true }).status.ok);
+    expect(served).toEqual([true, false]);
   });
 });
 

@@ -1,14 +1,12 @@
 /** The decision on one bucket. Each row of the table has the state, the time, the demand, and the whole answer. */
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { decide, renewsAt } from "../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../src/engine/request.js";
+import { expect, it } from "vitest";
+import { decide } from "../../src/engine/decide.js";
+import { type DemandArgs, demandOf } from "../../src/engine/request.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
 import type { StoredState } from "../../src/wire/snapshots.js";
-import { forAny } from "../support/random.js";
 
 const NOW = 1_000_000;
 const bucket = parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 });
@@ -55,15 +53,18 @@ const inMonth = { ms: until(2026, 2, 5), count: 15, ...within(29 * DAY) };
 const nothing = { count: 0, refundable: true };
 const dated = { ...ok(2, 1300), takenAt: NOW + 500 };
 const returnable = { ...held(2, 500), headroom: [{ at: NOW + 500, count: 0 }] };
-const part = { count: 6, atLeast: 2.5 };
-const took = (taken: number, resetMs: number) => ({ ...ok(0, resetMs), taken });
+const tooLarge = (remaining: number, resetMs: number) => {
+  return { ...denied(END_OF_TIME - NOW, remaining, resetMs), reason: "too large" };
+};
+/** During a pause that ends in 500 ms. */
+const paused = { pauseMs: 500 };
 
 /** A bucket without a row has no `state`. The demand is made at NOW unless it has `ms`. Without `next` nothing is written. */
 type Row = [
   what: string,
   limit: Limit,
   state: StoredState | null,
-  asked: DemandArgs & { ms?: number },
+  asked: DemandArgs & { ms?: number; pauseMs?: number },
   status: { ok: boolean; retryAt?: number; takenAt?: number },
   next?: StoredState,
 ];
@@ -96,9 +97,20 @@ const rows: Row[] = [
   ["within counts from a clock that stepped back", bucket, held(-1, 500), within(600), denied(100, 0, 1600)],
   ["capacity 0 spaces reservations evenly", spaced, held(-1), { reserve }, ok(0, 200, 200), held(-2)],
   ["a rate of a third is rounded down, as it is stored", third, held(0), { count: 1, reserve }, denied(2001, 0, 3001)],
-  ["atLeast takes the least, and whole tokens beyond it", bucket, held(3.75), part, took(3.5, 975), held(0.25)],
-  ["atLeast takes the full count if it is there", bucket, held(6), part, took(6, 1000), held(0)],
-  ["atLeast takes nothing if less than the least is there", bucket, held(2.25), part, denied(25, 2, 775)],
+  ["a count above the capacity is denied for ever", bucket, held(10), { count: 10.1 }, tooLarge(10, 0)],
+  ["and a reservation above capacity and reserve", bucket, held(10), { count: 15.1, reserve }, tooLarge(10, 0)],
+  ["a pause denies what is there, until it ends", bucket, held(8, 500), paused, denied(500, 0, 700)],
+  ["a pause allows a count of 0", bucket, held(8, 500), { ...paused, count: 0 }, ok(0, 700)],
+  ["a pause denies longer for what is not there", bucket, held(0, 500), { ...paused, count: 2 }, denied(700, 0, 1500)],
+  [
+    "a reservation in a pause starts when it ends, and is dated when it was made",
+    bucket,
+    held(3, 500),
+    { ...paused, count: 2, reserve, refundable: true },
+    { ...ok(0, 1400, 500), takenAt: NOW },
+    { ...held(1, 500), headroom: [{ at: NOW, count: 0 }] },
+  ],
+  ["within counts from now, not from the end", bucket, held(3, 500), { ...paused, ...within(499) }, denied(1, 0, 1200)],
   // This limit adds a unit only every few seconds.
   ["a slow reservation retries to start in time", slow, held(0), within(DAY), denied(SLOW_MS, 0, END_OF_TIME - NOW)],
 
@@ -134,16 +146,15 @@ const rows: Row[] = [
   ["a window owes at most maxReserved", sliding, log(...both, [300, 4]), { count: 2, reserve }, denied(300, 0, 1300)],
 ];
 
-it.each(rows)("%s", (_what, limit, state, { ms = 0, ...asked }, status, next) => {
+it.each(rows)("%s", (_what, limit, state, { ms = 0, pauseMs, ...asked }, status, next) => {
   const before = state ? fromStored(limit, state, undefined) : fullState(limit);
-  const decideAt = (now: number) => decide(limit, before, now, parseDemand(limit, asked));
+  const pausedUntil = pauseMs === undefined ? 0 : NOW + pauseMs;
+  const decideAt = (now: number) => decide(limit, before, { now, pausedUntil }, demandOf(limit, asked));
   const decision = decideAt(NOW + ms);
   expect(decision.status).toEqual(status);
-  const { window, ...taken } = toStored(limit, decision.taken ?? before);
+  const { window: _, ...taken } = toStored(limit, decision.taken ?? before);
   expect(decision.taken && taken).toEqual(next);
-  // The missing tokens count as used.
-  expect(window?.used).toBe(window && limit.capacity / limit.unitsPerToken - taken.value);
-  if (status.ok || status.retryAt === undefined) return;
+  if (status.ok || status.retryAt === undefined || status.retryAt === END_OF_TIME) return;
   const times = [status.retryAt - 1, status.retryAt];
   expect(times.map((at) => decideAt(at).status.ok)).toEqual([false, true]);
 });
@@ -154,37 +165,7 @@ it.each([
   ["a month", month, { count: 15, reserve: { within: 28 * DAY - 1 } }],
 ] as const)("%s denies a reservation for ever if a full bucket would start it too late", (_what, limit, demand) => {
   for (const state of [fullState(limit), { value: 0, ts: NOW }]) {
-    const { status } = decide(limit, state, NOW, parseDemand(limit, demand));
+    const { status } = decide(limit, state, { now: NOW, pausedUntil: 0 }, demandOf(limit, demand));
     expect(status).toMatchObject({ ok: false, retryAt: END_OF_TIME });
   }
-});
-
-describe("the time at which a request is served again after such requests have spent all that remains", () => {
-  const limits = [
-    parseLimit("bucket", { kind: "token bucket", rate: 10, period: 1000 }),
-    parseLimit("window", { kind: "fixed window", rate: 10, period: 1000, start: 0 }),
-  ];
-
-  it.each(limits)("is when a spent $name serves it, or undefined if it needs more than a full bucket", (limit) => {
-    const { kind, unitsPerToken } = limit;
-    forAny([fc.nat(10 * unitsPerToken), fc.integer({ min: 1, max: 11 }), fc.nat(1000)], 100, (value, count, later) => {
-      const state = { value, ts: NOW };
-      const now = NOW + later;
-      const advanced = kind.advance(limit, state, now);
-      const spent = Math.floor(Math.floor(advanced.value / unitsPerToken) / count) * count;
-      const left = kind.take(limit, advanced, spent * unitsPerToken);
-      const renewed = renewsAt(limit, state, count, now);
-      if (spent + count > 10) {
-        expect(renewed).toBeUndefined();
-        return;
-      }
-      const { status } = decide(limit, left, now, parseDemand(limit, { count }));
-      expect(status).toMatchObject({ ok: false, retryAt: renewed });
-    });
-  });
-
-  it("is the time of the next token for a request that takes none", () => {
-    const [bucket] = limits as [Limit];
-    expect(renewsAt(bucket, { value: 2.5 * bucket.unitsPerToken, ts: NOW }, 0, NOW)).toBe(NOW + 50);
-  });
 });

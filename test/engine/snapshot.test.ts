@@ -8,6 +8,7 @@ import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
+import { MAX_UNITS } from "../../src/engine/units.js";
 import { NOW } from "./arbitraries.js";
 
 /** The window starts that a snapshot lists: the first, and each start at which units arrive. */
@@ -30,6 +31,7 @@ const terms = {
   runs: [{ start: 0, period: 1, units: refill }],
   // Half a token arrives in 50 ms.
   few: tokens(0.5),
+  used: 0,
 };
 
 describe("a snapshot", () => {
@@ -157,21 +159,35 @@ describe("a snapshot", () => {
     const taken = { value: capacity - units, ts: NOW, recent: [{ at: NOW, units }] };
     expect(snapshotOf(sliding, [shardAt(sliding, WHOLE, taken)])).toEqual({
       ...{ name: "slide", config: sliding.config, value: 7, ts: NOW, fullAt: NOW + 1000 },
-      ...{ tokens: 10, unitsPerToken, capacity, maxReserved, lastsMs: 1000, lastStart: NOW, few: 0 },
+      ...{ tokens: 10, unitsPerToken, capacity, maxReserved, lastsMs: 1000, lastStart: NOW, few: 0, used: 0 },
       runs: [],
       parts: [{ value: capacity - units, ts: NOW, capacity, runs: [{ start: NOW, period: 1000, count: 1, units }] }],
     });
   });
 
   // The fuzzer found that the snapshot had 0 of 60 tokens although 59 were left, until the next write.
-  it("of a sliding window has what is left under the current rate and period", () => {
+  it("of a sliding window has what is left under the current rate", () => {
     const sliding = (rate: number, period: number) =>
       parseLimit("slide", { kind: "sliding window", rate, period, maxReserved: 0 });
-    const [former, raised, shorter] = [sliding(1, 1000), sliding(60, 1000), sliding(1, 100)];
+    const [former, raised] = [sliding(1, 1000), sliding(60, 1000)];
     const state = { value: 0, ts: NOW, recent: [{ at: NOW - 500, units: former.unitsPerToken }] };
     expect(former.unitsPerToken).toBe(raised.unitsPerToken);
     expect(snapshotOf(former, [shardAt(former, WHOLE, state)]).value).toBe(0);
     expect(snapshotOf(raised, [shardAt(raised, WHOLE, state)]).value).toBe(59);
-    expect(snapshotOf(shorter, [shardAt(shorter, WHOLE, state)]).value).toBe(1);
+  });
+
+  it("says until when the bucket is paused, and what a quota used above a capacity that was lowered", () => {
+    expect(snapshotOf(limit, [fullShard(limit)], NOW).pausedUntil).toBe(NOW);
+    const quota = (rate: number, capacity = rate) => {
+      return parseLimit("quota", { kind: "fixed window", rate, period: "month", capacity });
+    };
+    const used = (limit: Limit, count: number, value: number) => {
+      const units = Math.min(MAX_UNITS, count * limit.unitsPerToken);
+      const state = { value: value * limit.unitsPerToken, ts: NOW, window: { since: NOW, used: units } };
+      return snapshotOf(limit, [shardAt(limit, WHOLE, state)]).used;
+    };
+    expect([used(quota(100), 150, 0), used(quota(200), 150, 50), used(quota(100), 103, -3)]).toEqual([50, 0, 0]);
+    // A pause has used nothing, and tokens that are saved up are no quota.
+    expect([used(quota(100), 1e15, 0), used(quota(10, 100), 150, 0)]).toEqual([0, 0]);
   });
 });

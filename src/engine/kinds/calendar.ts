@@ -1,10 +1,10 @@
 /**
  * Windows of the calendar: days, weeks, months and years as the clocks of a place show them.
  *
- * A window's nominal start is a local time. The window starts when the clocks first show that time or a later one. If they skip it,
- * that is when they are put forward; if they show it twice, the first time. A nominal window that no time lies in, such as 30
- * December 2011 in Samoa, has no number. The others are numbered consecutively, so each next number brings the tokens of one
- * window. Clocks that are put back behind a window's start do not end the window.
+ * A window's nominal start is a local time. The window starts when the clocks first show that time or a later one. If
+ * they skip it, that is when they are put forward; if they show it twice, the first time. A nominal window that no time
+ * lies in, such as 30 December 2011 in Samoa, has no number. The others are numbered consecutively, so each next number
+ * brings the tokens of one window. Clocks that are put back behind a window's start do not end the window.
  */
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
@@ -22,8 +22,8 @@ export const CALENDAR_MS = {
 export type CalendarPeriod = keyof typeof CALENDAR_MS;
 
 /**
- * Windows of a calendar in a zone, numbered consecutively. Window `n` starts at `startOf(n)` and ends where `n + 1` starts:
- * `startOf(windowAt(now)) <= now < startOf(windowAt(now) + 1)` for every `now` before the end of time.
+ * Windows of a calendar in a zone, numbered consecutively. Window `n` starts at `startOf(n)` and ends where `n + 1`
+ * starts: `startOf(windowAt(now)) <= now < startOf(windowAt(now) + 1)` for every `now` before the end of time.
  */
 export interface Calendar {
   /** The number of the window that a time lies in. */
@@ -41,17 +41,18 @@ export function periodic(period: number, start: number, end = END_OF_TIME): Cale
 }
 
 /**
- * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A year begins with that
- * month, a month on that day (or its last day, if it is shorter), a week on that weekday, a day that many minutes after midnight. The months of
- * "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
+ * The windows of one calendar. `timeZone` is a zone of `isTimeZone`. `anchor` is a whole number within `ANCHORS`. A
+ * year begins with that month, a month on that day (or its last day, if it is shorter), a week on that weekday, a day
+ * that many minutes after midnight. The months of "Europe/Berlin" and anchor 31 begin on 31 January and on 29 February
+ * 2024: at 2024-01-30T23:00Z and 2024-02-28T23:00Z.
  *
  * @throws RangeError when `Intl` does not know the zone.
  */
 export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: number): Calendar {
   const { firstAt, dateLine } = timeZoneOf(timeZone);
   const nominal = nominalWindows(period, anchor);
-  // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last has a
-  // duration.
+  // If the zone crossed the date line, all nominal windows that it skipped start at the same time, and only the last
+  // has a duration.
   const unnumbered = nominal.windowAt(dateLine.left - 1) + 1;
   const missing = Math.max(0, nominal.windowAt(dateLine.reached) - unnumbered);
   const startOf = (window: number) => firstAt(nominal.startOf(window < unnumbered ? window : window + missing));
@@ -69,8 +70,8 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
 }
 
 /**
- * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant ones. From one
- * change of the clocks to the next all days are alike, so most windows need not be looked at.
+ * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant
+ * ones. From one change of the clocks to the next all days are alike, so most windows need not be looked at.
  */
 export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Required<Run>[] {
   // No two changes of one zone's clocks since 1970 are less than six days apart.
@@ -93,7 +94,10 @@ export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number
   return runs;
 }
 
-/** The windows of the next years, for a client: as runs that begin a window earlier. What arrives before the first window is unknown. */
+/**
+ * The windows of the next years, for a client: as runs that begin a window earlier. What arrives before the first
+ * window is unknown.
+ */
 export function listedFrom(windows: Calendar, ts: number, averageMs: number): Run[] {
   // A bucket that was never used is full, so a client need not know the windows before this package's first year.
   const FIRST_USE = 1_767_225_600_000;
@@ -127,7 +131,8 @@ function months(anchor: number): Calendar {
       const first = firstDayOf(month);
       return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
     },
-    // A guess, from which calendarOf searches: months differ, and the anchor may be any day. No zone skipped a whole one.
+    // A guess, from which calendarOf searches: months differ, and the anchor may be any day. No zone skipped a whole
+    // one.
     windowAt: (local) => Math.floor(local / CALENDAR_MS.month),
   };
 }

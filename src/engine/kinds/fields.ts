@@ -1,6 +1,6 @@
 /**
- * The fields of configs, by kind. Data, without the kinds themselves: an app whose limits live in the component checks its definitions
- * by this table and leaves the rest to the component.
+ * The fields of configs, by kind. Data, without the kinds themselves: an app whose limits live in the component checks
+ * its definitions by this table and leaves the rest to the component.
  */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
 import { checkFields, type Field, type Fields, isObject } from "../fields.js";
@@ -61,7 +61,10 @@ export function makeFields(): Readonly<Record<string, Fields>> {
   };
 }
 
-/** @throws when a field is missing, unknown, out of range or beside one that excludes it; naming limit, field, value and range. */
+/**
+ * @throws when a field is missing, unknown, out of range or beside one that excludes it; naming limit, field, value and
+ * range.
+ */
 export function checkConfig(name: string, config: RateLimitConfig): void {
   // JavaScript may pass anything.
   const given: unknown = config;
@@ -78,13 +81,14 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
 }
 
 /**
- * @throws when a field for a period in milliseconds is combined with a calendar's period, or the reverse, or the anchor lies
- * outside its period.
+ * @throws when a field for a period in milliseconds is combined with a calendar's period, or the reverse, or the anchor
+ * lies outside its period.
  */
 function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWindowConfig): void {
   if (typeof period !== "string") {
     const [field, value] = timeZone === undefined ? ["anchor", anchor] : ["timeZone", timeZone];
-    if (value !== undefined) throw fieldError(name, field, 'left out unless period is "day", "week", "month" or "year"', value);
+    if (value !== undefined)
+      throw fieldError(name, field, 'left out unless period is "day", "week", "month" or "year"', value);
     return;
   }
   if (start !== undefined) throw fieldError(name, "start", `left out when period is "${period}": give anchor`, start);
@@ -95,8 +99,8 @@ function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWi
 }
 
 /**
- * The anchors of a period: years begin with a month from 1 to 12, months on a day from 1 to 31, weeks on a weekday (1 is Monday), days at
- * a minute from 0 to 1439.
+ * The anchors of a period: years begin with a month from 1 to 12, months on a day from 1 to 31, weeks on a weekday (1
+ * is Monday), days at a minute from 0 to 1439.
  */
 export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31], year: [1, 12] } as const;
 

@@ -60,12 +60,14 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   /**
-   * A quota (a window that saves nothing up) holds what was not used of it: another capacity counts at once. What is owed to later windows
-   * stays owed: work that was promised for them still starts. If tokens are saved up, what is held stays held, as in a token bucket.
+   * A quota (a window that saves nothing up) holds what was not used of it: another capacity counts at once. What is
+   * owed to later windows stays owed: work that was promised for them still starts. If tokens are saved up, what is
+   * held stays held, as in a token bucket.
    */
   protected override held(limit: FixedWindowLimit, state: State): number {
     const { value, window } = state;
-    if (value < 0 || !window || !this.lapses(limit)) return Math.min(limit.capacity, value);
+    const isKnown = window && window.used < EVERYTHING;
+    if (value < 0 || !isKnown || !this.lapses(limit)) return Math.min(limit.capacity, value);
     return Math.max(0, limit.capacity - window.used);
   }
 
@@ -126,9 +128,9 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
 }
 
 /**
- * The units that the next window after a state's last write brings. If the windows have moved, it may begin soon after the last one
- * began, and then brings whole tokens in proportion to the time between. Otherwise a caller who changes the time zone each hour would get
- * a window each hour.
+ * The units that the next window after a state's last write brings. If the windows have moved, it may begin soon after
+ * the last one began, and then brings whole tokens in proportion to the time between. Otherwise a caller who changes
+ * the time zone each hour would get a window each hour.
  */
 function firstRefill({ windows, refill, unitsPerToken, part }: FixedWindowLimit, { ts, window }: State): number {
   const { since = -END_OF_TIME } = window ?? {};

@@ -1,14 +1,14 @@
 /**
- * The door for kinds of limits. Everything that depends on the kind is a method of one `Kind` object; no other code asks which
- * kind a limit is. A new kind is a file here, a line in the registry (limit.ts), its fields (fields.ts), its validator
- * (wire/configs.ts), and an arbitrary in test/laws.
+ * The door for kinds of limits. Everything that depends on the kind is a method of one `Kind` object; no other code
+ * asks which kind a limit is. A new kind is a file here, a line in the registry (limit.ts), its fields (fields.ts), its
+ * validator (wire/configs.ts), and an arbitrary in test/laws.
  */
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
 
 /**
- * A bucket holds `value` units at the time `ts` (ms since the epoch). The value is negative while units are owed. Time before `ts`
- * never counts again.
+ * A bucket holds `value` units at the time `ts` (ms since the epoch). The value is negative while units are owed. Time
+ * before `ts` never counts again.
  */
 export interface State {
   readonly value: number;
@@ -28,7 +28,10 @@ export interface Window {
   readonly used: number;
 }
 
-/** Units that were taken at a time, or are promised for it. Of several takes that were joined, `from` is the time of the first. */
+/**
+ * Units that were taken at a time, or are promised for it. Of several takes that were joined, `from` is the time of the
+ * first.
+ */
 export interface Entry {
   readonly at: number;
   readonly units: number;
@@ -85,7 +88,9 @@ export interface Share {
   readonly count: number;
 }
 
-/** Steps at which units arrive: at `start`, and every `period` ms after it, `count` times in all (default: for ever). */
+/**
+ * Steps at which units arrive: at `start`, and every `period` ms after it, `count` times in all (default: for ever).
+ */
 export interface Run {
   readonly start: number;
   readonly period: number;
@@ -100,13 +105,19 @@ export interface Kind<L extends Limit = Limit> {
   forKey?(limit: L, key: string | undefined): L;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
-  /** If what a bucket holds is lost unless it is taken in time: whether all rows get their units back together, or each unit by itself. */
+  /**
+   * If what a bucket holds is lost unless it is taken in time: whether all rows get their units back together, or each
+   * unit by itself.
+   */
   lapses?(limit: L): "together" | "singly" | undefined;
   /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
   waitedMs?(limit: L, state: State): number;
 
   // What clients need to say a status at any time.
-  /** The steps from a time on, if units arrive in steps. A kind without them keeps a log: each unit comes back a period later. */
+  /**
+   * The steps from a time on, if units arrive in steps. A kind without them keeps a log: each unit comes back a period
+   * later.
+   */
   runsFrom?(limit: L, ts: number): readonly Run[];
   /** The step after the last write of a state, if it brings fewer units than the others, and how many fewer. */
   shortStep?(limit: L, state: State): (Run & { readonly units: number }) | undefined;
@@ -124,11 +135,14 @@ export interface Kind<L extends Limit = Limit> {
   /** The first ms at which a reservation of `units` would owe no more than `maxReserved`. */
   whenReservable(limit: L, state: State, units: number): number;
   /**
-   * Gives units back, never above capacity. With `taking`, no more than the bucket would hold if these units had never been taken;
-   * without it they are a gift.
+   * Gives units back, never above capacity. With `taking`, no more than the bucket would hold if these units had never
+   * been taken; without it they are a gift.
    */
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
-  /** The state after a pause: at its end there is at most nothing, also under a larger capacity. What is promised for later stays. */
+  /**
+   * The state after a pause: at its end there is at most nothing, also under a larger capacity. What is promised for
+   * later stays.
+   */
   pause(limit: L, state: State, pause: Pause): State;
   /** Splits a state between two shares. */
   split(left: L, right: L, advanced: State): readonly [State, State];

@@ -8,7 +8,9 @@ export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);
 }
 
-/** The time of the entry with which `units` have gone, the oldest first, or all of them; -Infinity if none has to go. */
+/**
+ * The time of the entry with which `units` have gone, the oldest first, or all of them; -Infinity if none has to go.
+ */
 export function whenGone(entries: readonly Entry[], units: number): number {
   let left = units;
   let last = -Infinity;
@@ -44,9 +46,9 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 }
 
 /**
- * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An entry that
- * has started is never joined with one that is promised for after `now`. The oldest entry with units is never joined: clients were
- * told when it leaves.
+ * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An
+ * entry that has started is never joined with one that is promised for after `now`. The oldest entry with units is
+ * never joined: clients were told when it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
   const oldest = entries.findIndex(({ units }) => units > 0);
@@ -70,8 +72,8 @@ export function shortened(entries: readonly Entry[], length: number, joining: Jo
 }
 
 /**
- * Joins up to `most` pairs, the cheapest; of two pairs that share an entry only the first. So each pass does half of what is left to
- * do at least, and all passes together take as long as two sorts.
+ * Joins up to `most` pairs, the cheapest; of two pairs that share an entry only the first. So each pass does half of
+ * what is left to do at least, and all passes together take as long as two sorts.
  */
 function joinCheapest(entries: readonly Entry[], most: number, { cost, join }: Joining): Entry[] {
   const prices = Float64Array.from(entries, (entry, i) => {
@@ -112,8 +114,8 @@ function reduced(entry: Entry, units: number): Entry[] {
 }
 
 /**
- * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry without units,
- * which says since when there was room, is in both parts.
+ * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry
+ * without units, which says since when there was room, is in both parts.
  */
 export function cut(
   entries: readonly Entry[],

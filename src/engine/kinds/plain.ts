@@ -9,8 +9,9 @@ function isCalendarUnit(period: unknown): boolean {
 }
 
 /**
- * Whether a config surely is valid: whole numbers of a common size. A quick look without tables, which are slow to make: the component
- * checks the config of every call, and an app may define hundreds of limits in a module that every function imports.
+ * Whether a config surely is valid: whole numbers of a common size. A quick look without tables, which are slow to
+ * make: the component checks the config of every call, and an app may define hundreds of limits in a module that every
+ * function imports.
  * @param flags - whether it may be a definition, which has more fields.
  */
 export function isPlain(given: unknown, flags = false): boolean {

@@ -1,6 +1,6 @@
 /**
- * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and debts are paid
- * by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
+ * The common part of token buckets and fixed windows: units accrue from the last write on, up to the capacity, and
+ * debts are paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
@@ -38,33 +38,21 @@ export abstract class RefillingKind<L extends Limit> {
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
-    return headroom
-      ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced)))
-      : advanced;
+    return headroom ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced))) : advanced;
   }
 
-  take(limit: L, given: State, units: number): State {
-    const state = units > given.value ? this.withoutBeside(limit, given) : given;
-    const { value, window, headroom } = state;
+  take(limit: L, state: State, units: number): State {
+    const { value, ts, window } = state;
+    // A state that begins to owe may have used more than is missing, under a larger capacity. Undoing that would pay
+    // for the debt, which it is not; so no more of what was taken before comes back.
+    const isBeside = units > value && this.usedBy(limit, state) > limit.capacity - value;
+    const headroom = state.headroom && isBeside ? refunds.since(state.headroom, ts, 0) : state.headroom;
     const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
-    if (value - units >= -MAX_UNITS) return { ...state, value: value - units, ...used };
+    const taken = withHeadroom({ ...state, ...used }, headroom);
+    if (value - units >= -MAX_UNITS) return { ...taken, value: value - units };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
-    const cut = { ...state, value: Math.min(value, -MAX_UNITS), ...used };
+    const cut = { ...taken, value: Math.min(value, -MAX_UNITS) };
     return units > 0 && headroom ? { ...cut, headroom: refunds.UNKNOWN } : cut;
-  }
-
-  /**
-   * A state that begins to owe forgets what was used beside the units that are missing, above a capacity that was lowered. Those may still
-   * come back, and no more of what was taken before.
-   */
-  private withoutBeside(limit: L, state: State): State {
-    const { value, ts, window, headroom } = state;
-    const missing = limit.capacity - value;
-    if (!window || this.usedBy(limit, state) === missing) return state;
-    return withHeadroom(
-      { ...state, window: { ...window, used: missing } },
-      headroom && refunds.since(headroom, ts, missing),
-    );
   }
 
   reserve(limit: L, advanced: State, units: number): Reservation {
@@ -79,19 +67,19 @@ export abstract class RefillingKind<L extends Limit> {
 
   giveBack(limit: L, state: State, units: number, taking?: Taking): State {
     const { capacity } = limit;
-    const { value, ts, headroom, window } = state;
-    const missing = capacity - value;
-    const isClosed = taking && window?.used === EVERYTHING;
-    const used = taking ? this.usedBy(limit, state) : missing;
+    const { ts, headroom, window } = state;
+    const missing = capacity - state.value;
+    const isClosed = window?.used === EVERYTHING;
+    const used = this.usedBy(limit, state);
     const most = taking ? refunds.headroomSince(state, taking.takenAt) : Infinity;
     const back = Math.min(units, used, most);
     if (back === 0) return state;
     const left = used - back;
-    const after = {
-      ...state,
-      value: capacity - Math.min(missing, left),
-      ...(window && this.usedAfter && !isClosed && { window: { ...window, used: this.usedAfter(limit, window, back, left) } }),
-    };
+    const kept = window && this.usedAfter && !isClosed && { used: this.usedAfter(limit, window, back, left) };
+    // A debt first, and what was used beside it, under a larger capacity, before what is missing now.
+    const paid = Math.min(back, Math.max(0, -state.value));
+    const value = Math.max(state.value + paid, capacity - Math.min(missing, left));
+    const after = { ...state, value, ...(kept && { window: { ...window, ...kept } }) };
     if (!headroom) return after;
     const pairs = taking ? refunds.returned(headroom, taking.takenAt, back) : refunds.since(headroom, ts + 1, left);
     return withHeadroom(after, pairs);
@@ -117,7 +105,8 @@ export abstract class RefillingKind<L extends Limit> {
     const values = [leftHalf(value, left, right), value - leftHalf(value, left, right)] as const;
     const share = left.capacity / (left.capacity + right.capacity || 1);
     const pairs = headroom ? refunds.halved(headroom, share) : [];
-    // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by the shares.
+    // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by
+    // the shares.
     const missing = left.capacity + right.capacity - value;
     const beside = window ? window.used - missing : 0;
     const ofLeft = Math.floor(beside * share);

@@ -2,8 +2,9 @@
 import type { Limit, Share } from "./kind.js";
 
 /**
- * A share of a quantity: whole tokens, as even as possible, so that no shard holds a fraction that it could never spend. The last
- * share gets the fraction of a token. Two neighbouring shares add up to the one that they were cut from.
+ * A share of a quantity: whole tokens, as even as possible, so that no shard holds a fraction that it could never
+ * spend. The last share gets the fraction of a token. Two neighbouring shares add up to the one that they were cut
+ * from.
  */
 export function shareOfUnits(units: number, unitsPerToken: number, { index, count }: Share): number {
   const tokens = Math.floor(units / unitsPerToken);
@@ -12,7 +13,10 @@ export function shareOfUnits(units: number, unitsPerToken: number, { index, coun
   return whole * unitsPerToken + fraction;
 }
 
-/** The left half of units: half of the whole tokens, as far as both sides can hold theirs. A debt is cut as what pays it is. */
+/**
+ * The left half of units: half of the whole tokens, as far as both sides can hold theirs. A debt is cut as what pays it
+ * is.
+ */
 export function leftHalf(units: number, left: Limit, right: Limit): number {
   const { unitsPerToken, capacity } = left;
   if (units < 0) return 0 - Math.floor(-units * (left.refill / (left.refill + right.refill || 1)));

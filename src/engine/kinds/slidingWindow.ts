@@ -1,6 +1,6 @@
 /**
- * Sliding window: in any `period`, at most `rate` tokens start. A row logs the exact times of up to 64 takes. Beyond that,
- * neighbours are joined at the later time, which waits longer and never lets more through.
+ * Sliding window: in any `period`, at most `rate` tokens start. A row logs the exact times of up to 64 takes. Beyond
+ * that, neighbours are joined at the later time, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import * as refunds from "../headroom.js";
@@ -20,7 +20,10 @@ export class SlidingWindowKind implements Kind {
     return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
   }
 
-  /** In a bucket that may be split, the last entry that has left stays, without units: it says since when units have been there. */
+  /**
+   * In a bucket that may be split, the last entry that has left stays, without units: it says since when units have
+   * been there.
+   */
   advance(limit: Limit, state: State, now: number): State {
     const { recent = [], headroom } = state;
     const ts = Math.max(state.ts, now);
@@ -44,7 +47,8 @@ export class SlidingWindowKind implements Kind {
   take(limit: Limit, state: State, units: number): State {
     const { recent = [], ts } = state;
     const isCounted = units <= limit.capacity + MAX_UNITS - sum(recent);
-    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is there.
+    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is
+    // there.
     const taken = isCounted ? units : recent.some(isEverything) ? 0 : MAX_UNITS;
     return withEntries(limit, state, insert(recent, { at: ts, units: taken }));
   }
@@ -65,11 +69,18 @@ export class SlidingWindowKind implements Kind {
     return units <= limit.maxReserved ? Math.min(atOnce, Math.max(ts, started)) : atOnce;
   }
 
-  /** Units that were taken at a known time come back from the entry of that time, or from the one that it was joined into. */
+  /**
+   * Units that were taken at a known time come back from the entry of that time, or from the one that it was joined
+   * into.
+   */
   giveBack(limit: Limit, state: State, units: number, taking?: Taking): State {
     const { recent = [], headroom = [], ts } = state;
     if (!taking) {
-      const left = removeBackwards(recent.map((entry) => opened(entry, limit)), units, ts);
+      const left = removeBackwards(
+        recent.map((entry) => opened(entry, limit)),
+        units,
+        ts,
+      );
       const counted = sum(left) - sum(promisedAfter(left, ts));
       return withEntries(limit, state, left, refunds.since(headroom, ts + 1, counted));
     }
@@ -102,8 +113,8 @@ export class SlidingWindowKind implements Kind {
     const counted = recent.filter((entry) => !isEverything(entry));
     const taken = sum(counted);
     const value = left.capacity + right.capacity - taken;
-    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut in that
-    // proportion.
+    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut
+    // in that proportion.
     const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), left.unitsPerToken);
     const pairs = headroom ? refunds.halved(headroom, left.capacity / (left.capacity + right.capacity || 1)) : [];
     const half = (limit: Limit, own: 0 | 1) =>
@@ -114,9 +125,12 @@ export class SlidingWindowKind implements Kind {
   join(limit: Limit, states: readonly State[]): State {
     const ts = Math.max(...states.map((state) => state.ts));
     const seen = Math.min(...states.map((state) => state.seen ?? 0));
-    // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves no earlier.
+    // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves
+    // no earlier.
     const logs = states.map(({ recent = [], ts: own }) =>
-      own === ts ? recent : recent.map((entry) => ({ ...entry, at: entry.at + ts - own, from: entry.from ?? entry.at })),
+      own === ts
+        ? recent
+        : recent.map((entry) => ({ ...entry, at: entry.at + ts - own, from: entry.from ?? entry.at })),
     );
     const pairs = refunds.joined(states.map(({ headroom }) => headroom));
     const state = { value: 0, ts, ...(seen > 0 && { seen }) };

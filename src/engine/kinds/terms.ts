@@ -16,8 +16,10 @@ interface Quantities extends Pick<RateLimitConfig, "rate" | "maxReserved" | "sha
 }
 
 /**
- * The quantities of a limit, as each kind's `parse` puts them into it. @param quantities - `capacity`: what a full bucket holds, in tokens.
- * @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a token.
+ * The quantities of a limit, as each kind's `parse` puts them into it. @param quantities - `capacity`: what a full
+ * bucket holds, in tokens.
+ * @throws when a window cannot bring the rate in whole units, because the other quantities leave too few units to a
+ * token.
  */
 export function countIn(name: string, quantities: Quantities): Omit<Limit, "name" | "kind" | "bucket" | "config"> {
   const { rate, per, periodMs, capacity, maxReserved, shards } = quantities;
@@ -62,7 +64,10 @@ function grainFor({ rate, per, periodMs, capacity, maxReserved = 0 }: Quantities
   return finestGrain(rate, steps, { exact, debt: most }) ?? counting(most) ?? counting(buckets) ?? counting(capacity);
 }
 
-/** Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that works. */
+/**
+ * Why a rate cannot be counted, and what to change: the rate, or the largest other quantity, to a power of ten that
+ * works.
+ */
 function explainCoarseness(quantities: Quantities): string {
   const { rate, capacity, maxReserved = 0 } = quantities;
   const [field, largest] = maxReserved > capacity ? ["maxReserved", maxReserved] : ["capacity", capacity];
@@ -72,6 +77,7 @@ function explainCoarseness(quantities: Quantities): string {
   while (most >= 1 && !fits()) most /= 10;
   return (
     `rate ${rate} has too many decimals to be counted with ${field} ${largest}: each window would bring too little. ` +
-    `Use a rate with fewer decimals, such as 0.3333 in place of 1/3${most >= 1 ? `, or ${field} of at most ${most}` : ""}.`
+    "Use a rate with fewer decimals, such as 0.3333 in place of 1/3" +
+    (most >= 1 ? `, or ${field} of at most ${most}.` : ".")
   );
 }

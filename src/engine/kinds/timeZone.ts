@@ -1,6 +1,6 @@
 /**
- * Time zones: what `Intl` knows about the clocks of a place. A local time is what the clocks show, in milliseconds, as if it
- * were UTC. Before 1970 a zone keeps the offset that it had when 1970 began: no limit counts there.
+ * Time zones: what `Intl` knows about the clocks of a place. A local time is what the clocks show, in milliseconds, as
+ * if it were UTC. Before 1970 a zone keeps the offset that it had when 1970 began: no limit counts there.
  */
 import { END_OF_TIME, firstTime } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
@@ -9,8 +9,8 @@ interface TimeZone {
   /** The first time at which the clocks show `local` or later; the day after, if they never show it. */
   readonly firstAt: (local: number) => number;
   /**
-   * The local times at which the zone left one side of the date line and came out on the other: the times between them never
-   * existed. Both are the same in a zone that stayed on its side.
+   * The local times at which the zone left one side of the date line and came out on the other: the times between them
+   * never existed. Both are the same in a zone that stayed on its side.
    */
   readonly dateLine: { readonly left: number; readonly reached: number };
 }
@@ -34,7 +34,8 @@ function readTimeZone(name: string): TimeZone {
     return firstSecond(local - after, (time) => offsetAt(time) === after);
   };
   const starts = new Map<number, number>();
-  // Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a day.
+  // Five zones have crossed the date line since 1970, all of them westwards and once: their clocks went forward by a
+  // day.
   const hasCrossed = (time: number) => offsetAt(time) - offsetAt(0) > DAY_MS / 2;
   const crossing = hasCrossed(END_OF_TIME) ? firstSecond(0, hasCrossed) : 0;
   return {

@@ -28,7 +28,8 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
     const QUOTIENT_ERROR = 2 ** -50;
     const { value, ts } = state;
     const missing = Math.max(0, units - Math.min(limit.capacity, value));
-    // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it names.
+    // The quotient is rounded, and `accrued` decides, so the search starts up to eight milliseconds before the one it
+    // names.
     const elapsedMs = Math.floor((missing / limit.refill) * (1 - QUOTIENT_ERROR));
     let time = ts + elapsedMs;
     while (time < END_OF_TIME && this.accrued(limit, state, time) < missing) time++;

@@ -1,7 +1,8 @@
 /**
- * Which part of a bucket a row stands for: an interval of [0, 1), named by the binary digits with which all of its points begin. "0" and
- * "1" are the halves of a bucket, "00" to "11" its quarters. Rows of a bucket are none (it is full) or tile [0, 1), so the digits of
- * exactly one row begin those of each point. It comes last of the rows up to the point, in the order of strings.
+ * Which part of a bucket a row stands for: an interval of [0, 1), named by the binary digits with which all of its
+ * points begin. "0" and "1" are the halves of a bucket, "00" to "11" its quarters. Rows of a bucket are none (it is
+ * full) or tile [0, 1), so the digits of exactly one row begin those of each point. It comes last of the rows up to the
+ * point, in the order of strings.
  */
 
 /** Its length is the level of splitting; its first digits name the shallower intervals around it. */
@@ -12,12 +13,15 @@ export const WHOLE: Interval = "";
 
 export const MAX_LEVEL = 11;
 
-/** Enough for 10,000 calls a second: 1.12 attempts a call, with half as many rows 1.26. A transaction may read 4,096 ranges. */
+/**
+ * Enough for 10,000 calls a second: 1.12 attempts a call, with half as many rows 1.26. A transaction may read 4,096
+ * ranges.
+ */
 export const MAX_SHARDS = 2 ** MAX_LEVEL;
 
 /**
- * The `shard` of the control row (control.ts): after the row of the whole bucket and before those of its parts. So a call that looks for the
- * last row up to a point finds it without a second read, unless the bucket is split.
+ * The `shard` of the control row (control.ts): after the row of the whole bucket and before those of its parts. So a
+ * call that looks for the last row up to a point finds it without a second read, unless the bucket is split.
  */
 export const CONTROL_SHARD = "!";
 

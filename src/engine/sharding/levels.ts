@@ -23,8 +23,9 @@ interface Size {
 export function levelsOf({ shards = 1, most: tokens, perSecond, capacity }: Size): Levels {
   // With fewer tokens than this a shard would turn away calls while its neighbours are full.
   const TOKENS_PER_SHARD = 2;
-  // Rows for each call a second. A call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each call a second
-  // one call in twenty meets another. Rounded up to a power of two it is the most; the policy keeps a steady load near 0.3 itself.
+  // Rows for each call a second. A call holds its row for about 16 ms (docs/benchmarks.md), so with 0.3 rows for each
+  // call a second one call in twenty meets another. Rounded up to a power of two it is the most; the policy keeps a
+  // steady load near 0.3 itself.
   const SHARDS_PER_CALL_A_SECOND = 0.3;
   // A full bucket may be emptied faster than it fills: a flash crowd is taken to need three seconds for it.
   const SHARDS_PER_SAVED_TOKEN = 0.1;

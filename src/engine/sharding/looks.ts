@@ -1,13 +1,17 @@
 /**
- * How many rows of a window a call looks at before it is denied. Tokens in a window's rows are lost unless they are taken in time,
- * so a denial in vain wastes them. A denial of any other limit may rest on two rows: its tokens are saved for the next call.
+ * How many rows of a window a call looks at before it is denied. Tokens in a window's rows are lost unless they are
+ * taken in time, so a denial in vain wastes them. A denial of any other limit may rest on two rows: its tokens are
+ * saved for the next call.
  */
 import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
 import { mayDenyOnTwo } from "./pool.js";
 import { areAll, givenByAll, heldBy, type Shard, sumOf } from "./shard.js";
 
-/** A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are 17 or 18. */
+/**
+ * A call looks at rows until their shares of the window add up to this: of 2^7 rows with 2 or 3 tokens each these are
+ * 17 or 18.
+ */
 const TOKENS = 40;
 /** And to this many counts: among calls of one token, one of twenty finds rows that hold a few. */
 const COUNTS = 8;
@@ -19,8 +23,8 @@ export function looksFurther(limit: Limit, demand: Demand): boolean {
 }
 
 /**
- * Whether as many rows like a row as a call looks at hold twice the units when they are full. Rows that are half used would never hold a
- * larger count: it is taken from a span of rows, read at once.
+ * Whether as many rows like a row as a call looks at hold twice the units when they are full. Rows that are half used
+ * would never hold a larger count: it is taken from a span of rows, read at once.
  */
 export function fitsFew({ limit }: Shard, units: number): boolean {
   const { capacity, unitsPerToken } = limit;
@@ -34,15 +38,17 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   if (areAll(rows)) return true;
   const enough = Math.max(TOKENS * unitsPerToken, COUNTS * units);
   if (rows.length >= MOST_ROWS || (rows.length >= LEAST_ROWS && sharesOf(rows) >= enough)) return true;
-  // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three attempts, so it
-  // stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that were taken last, and by the time
-  // in which as many come back as wait now (Little's law). Wald's sequential test tells contended rows from others: n rows are
-  // contended if the first estimate plus twice the second is less than (n - 1) × this. A row that is short of one token holds less
-  // than one, so there the second says little. The constants are from simulations of demand at 90 % and at three times the rate.
+  // Tokens of a sliding window that others take soon are contended: a call that finds some conflicts in one of three
+  // attempts, so it stops looking. How long a row's tokens wait is estimated in two ways: by the wait of those that
+  // were taken last, and by the time in which as many come back as wait now (Little's law). Wald's sequential test
+  // tells contended rows from others: n rows are contended if the first estimate plus twice the second is less than (n
+  // - 1) × this. A row that is short of one token holds less than one, so there the second says little. The constants
+  // are from simulations of demand at 90 % and at three times the rate.
   const CONTENDED_MS = units <= unitsPerToken ? 30 : 240;
   const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
   const most = (rows.length - 1) * CONTENDED_MS;
-  // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every row.
+  // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every
+  // row.
   const comesBackMs = (row: Shard) => heldBy(row, now) / unitsPerMs(row.limit);
   return waits < most && waits + 2 * sumOf(rows, comesBackMs) < most;
 }

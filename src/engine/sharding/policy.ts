@@ -1,7 +1,7 @@
 /**
- * When a row splits and when it folds. Both depend on the time since its last write, which shows how hot it is without reading
- * other rows, and on what it runs out of. The constants are from simulations of the backend (bench/README.md), whose figures are in
- * docs/benchmarks.md.
+ * When a row splits and when it folds. Both depend on the time since its last write, which shows how hot it is without
+ * reading other rows, and on what it runs out of. The constants are from simulations of the backend (bench/README.md),
+ * whose figures are in docs/benchmarks.md.
  */
 import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
@@ -10,36 +10,38 @@ import type { Interval } from "./interval.js";
 import type { Shard } from "./shard.js";
 
 /**
- * A row that was written this long ago or less is hot: another call is likely to be under way on it. Calls on one row commit 16 to
- * 20 ms apart at best.
+ * A row that was written this long ago or less is hot: another call is likely to be under way on it. Calls on one row
+ * commit 16 to 20 ms apart at best.
  */
 const HOT_MS = 40;
 /**
- * A row that was not written for this long is cold: it becomes one with its neighbours. On a hot bucket with 0.3 rows for each call a
- * second (levels.ts) one gap in a thousand is as long, so folds there hardly conflict.
+ * A row that was not written for this long is cold: it becomes one with its neighbours. On a hot bucket with 0.3 rows
+ * for each call a second (levels.ts) one gap in a thousand is as long, so folds there hardly conflict.
  */
 export const COLD_MS = 2000;
 /**
- * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down. With 2^4, a
- * step to 1000/s causes too many conflicts: 16 permits (bench/README.md) are too few for the attempts, and the bucket does not
- * grow.
+ * The bucket of a limit without keys is hot as a rule: it becomes 2^6 rows at once, and keeps them when it cools down.
+ * With 2^4, a step to 1000/s causes too many conflicts: 16 permits (bench/README.md) are too few for the attempts, and
+ * the bucket does not grow.
  */
 const KEPT_LEVEL = 6;
 /**
- * The same for a window whose rows all fill up when it begins: most calls find a full row then. With 2^6 rows 1000 calls/s took
- * 1.14 to 1.16 attempts, with 2^8 1.11 to 1.12.
+ * The same for a window whose rows all fill up when it begins: most calls find a full row then. With 2^6 rows 1000
+ * calls/s took 1.14 to 1.16 attempts, with 2^8 1.11 to 1.12.
  */
 const KEPT_LEVEL_OF_WINDOWS = 8;
 
 /**
- * A row is split, or a slow bucket rearranged, so that each part holds this many times the demand. Smaller parts would be empty
- * before they could be split further. A count for which no row is large enough is taken from a span that can hold as much.
+ * A row is split, or a slow bucket rearranged, so that each part holds this many times the demand. Smaller parts would
+ * be empty before they could be split further. A count for which no row is large enough is taken from a span that can
+ * hold as much.
  */
 const ROOM = 4;
 /**
- * A row of a fast limit that is emptied by a call which found another row short has too many callers: it splits in one of four such
- * writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. If demand is below the refill, one
- * call in fifteen finds a row short. Such rows must not split, since smaller ones are short more often.
+ * A row of a fast limit that is emptied by a call which found another row short has too many callers: it splits in one
+ * of four such writes. Its gap is the time in which a token comes, so it does not tell how hot the row is. If demand is
+ * below the refill, one call in fifteen finds a row short. Such rows must not split, since smaller ones are short more
+ * often.
  */
 const CROWDED_CHANCE = 1 / 4;
 
@@ -102,12 +104,18 @@ function splitChance(level: number, gapMs: number): number {
   return Math.min(1 / 2, 2 ** Math.max(1, level) / 16) * (HOT_MS / Math.max(HOT_MS, gapMs)) ** 2;
 }
 
-/** How many levels down units may be split so that each part holds `ROOM` times the demand; 0 if they do not hold that themselves. */
+/**
+ * How many levels down units may be split so that each part holds `ROOM` times the demand; 0 if they do not hold that
+ * themselves.
+ */
 export function levelsFor(held: number, units: number): number {
   return Math.floor(Math.log2(Math.max(1, held / (ROOM * units))));
 }
 
-/** The interval around a row, itself not included, from which a count that is large for the row is taken, or any if the row is too small. */
+/**
+ * The interval around a row, itself not included, from which a count that is large for the row is taken, or any if the
+ * row is too small.
+ */
 export function spanFor({ capacity, levels }: Limit, interval: Interval, units: number): Interval {
   return interval.slice(0, Math.min(interval.length - 1, levels.most, levelsFor(capacity, units)));
 }

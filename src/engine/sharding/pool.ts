@@ -8,15 +8,18 @@ import { isFast, levelsFor } from "./policy.js";
 import * as shard from "./shard.js";
 import type { Change, Shard } from "./shard.js";
 
-/** The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of the others. */
+/**
+ * The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of
+ * the others.
+ */
 interface Outcome {
   readonly status: RateLimitStatus;
   readonly left: readonly Shard[];
 }
 
 /**
- * The decision on all shards of a bucket: one as it is, several by what they hold together. A reservation of which they are short is made
- * on the one that serves it first, or on all as one if no share can hold it.
+ * The decision on all shards of a bucket: one as it is, several by what they hold together. A reservation of which they
+ * are short is made on the one that serves it first, or on all as one if no share can hold it.
  */
 export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): Outcome {
   const [only] = shards;
@@ -48,8 +51,8 @@ function decideOn(own: Shard, shards: readonly Shard[], timing: Timing, demand: 
 }
 
 /**
- * The shard that serves a reservation first. A shard never promises more than its share of the capacity: that much would start beside all
- * that the others hold then. Undefined if none can.
+ * The shard that serves a reservation first. A shard never promises more than its share of the capacity: that much
+ * would start beside all that the others hold then. Undefined if none can.
  */
 export function soonest<Own extends Shard>(shards: readonly Own[], timing: Timing, demand: Demand): Own | undefined {
   const able = shards.filter(({ limit }) => demand.units <= limit.capacity);
@@ -61,8 +64,8 @@ export function soonest<Own extends Shard>(shards: readonly Own[], timing: Timin
 }
 
 /**
- * The shards after a refund, to as few of them as have room, or after a charge: they pay what they hold, and the one that has its units again
- * first owes the rest.
+ * The shards after a refund, to as few of them as have room, or after a charge: they pay what they hold, and the one
+ * that has its units again first owes the rest.
  */
 export function adjustOnAll(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const { units, isRefundable } = change;
@@ -76,8 +79,9 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
 }
 
 /**
- * The shards after a refund, if they are all, or have room for it; undefined if the others have to be read. A refund by date to a fast limit,
- * and that of work that has not started, gives back what these can take. The rest lapses: to read all shards would conflict with every call.
+ * The shards after a refund, if they are all, or have room for it; undefined if the others have to be read. A refund by
+ * date to a fast limit, and that of work that has not started, gives back what these can take. The rest lapses: to read
+ * all shards would conflict with every call.
  */
 export function refundOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   const { units, taking, isByDate } = change;
@@ -86,7 +90,10 @@ export function refundOnSome(limit: Limit, shards: readonly Shard[], now: number
   return shard.areAll(shards) || offered >= -units || isLapsing ? distribute(shards, now, change) : undefined;
 }
 
-/** The shards when units that they hold were taken: a slow bucket is rearranged as it runs out, a fast one gives from as few as possible. */
+/**
+ * The shards when units that they hold were taken: a slow bucket is rearranged as it runs out, a fast one gives from as
+ * few as possible.
+ */
 function takeFrom(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const left = distribute(shards, now, change);
   const { most } = limit.levels;
@@ -97,8 +104,8 @@ function takeFrom(limit: Limit, shards: readonly Shard[], now: number, change: C
 }
 
 /**
- * The shards with units taken from some of them, or given: first where there is most, as much as possible. None holds more than its
- * share.
+ * The shards with units taken from some of them, or given: first where there is most, as much as possible. None holds
+ * more than its share.
  */
 export function distribute<Own extends Shard>(shards: readonly Own[], now: number, change: Change): readonly Own[] {
   const { units, isRefundable, taking } = change;
@@ -136,7 +143,10 @@ export function servedFrom(limit: Limit, shards: readonly Shard[], timing: Timin
   return status.ok ? timing.now : status.retryAt;
 }
 
-/** The first time at which several shards hold together what they do not now, each enough if a call may ask two of them only. */
+/**
+ * The first time at which several shards hold together what they do not now, each enough if a call may ask two of them
+ * only.
+ */
 function whenServed(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   const { units } = demand;
   // Units that may come back decide nothing here.
@@ -153,20 +163,23 @@ export function mayDenyOnTwo(limit: Limit, { units, reserve }: Demand): boolean 
 }
 
 /**
- * The first time by which any row that a call may draw holds its demand, and any span of rows that it may fold. Rows that were read
- * count as they are, all others as if they were empty now.
+ * The first time by which any row that a call may draw holds its demand, and any span of rows that it may fold. Rows
+ * that were read count as they are, all others as if they were empty now.
  */
 export function whenAnyServes(limit: Limit, shards: readonly Shard[], timing: Timing, units: number): number {
   if (units > limit.capacity) return END_OF_TIME;
   const from = Math.max(timing.now, timing.pausedUntil);
   let level = limit.levels.most;
-  // The last share is the largest of its level: where it is too small for the count, all are, and a call takes from a span of them.
+  // The last share is the largest of its level: where it is too small for the count, all are, and a call takes from a
+  // span of them.
   while (level > 0 && shard.shareOf(limit, "1".repeat(level)).capacity < 2 * units) level--;
   const smallest = "0".repeat(level);
   const empty = emptyState(shard.shareOf(limit, smallest), from);
   const { window } = empty;
   // If windows have moved, a row's may have begun later, and the next one brings less.
-  const begun = [empty, ...shards.map((row) => shard.advance(row, from).state)].map((state) => state.window?.since ?? 0);
+  const begun = [empty, ...shards.map((row) => shard.advance(row, from).state)].map(
+    (state) => state.window?.since ?? 0,
+  );
   const state = window ? { ...empty, window: { ...window, since: Math.max(...begun) } } : empty;
   return whenEachHolds([shard.shardAt(limit, smallest, state), ...shards], from, units);
 }

@@ -1,7 +1,8 @@
-/** A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way. */
+/**
+ * A shard: the part of a split bucket that one row stands for. Shards are split and folded; no unit is made on the way.
+ */
 import { remembering } from "../headroom.js";
 import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
-import { sum } from "../kinds/log.js";
 import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
 export interface Shard {
@@ -18,7 +19,10 @@ export interface Change {
   readonly isRefundable?: boolean | undefined;
   /** For units that come back: when they were taken. */
   readonly taking?: Taking | undefined;
-  /** For units that come back: whether their work started when they were taken. That of a reservation for later, or of a cancelled job, did not. */
+  /**
+   * For units that come back: whether their work started when they were taken. That of a reservation for later, or of a
+   * cancelled job, did not.
+   */
   readonly isByDate?: boolean | undefined;
 }
 
@@ -84,31 +88,34 @@ export function refunded<Own extends Shard>(shard: Own, units: number, taking?: 
   return { ...shard, state: limit.kind.giveBack(limit, state, units, taking) };
 }
 
-/** The units that an advanced shard can give, or that come back to it: none that it does not hold, or has no room for. */
+/**
+ * The units that an advanced shard can give, or that come back to it: none that it does not hold, or has no room for.
+ */
 export function offerOf(shard: Shard, { units, taking }: Change): number {
   const { limit, state, interval } = shard;
   if (units > 0) return Math.max(0, state.value);
   const { state: after } = refunded(shard, -units, taking);
-  if (!taking) return after.value - state.value;
   const back = returnedTo(state, after);
-  if (taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
-  // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them until it would have
-  // started. Another row gets no more than it still owes then.
+  if (!taking || taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
+  // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them
+  // until it would have started. Another row gets no more than it still owes then.
   return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
 }
 
-/** The units that came back to a state: those that paid for what was used above a capacity that was lowered are in its window. */
+/**
+ * The units that came back to a state: those that paid for what was used above a capacity that was lowered are in its
+ * window.
+ */
 function returnedTo(before: State, after: State): number {
   const ofWindow = (before.window?.used ?? 0) - (after.window?.used ?? 0);
-  const ofLog = sum(before.recent ?? []) - sum(after.recent ?? []);
-  return Math.max(after.value - before.value, ofWindow, ofLog);
+  return Math.max(after.value - before.value, ofWindow);
 }
 
 /**
- * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to its share.
- * Undefined if that is not worth the write, or if a clock ahead has written one of them. Units moved then would come from the
- * future, or a sliding window would log them as taken in the past. One that owes gets nothing: its work starts when it has paid by itself.
- * Both are advanced.
+ * Gives a short shard half of what another has more, so that the next call there is not in vain: in whole tokens, up to
+ * its share. Undefined if that is not worth the write, or if a clock ahead has written one of them. Units moved then
+ * would come from the future, or a sliding window would log them as taken in the past. One that owes gets nothing: its
+ * work starts when it has paid by itself. Both are advanced.
  */
 export function balance<Own extends Shard>(short: Own, other: Own): [Own, Own] | undefined {
   // Fewer whole tokens than this are not worth a second row's write.
@@ -141,8 +148,8 @@ export function fold(whole: Limit, shards: readonly Shard[], now: number, interv
 }
 
 /**
- * The same, if some of them owe. Work that was promised on one starts when its debt is paid, and its tokens are not there before. So the
- * others wait until then: what they hold by that time lapses.
+ * The same, if some of them owe. Work that was promised on one starts when its debt is paid, and its tokens are not
+ * there before. So the others wait until then: what they hold by that time lapses.
  */
 export function merged(whole: Limit, shards: readonly Shard[], now: number, interval = WHOLE): Shard {
   const one = fold(whole, shards, now, interval);

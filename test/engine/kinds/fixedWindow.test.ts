@@ -1,10 +1,12 @@
 /** The arrival of a fixed window's tokens: at the boundaries of its period, or of the calendar. */
 import type { FixedWindowConfig } from "../../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
+import { remembering } from "../../../src/engine/headroom.js";
 import { fullState, type Limit, unitsPerMs } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { hashedStart } from "../../../src/engine/phase.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
+import { fromStored, toStored } from "../../../src/engine/units.js";
 
 /** The limit as it applies to a key. */
 const at = (limit: Limit, key: string | undefined) => limit.kind.forKey?.(limit, key) ?? limit;
@@ -64,45 +66,15 @@ describe("a fixed window", () => {
     expect(kind.whenReset?.(window, since(501), 1100)).toBe(1250);
   });
 
-  it("forgets in each window as much of the use under a larger capacity as the window brings", () => {
-    const small = parseLimit("small", { ...config, capacity: 5 });
-    const tokens = (count: number) => count * small.unitsPerToken;
-    const state = { value: 0, ts: 300, window: { since: 250, used: tokens(5), excess: tokens(12) } };
-    const excess = [300, 1250, 2250, 3250].map((now) => small.kind.advance(small, state, now).window?.excess);
-    expect(excess).toEqual([tokens(12), tokens(12), tokens(7), tokens(2)]);
-    // Also of a window that began after another kind.
-    const adopted = { ...state, window: { since: 249.5, used: tokens(17) } };
-    expect(small.kind.advance(small, adopted, 1250).window?.excess).toBe(tokens(12));
-    // A debt is no sign that the capacity was lowered.
-    const owing = { value: tokens(-2), ts: 300, window: { since: 250, used: tokens(7) } };
-    expect(small.kind.advance(small, owing, 400)).toEqual({ ...owing, ts: 400 });
-  });
-
-  it("knows all of a window that began by 1970 if the bucket was never written, and not what another kind used of it", () => {
-    const few = parseLimit("few", { ...config, period: 1e15, start: -9, capacity: 5 });
-    const { kind, unitsPerToken } = few;
-    const many = { ...few, capacity: 1000 * unitsPerToken };
-    const found = [0, 260].map((ts) => {
-      const taken = kind.take(few, kind.advance(few, { ...fullState(few), ts }, 300), 2 * unitsPerToken);
-      return [kind.advance(many, taken, 300).value / unitsPerToken, kind.shortStep?.(few, taken)?.units];
-    });
-    expect(found).toEqual([
-      [998, undefined],
-      [3, unitsPerToken],
-    ]);
-  });
-
   it("starts at the hash of its key, unless the config has a start", () => {
     const hashed = parseLimit("send", { kind: "fixed window", rate: 1, period: HOUR });
-    const startOf = (key: string | undefined) => {
-      const limit = at(hashed, key);
-      return (limit.kind.shownConfig?.(limit) as FixedWindowConfig).start;
+    const startOf = (key: string | undefined, limit = hashed) => {
+      const own = at(limit, key);
+      return own.kind.whenReset?.(own, fullState(own), 0);
     };
     expect(startOf(undefined)).toBe(hashedStart("send", HOUR));
     expect(startOf("alice")).toBe(hashedStart("alice", HOUR));
-    const alice = at(hashed, "alice");
-    expect(alice.kind.whenReset?.(alice, fullState(alice), 0)).toBe(hashedStart("alice", HOUR));
-    expect(window.kind.shownConfig?.(window)).toEqual(config);
+    expect(at(window, "alice")).toBe(window);
   });
 
   it("tells clients the window that contains a time, also if it began before 1970", () => {
@@ -115,8 +87,153 @@ describe("a fixed window", () => {
   it("begins with a calendar month: by default on its first day in UTC", () => {
     const base = { kind: "fixed window" as const, rate: 5, period: "month" as const };
     const month = parseLimit("send", base);
-    expect(month.kind.shownConfig?.(month)).toEqual({ ...base, capacity: 5, timeZone: "UTC", anchor: 1 });
+    expect(month.config).toEqual({ ...base, capacity: 5, timeZone: "UTC", anchor: 1 });
     expect(month.kind.whenReset?.(month, fullState(month), Date.UTC(2026, 1, 5))).toBe(Date.UTC(2026, 2, 1));
     expect(unitsPerMs(month)).toBe((5 * month.unitsPerToken) / ((365.2425 / 12) * DAY));
+  });
+});
+
+/** A step in the life of a quota of which other capacities come and go: at a capacity, `ms` after NOW. */
+interface Step {
+  readonly of: number;
+  readonly ms?: number;
+  readonly take?: number;
+  readonly back?: number;
+  /** When the tokens that come back were taken; a gift without it. */
+  readonly from?: number;
+  readonly pauseMs?: number;
+  readonly holds: number;
+}
+
+describe("a quota under several plans", () => {
+  const NOW = 1_000_000;
+  const quota = (rate: number) => parseLimit("quota", { kind: "fixed window", rate, period: 1000, start: 0 });
+
+  it.each<[what: string, steps: Step[]]>([
+    [
+      "counts what this window used, whatever the plan was",
+      [
+        { of: 10, take: 4, holds: 6 },
+        { of: 20, holds: 16 },
+        { of: 5, holds: 1 },
+        { of: 3, holds: 0 },
+        { of: 10, holds: 6 },
+      ],
+    ],
+    [
+      "is whole in a new window",
+      [
+        { of: 20, take: 14, holds: 6 },
+        { of: 5, ms: 1000, holds: 5 },
+        { of: 20, ms: 1000, holds: 20 },
+      ],
+    ],
+    [
+      "still owes what it owed, under a larger plan too, and pays once",
+      [
+        { of: 10, take: 12, holds: -2 },
+        { of: 20, holds: -2 },
+        { of: 20, ms: 1000, holds: 18 },
+        { of: 10, ms: 2000, holds: 10 },
+      ],
+    ],
+    [
+      "takes a refund first for what was used above the capacity",
+      [
+        { of: 20, take: 14, holds: 6 },
+        { of: 10, back: 3, from: 0, holds: 0 },
+        { of: 10, back: 2, from: 0, holds: 1 },
+        { of: 20, holds: 11 },
+      ],
+    ],
+    [
+      "takes a gift so, too: none makes tokens of a plan that comes back",
+      [
+        { of: 1000, take: 1000, holds: 0 },
+        { of: 100, back: 10, holds: 0 },
+        { of: 1000, holds: 10 },
+      ],
+    ],
+    [
+      "pays no debt with a take that a larger plan would have held",
+      [
+        { of: 20, take: 14, holds: 6 },
+        { of: 10, ms: 1, take: 1, holds: -1 },
+        { of: 10, ms: 2, back: 4, from: 0, holds: -1 },
+        { of: 20, ms: 3, back: 1, from: 0, holds: -1 },
+        { of: 10, ms: 4, back: 1, from: 1, holds: 0 },
+      ],
+    ],
+    [
+      "nor in the next window, which has forgotten that take",
+      [
+        { of: 20, take: 14, holds: 6 },
+        { of: 10, ms: 1, take: 1, holds: -1 },
+        { of: 10, ms: 1000, back: 4, from: 0, holds: 9 },
+      ],
+    ],
+    [
+      "holds nothing after a pause, until the next window, and then all",
+      [
+        { of: 10, take: 4, holds: 6 },
+        { of: 10, pauseMs: 500, holds: 0 },
+        { of: 50, ms: 700, holds: 0 },
+        { of: 50, ms: 1000, holds: 50 },
+      ],
+    ],
+    [
+      "holds what it was given after a pause, and no more under a larger plan",
+      [
+        { of: 10, pauseMs: 500, holds: 0 },
+        { of: 10, ms: 600, back: 2, holds: 2 },
+        { of: 1000, ms: 700, holds: 2 },
+        { of: 1000, ms: 800, take: 1, holds: 1 },
+      ],
+    ],
+    [
+      "owes after a pause what it owed",
+      [
+        { of: 10, take: 13, holds: -3 },
+        { of: 10, pauseMs: 500, holds: -3 },
+        { of: 50, ms: 1000, holds: 47 },
+      ],
+    ],
+  ])("%s", (_what, steps) => {
+    let state = fullState(quota(10));
+    for (const [i, { of, ms = 0, take = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
+      const limit = quota(of);
+      const { kind, unitsPerToken } = limit;
+      const now = NOW + ms;
+      if (pauseMs !== undefined) state = kind.pause(limit, state, { at: now, until: now + pauseMs });
+      state = kind.advance(limit, state, now);
+      if (take > 0) state = remembering(kind.take(limit, state, take * unitsPerToken), now);
+      const taking = from === undefined ? undefined : { takenAt: NOW + from, startsAt: NOW + from };
+      if (back > 0) state = kind.giveBack(limit, state, back * unitsPerToken, taking);
+      const after = kind.advance(limit, state, now);
+      expect([i, after.value / unitsPerToken]).toEqual([i, holds]);
+      // It is stored as it is, and read again.
+      state = fromStored(limit, toStored(limit, state), undefined);
+    }
+  });
+
+  it("that saves tokens up keeps what it holds, as a token bucket does", () => {
+    const saving = (rate: number) =>
+      parseLimit("saving", { kind: "fixed window", rate, period: 1000, start: 0, capacity: 30 });
+    const state = {
+      value: 12 * saving(10).unitsPerToken,
+      ts: NOW,
+      window: { since: NOW, used: 18 * saving(10).unitsPerToken },
+    };
+    const held = [10, 29].map((rate) => saving(rate).kind.advance(saving(rate), state, NOW).value);
+    expect(held).toEqual([state.value, state.value]);
+  });
+
+  it("says the time in which its capacity comes back", () => {
+    const times = [
+      { rate: 0.5, capacity: 2 },
+      { rate: 0.5, capacity: 0 },
+      { rate: 10, capacity: 10 },
+    ].map((terms) => parseLimit("send", { kind: "fixed window", period: 1000, start: 0, ...terms }));
+    expect(times.map((limit) => limit.kind.windowMs(limit, NOW))).toEqual([4000, 1000, 1000]);
   });
 });

@@ -4,17 +4,18 @@ import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { fullState } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
-import { bucketOf, parseDemand } from "../../../src/engine/request.js";
+import { bucketOf, demandOf } from "../../../src/engine/request.js";
 import { show } from "../../../src/engine/misuse.js";
 import { fromStored, toStored } from "../../../src/engine/units.js";
 
 const NOW = 1_700_000_000_000;
+const timing = { now: NOW, pausedUntil: 0 };
 const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
 const window: RateLimitConfig = { kind: "fixed window", rate: 10, period: 1000 };
 const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
 
 const extremes: [string, RateLimitConfig][] = [
-  ["the lowest rate", { ...bucket, rate: Number.MIN_VALUE, capacity: 1 }],
+  ["the lowest rate", { ...bucket, rate: 1e-12, capacity: 1 }],
   ["the highest rate", { ...bucket, rate: 1e12 }],
   ["the highest rate of a window", { ...window, rate: 1e12 }],
   ["the lowest rate of a window", { ...window, rate: 1e-9 }],
@@ -45,6 +46,7 @@ const extremes: [string, RateLimitConfig][] = [
   ["weeks with the lowest anchor", { ...window, period: "week", anchor: 1 }],
   ["months", { ...window, period: "month", anchor: 31 }],
   ["months with the lowest anchor", { ...window, period: "month", anchor: 1 }],
+  ["years", { ...window, period: "year", anchor: 12 }],
   ["days with the lowest anchor", { ...window, period: "day", anchor: 0 }],
 ];
 
@@ -55,13 +57,13 @@ it.each(extremes)(
     const { capacity = config.rate } = config;
     const calendar = typeof config.period === "string" && { timeZone: "UTC" };
     expect(limit.config).toEqual(config.kind === "sliding window" ? config : { ...calendar, ...config, capacity });
-    const full = decide(limit, fullState(limit), NOW, parseDemand(limit, { count: capacity }));
+    const full = decide(limit, fullState(limit), timing, demandOf(limit, { count: capacity }));
     expect(full.status.ok).toBe(true);
     const left = full.taken ? fromStored(limit, toStored(limit, full.taken), undefined) : fullState(limit);
     expect(left.value).toBe(0);
     const reserve = config.maxReserved !== 0;
     const count = Math.min(capacity === 0 ? config.rate : capacity, 1);
-    const { status } = decide(limit, left, NOW, parseDemand(limit, { count, reserve }));
+    const { status } = decide(limit, left, timing, demandOf(limit, { count, reserve }));
     expect(status.ok).toBe(reserve);
     expect([status.retryAt, status.resetAt].every(Number.isInteger)).toBe(true);
     expect(status.retryAt).toBeGreaterThan(NOW);
@@ -72,16 +74,16 @@ const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
 const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
 const KIND = '"token bucket" or "fixed window" or "sliding window"';
-const PERIOD = `${WHOLE_MS}, or "day", "week" or "month"`;
+const PERIOD = `${WHOLE_MS}, or "day", "week", "month" or "year"`;
 const START = "a whole number of milliseconds at least -1e15 and at most 1e15";
-const NOT_CALENDAR = 'left out unless period is "day", "week" or "month"';
+const NOT_CALENDAR = 'left out unless period is "day", "week", "month" or "year"';
 const every = [bucket, window, sliding];
-const by = (period: "day" | "week" | "month"): RateLimitConfig[] => [{ ...window, period }];
+const by = (period: "day" | "week" | "month" | "year"): RateLimitConfig[] => [{ ...window, period }];
 
 /** Values that a field of these configs must not have. */
 const bad: [configs: RateLimitConfig[], field: string, permitted: string, values: unknown[]][] = [
   [[bucket], "kind", KIND, [undefined, "leaky bucket", "toString", ["token bucket"], null]],
-  [every, "rate", "a number above 0 and at most 1e12", [0, -1, NaN, Infinity, 1e12 + 1, "5", null]],
+  [every, "rate", "a number at least 1e-12 and at most 1e12", [0, -1, 5e-324, NaN, Infinity, 1e12 + 1, "5", null]],
   [every, "maxReserved", QUANTITY, [-1, NaN, Infinity, 1e12 + 1, null]],
   [every, "shards", SHARDS, [0, 2049, 1.5, -1, NaN, "1", "Auto", null, true, [], [5], { about: 5 }]],
   [every, "shards", SHARDS, [0, "1", null].map((atLeast) => ({ atLeast }))],
@@ -91,7 +93,7 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   [[bucket], "period", "at least 1e-11 at this rate", [5e-324, 1e-12]],
   [[{ ...bucket, rate: 5 }], "period", "at least 5e-12 at this rate", [1e-12]],
   [[sliding], "period", WHOLE_MS, [0, -1, NaN, 1e15 + 1, 0.5, undefined]],
-  [[window], "period", PERIOD, [0, -1, NaN, 1e15 + 1, 0.5, "year", "toString", ["day"], undefined]],
+  [[window], "period", PERIOD, [0, -1, NaN, 1e15 + 1, 0.5, "hour", "toString", ["day"], undefined]],
   [[window], "start", START, [-1e15 - 1, 1e15 + 1, 0.5, NaN]],
   [by("day"), "start", 'left out when period is "day": give anchor', [5]],
   [by("day"), "timeZone", 'the IANA name of a time zone, such as "Europe/Berlin"', ["Mars/Base"]],
@@ -100,6 +102,7 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
   [by("day"), "anchor", "a whole number", [0.5]],
   [by("day"), "anchor", 'a whole number from 0 to 1439 (period is "day")', [-1, 1440]],
   [by("week"), "anchor", 'a whole number from 1 to 7 (period is "week")', [0, 8]],
+  [by("year"), "anchor", 'a whole number from 1 to 12 (period is "year")', [0, 13]],
   [by("month"), "anchor", 'a whole number from 1 to 31 (period is "month")', [0, 32]],
 ];
 

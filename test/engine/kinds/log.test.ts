@@ -5,7 +5,8 @@ import type { Entry } from "../../../src/engine/kinds/kind.js";
 import { compact, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
 import { forAny } from "../../support/random.js";
 
-const log = (...entries: [at: number, units: number][]): Entry[] => entries.map(([at, units]) => ({ at, units }));
+const log = (...entries: [at: number, units: number, from?: number][]): Entry[] =>
+  entries.map(([at, units, from]) => ({ at, units, ...(from !== undefined && { from }) }));
 /** Entries of nine units, ten ms apart. */
 const spaced = (length: number): Entry[] => Array.from({ length }, (_, i) => ({ at: 10 * i, units: 9 }));
 const logs = fc
@@ -45,12 +46,12 @@ describe("a compact log", () => {
   const small = { at: -1, units: 1 };
   const odd = spaced(66).map((entry, i) => (i === 40 ? { ...entry, units: 1 } : entry));
   it.each<[string, entries: Entry[], now: number, joined: Entry[]]>([
-    ["the neighbours whose units then wait least in all, at the later time", uneven, 10_000, log([320, 13])],
-    ["an entry that starts exactly now with started entries", promised, 301, log([301, 18])],
-    ["future entries with each other", promised, 299, log([301, 18])],
-    ["the oldest of equal neighbours, except the very oldest", spaced(66), 1000, log([20, 18], [40, 18])],
-    ["of equal neighbours no more than it must", odd, 1000, log([20, 18], [410, 10])],
-    ["never the very oldest, even if close and small", [small, ...spaced(64)], 1000, [small, ...log([10, 18])]],
+    ["the neighbours whose units then wait least in all, at the later time", uneven, 10_000, log([320, 13, 300])],
+    ["an entry that starts exactly now with started entries", promised, 301, log([301, 18, 300])],
+    ["future entries with each other", promised, 299, log([301, 18, 300])],
+    ["the oldest of equal neighbours, except the very oldest", spaced(66), 1000, log([20, 18, 10], [40, 18, 30])],
+    ["of equal neighbours no more than it must", odd, 1000, log([20, 18, 10], [410, 10, 400])],
+    ["never the very oldest, even if close and small", [small, ...spaced(64)], 1000, [small, ...log([10, 18, 0])]],
   ])("joins %s", (_what, entries, now, joined) => {
     const all = compact(entries, now);
     expect(all).toHaveLength(MAX_ENTRIES);
@@ -74,6 +75,9 @@ describe("a compact log", () => {
       const times = entries.map(({ at }) => at);
       expect(joined.filter(({ at }) => !times.includes(at))).toEqual([]);
       expect(joined[0]).toEqual(entries[0]);
+      // Each entry is within the span of one that it was joined into.
+      const spans = joined.map((entry) => [entry.from ?? entry.at, entry.at] as const);
+      for (const at of times) expect(spans.filter(([first, last]) => first <= at && at <= last)).toHaveLength(1);
       for (const time of times) expect(from(joined, time)).toBeGreaterThanOrEqual(from(entries, time));
     });
   });
@@ -102,4 +106,8 @@ it.each<[units: number, at: number, left: Entry[]]>([
   [5, 0, entries],
 ])("removes %d units backwards, from time %d", (units, at, left) => {
   expect(removeBackwards(entries, units, at)).toEqual(left);
+});
+
+it("an entry that is joined twice says the time of the first take in it", () => {
+  expect(merge([log([7, 2, 3]), log([7, 1, 1]), log([7, 1])])).toEqual(log([7, 4, 1]));
 });

@@ -75,6 +75,7 @@ function labelOf(date: Date, period: CalendarPeriod, anchor: number): string {
 function begins(date: Date, period: CalendarPeriod, anchor: number): boolean {
   if (period === "day") return true;
   if (period === "week") return date.getUTCDay() === anchor % 7;
+  if (period === "year") return date.getUTCDate() === 1 && date.getUTCMonth() + 1 === anchor;
   const tomorrow = new Date(date.getTime() + DAY);
   return date.getUTCDate() === anchor || (date.getUTCDate() < anchor && tomorrow.getUTCDate() === 1);
 }

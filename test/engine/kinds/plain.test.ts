@@ -16,12 +16,14 @@ const sliding = { kind: "sliding window", rate: 10, period: 1000 };
 it.each<[unknown, boolean]>([
   [bucket, true],
   [{ ...bucket, capacity: 20, maxReserved: 5, shards: "auto" }, true],
-  [{ ...bucket, keyed: true, throws: false, overrides: true }, true],
+  [{ ...bucket, keyed: true, throws: false }, true],
   [{ ...bucket, rate: 1, period: 1, capacity: 1 }, true],
   [{ ...bucket, rate: 1e9, period: 1e12, capacity: 1e9, maxReserved: 1e9 }, true],
   [{ ...window, period: "day" }, true],
   [{ ...window, period: "week" }, true],
   [{ ...window, period: "month" }, true],
+  [{ ...window, period: "year" }, true],
+  [{ ...bucket, overrides: true }, false],
   [sliding, true],
   // The first ones are valid, but not plain. A property below checks that invalid configs are never plain.
   [{ ...bucket, rate: 0.5 }, false],
@@ -43,14 +45,14 @@ it.each<[unknown, boolean]>([
 
 const wholes = (max: number) => fc.oneof(fc.integer({ min: 1, max }), fc.constantFrom(1, 2, 7, 1000, max));
 const oddities = fc.constantFrom<unknown[]>(
-  ...[0, -1, 0.5, NaN, Infinity, 1e9 + 1, 1e12 + 1, 1e16, "day", "week", "year", "auto", "5", true, null, undefined],
+  ...[0, -1, 0.5, NaN, Infinity, 1e9 + 1, 1e12 + 1, 1e16, "day", "week", "hour", "auto", "5", true, null, undefined],
   ...[{ atLeast: 2 }, [1], 5n],
 );
 const plainConfigs = fc.record(
   {
     kind: fc.constantFrom("token bucket", "fixed window", "sliding window"),
     rate: wholes(1e9),
-    period: fc.oneof(wholes(1e12), fc.constantFrom("day", "week", "month")),
+    period: fc.oneof(wholes(1e12), fc.constantFrom("day", "week", "month", "year")),
     capacity: wholes(1e9),
     maxReserved: wholes(1e9),
     shards: fc.constant("auto"),
@@ -62,7 +64,7 @@ const fields = ["kind", "rate", "period", "capacity", "maxReserved", "shards", "
 const anyConfigs = fc
   .tuple(plainConfigs, fc.option(fc.tuple(fc.constantFrom(...fields), oddities), { nil: undefined, freq: 2 }))
   .map(([config, odd]) => ({ ...config, ...(odd && { [odd[0]]: odd[1] }) }));
-const flags = fc.record({ keyed: fc.boolean(), throws: fc.boolean(), overrides: fc.boolean() }, { requiredKeys: [] });
+const flags = fc.record({ keyed: fc.boolean(), throws: fc.boolean() }, { requiredKeys: [] });
 
 describe("a plain config", () => {
   it("is not parsed when it is defined, even with a mode, a queue or a jitter", () => {

@@ -15,7 +15,8 @@ const counted = (more: Partial<Parameters<typeof countIn>[1]>) => countIn("send"
 describe("the units of a limit", () => {
   it("express rate, capacity and reserve", () => {
     const unitsPerToken = 1_024_000;
-    const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, maxReserved: 2.5 * unitsPerToken };
+    const reserved = { maxReserved: 2.5 * unitsPerToken, mostReserved: 10 * unitsPerToken };
+    const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, ...reserved };
     const levels = { most: 0, least: 0, isAuto: false };
     expect(counted({ maxReserved: 2.5 })).toEqual({ tokens: 7.5, unitsPerToken, periodMs: DAY / 24, ...units, levels });
     expect(counted({}).maxReserved).toBe(MAX_UNITS);

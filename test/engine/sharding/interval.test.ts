@@ -32,13 +32,13 @@ describe("an interval", () => {
     expect(parts.filter((part) => !isPart(part))).toEqual([]);
   });
 
-  it("is not the whole, an override, or a name that is not binary", () => {
+  it("is not the whole, the control row, or a name that is not binary", () => {
     const others = ["", CONTROL_SHARD, "2", "02", "0 ", " 0", "0\n", "-0", "1.0", "0".repeat(12), "000000000002"];
     expect(others.filter(isPart)).toEqual([]);
   });
 
-  it("comes before an override, in the order of strings", () => {
-    expect(parts.every((part) => part < CONTROL_SHARD)).toBe(true);
+  it("comes after the control row, in the order of strings", () => {
+    expect(parts.every((part) => part > CONTROL_SHARD)).toBe(true);
   });
 });
 

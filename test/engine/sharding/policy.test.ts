@@ -224,7 +224,6 @@ describe("units", () => {
     expect([4, 7, 8, 1024].map((held) => levelsFor(held, 1))).toEqual([0, 0, 1, 8]);
     expect([3, 0, -1].map((held) => levelsFor(held, 1))).toEqual([0, 0, 0]);
     expect(levelsFor(1024, 100)).toBe(1);
-    expect([11, 12, 24].map((held) => levelsFor(held, 1, 12))).toEqual([0, 0, 1]);
   });
 
   it("are fast if they arrive within 50 ms", () => {

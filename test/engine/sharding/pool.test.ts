@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
-import { type DemandArgs, parseDemand } from "../../../src/engine/request.js";
+import { type DemandArgs, demandOf } from "../../../src/engine/request.js";
 import type { Calendar } from "../../../src/engine/kinds/calendar.js";
 import { emptyState, type Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
@@ -11,13 +11,15 @@ import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   adjustOnAll,
   decideOnAll,
-  describeWhole,
-  pauseAll,
+  distribute,
+  overview,
+  refundOnSome,
   servedFrom,
+  soonest,
   whenAnyServes,
 } from "../../../src/engine/sharding/pool.js";
-import type { Shard } from "../../../src/engine/sharding/shard.js";
-import { fold, fullShard, heldByAll, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
+import type { Change, Shard } from "../../../src/engine/sharding/shard.js";
+import { fold, fullShard, heldByAll, merged, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
@@ -32,9 +34,10 @@ function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: 
   const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
   return { limit, shards: splitTo(limit, whole, level, NOW) };
 }
+const at = (now: number, pausedUntil = 0) => ({ now, pausedUntil });
 /** The answer, the shards that change, and the shards that replace them. */
 const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) => {
-  const { status, left } = decideOnAll(limit, shards, now, parseDemand(limit, asked));
+  const { status, left } = decideOnAll(limit, shards, at(now), demandOf(limit, asked));
   return { status, ...changeTo(shards, left) };
 };
 const changeTo = (shards: readonly Shard[], left: readonly Shard[]) => ({
@@ -56,6 +59,7 @@ const reserve = true;
 const ok = { ok: true };
 /** The time at which a slow bucket has one more token. */
 const later = { retryAt: NOW + 938 };
+const tooLarge = { retryAt: 8.64e15, reason: "too large" };
 const denied = (ms: number) => ({ ok: false, retryAt: NOW + ms });
 
 /** `written` has the tokens on the written rows. `replaced` is how many rows they replace: all if it is left out. */
@@ -74,11 +78,28 @@ it.each<Row>([
   ["one row denies", slow, 3, 0, { count: 4 }, { ok: false }, []],
   ["one row gives 0 tokens", slow, 3, 0, { count: 0 }, ok, []],
   ["several rows give 0 tokens", slow, 20, 4, { count: 0 }, { ok: true, remaining: 20 }, []],
-  ["several rows give 0 tokens if atLeast is 0", bounded, 0.5, 4, { count: 3, atLeast: 0 }, { ok: true, taken: 0 }, []],
   ["several give the sum of what they hold", slow, 20, 4, { count: 20 }, { ok: true, remaining: 0 }, [0]],
-  ["several give all they hold", slow, 20, 4, { count: 25, atLeast: 5 }, { ok: true, taken: 20, remaining: 0 }, [0]],
   ["several rows deny", slow, 20, 4, { count: 21 }, { ok: false, remaining: 20 }, []],
-  ["several become one row that owes", slow, 20, 4, { count: 21, reserve }, { ok: true, ...later, remaining: 0 }, [-1]],
+  ["several deny for ever a count above the capacity", slow, 20, 4, { count: 65 }, { ok: false, ...tooLarge }, []],
+  [
+    "a share reserves for itself, the soonest first",
+    slow,
+    1,
+    4,
+    { count: 2, reserve },
+    { ok: true, retryAt: NOW + 15_000 },
+    [-1],
+    1,
+  ],
+  [
+    "several become one row that owes for a count above any share",
+    slow,
+    20,
+    4,
+    { count: 21, reserve },
+    { ok: true, ...later, remaining: 0 },
+    [-1],
+  ],
   ["several deny too large a debt", bounded, 20, 4, { count: 22, reserve }, { ok: false, ...later, remaining: 20 }, []],
   // A slow bucket that runs out is written anew, on rows that each hold four such counts.
   ["eight new rows", slow, 33, 4, { count: 1 }, ok, each(8, 4)],
@@ -93,7 +114,6 @@ it.each<Row>([
   // The retryAt of a denial. For a fast bucket it is the time at which any row serves, since the next call may read only two rows.
   ["several slow rows deny until they hold the count together", slow, 3, 2, { count: 5 }, denied(1875), []],
   ["several fast rows deny until each holds it", fast, 0, 4, {}, denied(3), []],
-  ["fast rows deny exactly with atLeast: all are read", fast, 0, 4, { count: 30, atLeast: 1 }, denied(1), []],
   ["one fast row has an exact retryAt", fast, 0, 0, {}, denied(1), []],
   ["rows that will become one have an exact retryAt", unsplit, 0, 1, { count: 5 }, denied(1), []],
 ])("a bucket answers, and writes tokens: %s", (_what, config, held, level, asked, status, written, replaced) => {
@@ -117,8 +137,9 @@ describe("a bucket of several rows", () => {
 
   it("is charged like a call if its rows hold the charge", () => {
     for (const rows of [rowsOf(slow, 20, 4), rowsOf(ample, 640, 2), rowsOf(fast, 32, 4)]) {
-      const charged = adjustOnAll(rows.limit, rows.shards, NOW, { units: 3 * rows.limit.unitsPerToken });
-      expect(changeTo(rows.shards, charged)).toEqual({ ...ask(rows, { count: 3 }), status: undefined });
+      const charged = adjustOnAll(rows.shards, NOW, { units: 3 * rows.limit.unitsPerToken });
+      expect(heldByAll(charged, NOW)).toBe(heldByAll(rows.shards, NOW) - 3 * rows.limit.unitsPerToken);
+      expect(charged.every((own) => heldByAll([own], NOW) >= 0)).toBe(true);
     }
   });
 
@@ -132,20 +153,87 @@ describe("a bucket of several rows", () => {
     expect(answers.map(({ after }) => after[0]?.state.headroom?.length)).toEqual([1, 1]);
   });
 
-  it("refunds a cancelled job from older takes if its own is not found", () => {
-    const limit = parseLimit("send", { kind: "sliding window", rate: 64, period: 1000, shards: 4 });
-    const tokens = (count: number) => count * limit.unitsPerToken;
-    const state = { value: tokens(56), ts: NOW, recent: [{ at: NOW - 100, units: tokens(8) }] };
-    const shards = splitTo(limit, shardAt(limit, WHOLE, state), 1, NOW);
-    const back = { units: -tokens(3), taking: { takenAt: NOW, startsAt: NOW } };
-    expect(heldByAll(adjustOnAll(limit, shards, NOW, back), NOW)).toBe(tokens(59));
+  it("is charged beyond what it holds on the row that has its units again first; the others wait for nothing", () => {
+    const { limit, shards } = withFirst(rowsOf(slow, 20, 2), 1);
+    // Five tokens are in each of the others.
+    const charged = adjustOnAll(shards, NOW, { units: 18 * limit.unitsPerToken, isRefundable: true });
+    expect(tokensIn(charged).sort((a, b) => a - b)).toEqual([-2, 0, 0, 0]);
+    const again = adjustOnAll(charged, NOW, { units: limit.unitsPerToken });
+    expect(tokensIn(again).sort((a, b) => a - b)).toEqual([-2, -1, 0, 0]);
+    expect(adjustOnAll(shards, NOW, { units: 0 })).toBe(shards);
   });
 
-  it("is not written by a pause that changes nothing", () => {
-    const { limit, shards } = rowsOf(slow, 20, 0);
-    const paused = pauseAll(limit, shards, NOW, NOW + 1000);
-    expect(paused).not.toBe(shards);
-    for (const ms of [500, 1000]) expect(pauseAll(limit, paused, NOW, NOW + ms)).toBe(paused);
+  it("takes a gift up to its capacity, and a refund by date only on rows that know the take", () => {
+    const { limit, shards } = rowsOf(slow, 20, 2);
+    const gift = (count: number) => tokensIn(adjustOnAll(shards, NOW, { units: -count * limit.unitsPerToken }));
+    expect([gift(4), gift(99)]).toEqual([
+      [9, 5, 5, 5],
+      [16, 16, 16, 16],
+    ]);
+    const taking = { takenAt: NOW, startsAt: NOW };
+    const taken = adjustOnAll(shards, NOW, { units: 3 * limit.unitsPerToken, isRefundable: true });
+    const back = adjustOnAll(taken, NOW, { units: -8 * limit.unitsPerToken, taking });
+    expect(tokensIn(taken)).toEqual([2, 5, 5, 5]);
+    expect(tokensIn(back)).toEqual([10, 5, 5, 5]);
+  });
+
+  it("lets a refund to some rows lapse where the others would have to be read, if that is fast or has not started", () => {
+    const taking = { takenAt: NOW, startsAt: NOW };
+    const later = { takenAt: NOW, startsAt: NOW + 1000 };
+    const ask = (config: RateLimitConfig, count: number, change: Omit<Change, "units">) => {
+      const { limit, shards } = rowsOf(config, 0, 2);
+      return refundOnSome(limit, shards.slice(0, 1), NOW, { units: -count * limit.unitsPerToken, ...change });
+    };
+    // A row has room for 16.
+    expect(ask(slow, 16, {})).toHaveLength(1);
+    expect(ask(slow, 17, {})).toBeUndefined();
+    expect(ask(slow, 17, { taking, isByDate: true })).toBeUndefined();
+    expect(ask(fast, 17, { taking, isByDate: true })).toHaveLength(1);
+    expect(ask(fast, 17, { taking, isByDate: false })).toBeUndefined();
+    expect(ask(slow, 17, { taking: later, isByDate: false })).toHaveLength(1);
+  });
+
+  it("gives a cancelled promise to another row only as much as that row owes when the work would have started", () => {
+    const { limit } = rowsOf(slow, 0, 1);
+    const owing = (tokens: number) => {
+      const headroom = [{ at: NOW, units: 0 }];
+      return shardAt(limit, "0", { value: tokens * limit.unitsPerToken, ts: NOW, headroom });
+    };
+    // Half a token a second comes to a half.
+    const taking = { takenAt: NOW, startsAt: NOW + 2000 };
+    const back = (tokens: number) => {
+      const [after] = distribute([owing(tokens)], NOW, { units: -5 * limit.unitsPerToken, taking }) as [Shard];
+      return heldByAll([after], NOW) / limit.unitsPerToken - tokens;
+    };
+    expect([3, 0, -1, -3, -9].map(back).map((count) => Math.round(100 * count) / 100)).toEqual([0, 0, 0, 1.93, 5]);
+  });
+
+  it("is asked for a reservation on the row that starts it first; no share promises more than its capacity", () => {
+    const { limit, shards } = withFirst(rowsOf(slow, 20, 2), -3);
+    const pick = (count: number) => soonest(shards, at(NOW), demandOf(limit, { count, reserve }))?.interval;
+    expect([5, 6, 16, 17].map(pick)).toEqual(["01", "01", "01", undefined]);
+    const none = soonest(shards, at(NOW), demandOf(limit, { count: 16, reserve: { within: 5 } }));
+    expect(none?.interval).toBe("01");
+  });
+
+  it("holds nothing in a pause, and reserves as of its end", () => {
+    const { limit, shards } = rowsOf(slow, 20, 2);
+    const during = (asked: DemandArgs) => decideOnAll(limit, shards, at(NOW, NOW + 500), demandOf(limit, asked)).status;
+    expect(during({})).toMatchObject({ ok: false, retryAt: NOW + 500, remaining: 0 });
+    expect(during({ count: 0 })).toMatchObject({ ok: true, remaining: 0 });
+    expect(during({ reserve, refundable: true })).toMatchObject({ ok: true, retryAt: NOW + 500, takenAt: NOW });
+  });
+
+  it("in debt waits, as one row, until the last debt is paid: no work starts beside what was promised", () => {
+    const { limit, shards } = withFirst(rowsOf(ample, 400, 2), -3);
+    // A quarter of 64 tokens a minute pays three in 11.25 s.
+    const paidAt = NOW + 11_250;
+    const one = merged(limit, shards, NOW);
+    expect(one.state).toMatchObject({ value: 0, ts: paidAt });
+    const { status, after } = ask({ limit, shards }, { count: 500, reserve });
+    expect(status.retryAt).toBeGreaterThan(paidAt);
+    expect(after).toHaveLength(1);
+    expect(merged(limit, shards.slice(1, 2), NOW, "01").state.value).toBe(100 * limit.unitsPerToken);
   });
 
   it("gives from the fullest row first", () => {
@@ -156,15 +244,15 @@ describe("a bucket of several rows", () => {
   });
 
   it("lets a count of 0 wait for a debt on one row, and writes nothing", () => {
-    const asked = ask(withFirst(rowsOf(slow, 0, 1), -1), { count: 0, reserve });
+    const asked = ask(withFirst(rowsOf(slow, 0, 0), -1), { count: 0, reserve });
     expect(asked).toMatchObject({ status: { ok: true, retryAt: NOW + 938 }, before: [], after: [] });
   });
 
   it("has the same remaining and resetAt as one row", () => {
     const { limit, shards } = withFirst(rowsOf(slow, 20, 2), 0);
     // 49 of 64 tokens are missing, and 64 arrive in a minute.
-    expect(describeWhole(limit, shards, NOW)).toEqual({ ok: true, remaining: 15, resetAt: NOW + 45_938 });
-    expect(describeWhole(limit, shards, NOW + 1e6)).toEqual({ ok: true, remaining: 64, resetAt: NOW + 1e6 });
+    expect(overview(limit, shards, at(NOW))).toEqual({ remaining: 15, resetAt: NOW + 60_000 });
+    expect(overview(limit, shards, at(NOW + 1e6))).toEqual({ remaining: 64, resetAt: NOW + 1e6 });
   });
 });
 
@@ -176,20 +264,19 @@ it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number
   ["at once, if every row has long been full", rowsOf(fast, 64, 4), { count: 5 }, 5, 5],
   ["when any row serves, if one is short: the next call may read only two rows", short(fast), {}, 3],
   ["at once, for a reservation, which reads all rows", short(fast), { reserve }, 0],
-  ["at once, with atLeast, which reads all rows", short(fast), { atLeast: 1 }, 0],
   ["at once, by a slow bucket", short(slow), {}, 0],
   ["at once, by rows that will become one", short(unsplit, 1), {}, 0],
 ])("a call is served %s", (_what, { limit, shards }, asked, ms, laterMs = 0) => {
-  expect(servedFrom(limit, shards, NOW + laterMs, parseDemand(limit, asked)) - NOW).toBe(ms);
+  expect(servedFrom(limit, shards, at(NOW + laterMs), demandOf(limit, asked)) - NOW).toBe(ms);
 });
 
 describe("the time at which any row serves", () => {
   it("is that of an empty row of the smallest size, or of a row that was read and serves later", () => {
     const { limit, shards } = rowsOf(fast, 64, 4);
     const one = limit.unitsPerToken;
-    expect(whenAnyServes(limit, shards, NOW, one)).toBe(NOW + 3);
+    expect(whenAnyServes(limit, shards, at(NOW), one)).toBe(NOW + 3);
     const owing = shards.slice(0, 1).map((shard) => ({ ...shard, state: { value: -one, ts: NOW } }));
-    expect(whenAnyServes(limit, owing, NOW, one)).toBe(NOW + 5);
+    expect(whenAnyServes(limit, owing, at(NOW), one)).toBe(NOW + 5);
   });
 
   it("is in the latest window of the rows that were read: where windows have moved, the next one brings less", () => {
@@ -198,15 +285,15 @@ describe("the time at which any row serves", () => {
     const one = limit.unitsPerToken;
     const row = (since: number) =>
       shardAt(limit, "000001", { value: 2 * one, ts: NOW + 650, window: { since: NOW + since, used: 0 } });
-    const at = (...rows: number[]) => whenAnyServes(limit, rows.map(row), NOW + 700, one);
-    expect([at(0), at(600, 0), at(0, 600)]).toEqual([NOW + 1000, NOW + 2000, NOW + 2000]);
+    const when = (...rows: number[]) => whenAnyServes(limit, rows.map(row), at(NOW + 700), one);
+    expect([when(0), when(600, 0), when(0, 600)]).toEqual([NOW + 1000, NOW + 2000, NOW + 2000]);
   });
 
   it("is that of the span of rows that holds two such counts, if one row does not", () => {
     const { limit } = rowsOf(fast, 64, 4);
     // Two counts of 2 fit a row of 4 tokens, and two of 3 a row of 8. A count of 64 fits only the whole.
-    const at = (count: number) => whenAnyServes(limit, [], NOW, count * limit.unitsPerToken);
-    expect([2, 3, 16, 64].map(at)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10]);
+    const when = (count: number) => whenAnyServes(limit, [], at(NOW), count * limit.unitsPerToken);
+    expect([2, 3, 16, 64, 65].map(when)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10, 8.64e15]);
   });
 });
 
@@ -276,8 +363,8 @@ describe.each([64, 2048])("a full sliding window of 64 times in each of %i rows"
     ["a denial of a large count", () => ask({ limit, shards }, { count: half }).status, { ok: false }],
     ["a reservation", () => ask({ limit, shards }, { count: half, reserve: true }).status, { ok: true }],
     ["a reservation that would wait too long", () => ask({ limit, shards }, late).status, { ok: false }],
-    ["the time of a denial", () => ({ at: servedFrom(limit, shards, NOW, parseDemand(limit, { count: half })) }), {}],
-    ["a status", () => describeWhole(limit, shards, NOW), { ok: true }],
+    ["the time of a denial", () => ({ at: servedFrom(limit, shards, at(NOW), demandOf(limit, { count: half })) }), {}],
+    ["a status", () => overview(limit, shards, at(NOW)), { remaining: rows }],
     ["a snapshot", () => snapshotOf(limit, shards), { value: rows }],
     ["the stored state", () => toStored(limit, fold(limit, shards, NOW).state), { value: rows }],
   ])("needs the work of at most three sorts for %s", (_title, run, expected) => {
@@ -299,9 +386,9 @@ it("several rows of every kind answer like one row, and the written rows tile th
     const whole = shardAt(limit, WHOLE, limit.kind.advance(limit, state, now));
     const shards = splitTo(limit, whole, level, now);
     const count = (ask.part * limit.capacity) / limit.unitsPerToken;
-    const demand = parseDemand(limit, { count, reserve: ask.reserve });
-    const one = decide(limit, whole.state, now, demand);
-    const { status, left } = decideOnAll(limit, shards, now, demand);
+    const demand = demandOf(limit, { count, reserve: ask.reserve });
+    const one = decide(limit, whole.state, at(now), demand);
+    const { status, left } = decideOnAll(limit, shards, at(now), demand);
     expect(status.ok).toBe(one.status.ok);
     if (one.status.ok) expect(status.retryAt).toBe(one.status.retryAt);
     else expect(status.retryAt).toBeGreaterThanOrEqual(one.status.retryAt);

@@ -6,6 +6,7 @@ import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { halves, MAX_LEVEL, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   advance,
+  balance,
   fold,
   fullShard,
   heldBy,
@@ -15,7 +16,7 @@ import {
   splitTo,
 } from "../../../src/engine/sharding/shard.js";
 import { partsOf } from "../../support/parts.js";
-import { histories, limits, stateAfter } from "../arbitraries.js";
+import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
 import { forAny } from "../../support/random.js";
 
 const levels = fc.integer({ min: 0, max: MAX_LEVEL });
@@ -69,5 +70,36 @@ describe("a shard", () => {
       }
       expect(heldByAll(parts, now + laterMs)).toBeLessThanOrEqual(heldBy(whole, now + laterMs));
     });
+  });
+
+  it("in debt splits into halves that are paid at the same time, to a token, for every refilling kind", () => {
+    const debts = fc.integer({ min: 1, max: 1000 });
+    forAny([limits, debts], 300, (limit, tokens) => {
+      if (limit.config.kind === "sliding window" || limit.capacity < 2 * limit.unitsPerToken) return;
+      const value = -tokens * limit.unitsPerToken;
+      const parts = splitTo(limit, shardAt(limit, WHOLE, { value, ts: NOW }), 1, NOW);
+      expect(heldByAll(parts, NOW)).toBe(value);
+      const [left = 0, right = 0] = parts.map(({ state }) => state.value);
+      const [refillLeft = 0, refillRight = 0] = parts.map((part) => part.limit.refill);
+      // In proportion to what pays them.
+      const owed = (value * refillLeft) / (refillLeft + refillRight || 1);
+      expect(Math.abs(left - owed)).toBeLessThanOrEqual(1);
+      expect(left + right).toBe(value);
+    });
+  });
+
+  it("gives another half of what it has more, but nothing to one that owes, and no less than two tokens", () => {
+    const limit = parseLimit("send", { kind: "token bucket", rate: 64, period: 1000, shards: 16 });
+    const row = (interval: string, tokens: number, ts = NOW) =>
+      shardAt(limit, interval, { value: tokens * limit.unitsPerToken, ts });
+    const moved = (short: number, other: number, ts = NOW) =>
+      balance(row("0", short), row("1", other, ts))?.map(({ state }) => state.value / limit.unitsPerToken);
+    expect([moved(0, 20), moved(0.5, 5), moved(-1, 20), moved(0, 20, NOW + 1)]).toEqual([
+      [10, 10],
+      [2.5, 3],
+      undefined,
+      undefined,
+    ]);
+    expect(moved(0, 3)).toBeUndefined();
   });
 });
