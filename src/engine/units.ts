@@ -1,6 +1,6 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { StoredState } from "../wire/snapshots.js";
-import type { Entry, Limit, State } from "./kinds/kind.js";
+import type { Entry, Limit, State, Window } from "./kinds/kind.js";
 import { compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
@@ -85,11 +85,12 @@ function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: nu
   return Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, tokens), unitsPerToken));
 }
 
-function windowFrom(limit: Limit, { since, used }: NonNullable<StoredState["window"]>, key: string | undefined) {
+function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined): Window {
+  const { since, used } = window;
   // The first window of a bucket may have begun before 1970.
   const isUsable = Number.isInteger(since) && Math.abs(since) <= END_OF_TIME && Number.isFinite(used) && used >= 0;
   if (!isUsable) throw unusableError(limit, key, "window", { since, used });
-  return { since, used: countedUnits(used, ceilUnits, limit.unitsPerToken) };
+  return { ...window, used: countedUnits(used, ceilUnits, limit.unitsPerToken) };
 }
 
 function entriesFrom(
@@ -121,7 +122,7 @@ export function toStored(limit: Limit, { value, ts, seen, window, recent, headro
     value: value / limit.unitsPerToken,
     ts,
     ...(seen && { seen }),
-    ...(window && { window: { since: window.since, used: inTokens(window.used, limit) } }),
+    ...(window && { window: { ...window, used: inTokens(window.used, limit) } }),
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: store(compact(recent, ts)) }),
     ...(headroom && { headroom: store(headroom) }),

@@ -9,8 +9,11 @@ export const stateFields = () => ({
   ts: v.number(),
   /** How much its control row had counted when it was written: pauses and resets that came later apply when it is read. */
   seen: v.optional(v.number()),
-  /** For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch). */
-  window: v.optional(v.object({ since: v.number(), used: v.number() })),
+  /**
+   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch), and whether
+   * tokens are owed to reservations.
+   */
+  window: v.optional(v.object({ since: v.number(), used: v.number(), isReserved: v.optional(v.literal(true)) })),
   /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. Joined takes also say the first one's. */
   recent: v.optional(v.array(v.object({ at: v.number(), count: v.number(), from: v.optional(v.number()) }))),
   /** If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that comes back. */

@@ -60,15 +60,18 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   /**
-   * A quota (a window that saves nothing up) holds what was not used of it: another capacity counts at once. What is
-   * owed to later windows stays owed: work that was promised for them still starts. If tokens are saved up, what is
-   * held stays held, as in a token bucket.
+   * A quota (a window that saves nothing up) holds what was not used of it: another capacity counts at once, also
+   * against a debt. Only what is owed to reservations stays owed, since their work starts in later windows. If tokens
+   * are saved up, what is held stays held, as in a token bucket.
    */
   protected override held(limit: FixedWindowLimit, state: State): number {
     const { value, window } = state;
-    const isKnown = window && window.used < EVERYTHING;
-    if (value < 0 || !isKnown || !this.lapses(limit)) return Math.min(limit.capacity, value);
-    return Math.max(0, limit.capacity - window.used);
+    const { capacity } = limit;
+    if (!window || window.used >= EVERYTHING || !this.lapses(limit)) return Math.min(capacity, value);
+    if (value >= 0) return Math.max(0, capacity - window.used);
+    // The capacity under which it came to owe was their sum, or less if that was lowered.
+    const isRaised = capacity > value + window.used && !window.isReserved;
+    return isRaised ? capacity - window.used : value;
   }
 
   /** A new window forgets what was used before. */
@@ -76,7 +79,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const { windows, capacity, refill } = limit;
     const current = windows.windowAt(to);
     if (window && current <= windows.windowAt(ts)) return window;
-    return { since: windows.startOf(current), used: Math.max(0, Math.min(capacity, refill) - value) };
+    const reserved = value < 0 && window?.isReserved && { isReserved: true as const };
+    return { since: windows.startOf(current), used: Math.max(0, Math.min(capacity, refill) - value), ...reserved };
   }
 
   protected override usedBy(limit: FixedWindowLimit, state: State): number {

@@ -26,6 +26,8 @@ export interface State {
 export interface Window {
   readonly since: number;
   readonly used: number;
+  /** Whether units are owed to reservations: their work starts in later windows, which pay for it. */
+  readonly isReserved?: true;
 }
 
 /**

@@ -56,7 +56,9 @@ export abstract class RefillingKind<L extends Limit> {
   }
 
   reserve(limit: L, advanced: State, units: number): Reservation {
-    const state = this.take(limit, advanced, units);
+    const taken = this.take(limit, advanced, units);
+    const { window } = taken;
+    const state = window && taken.value < 0 ? { ...taken, window: { ...window, isReserved: true as const } } : taken;
     // Not what the state can count: a debt that was cut off has no room for more.
     return { at: this.whenHolding(limit, state, 0), state, owed: units - advanced.value };
   }
@@ -90,12 +92,8 @@ export abstract class RefillingKind<L extends Limit> {
     const advanced = this.advance(limit, state, until);
     const { window } = advanced;
     const value = Math.min(0, advanced.value);
-    const paused = {
-      ...advanced,
-      value,
-      // Nothing is left of the window, however large it is. A debt is known to be one, and stays what it is.
-      ...(window && advanced.value >= 0 && { window: { ...window, used: EVERYTHING } }),
-    };
+    // Nothing is left of the window, however large it is.
+    const paused = { ...advanced, value, ...(window && { window: { ...window, used: EVERYTHING } }) };
     // What was taken before pays for the debt, and for no more: without it the pause would have taken as much.
     return withHeadroom(paused, headroom && refunds.since(headroom, Math.max(at, ts) + 1, -value));
   }
@@ -136,7 +134,9 @@ export abstract class RefillingKind<L extends Limit> {
       { value: first.value, ts: first.ts, ...seenBy(first.seen ?? 0) },
     );
     const isKnown = windows.length === states.length;
-    const window = isKnown && { window: { since: Math.max(...windows.map(({ since }) => since)), used } };
+    const reserved = windows.some(({ isReserved }) => isReserved) && { isReserved: true as const };
+    const since = Math.max(...windows.map((window) => window.since));
+    const window = isKnown && { window: { since, used, ...reserved } };
     return withHeadroom({ ...joined, ...window }, refunds.joined(states.map(({ headroom }) => headroom)));
   }
 }

@@ -46,11 +46,11 @@ export class SlidingWindowKind implements Kind {
 
   take(limit: Limit, state: State, units: number): State {
     const { recent = [], ts } = state;
-    const isCounted = units <= limit.capacity + MAX_UNITS - sum(recent);
-    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back while it is
-    // there.
-    const taken = isCounted ? units : recent.some(isEverything) ? 0 : MAX_UNITS;
-    return withEntries(limit, state, insert(recent, { at: ts, units: taken }));
+    const counted = recent.filter((entry) => !isEverything(entry));
+    const isCounted = units <= limit.capacity + MAX_UNITS - sum(counted);
+    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
+    const taken = insert(counted, { at: ts, units: isCounted ? units : MAX_UNITS });
+    return withEntries(limit, state, capped(merge([taken, recent.filter(isEverything)])));
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
@@ -81,13 +81,15 @@ export class SlidingWindowKind implements Kind {
         units,
         ts,
       );
-      const counted = sum(left) - sum(promisedAfter(left, ts));
-      return withEntries(limit, state, left, refunds.since(headroom, ts + 1, counted));
+      return withEntries(limit, state, left, refunds.since(headroom, ts + 1, sum(left)));
     }
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
     if (!own || isEverything(own)) return state;
-    const back = Math.min(units, own.units, refunds.headroomSince({ ...state, headroom }, takenAt));
+    // Of work that was promised for later only its own entry comes back, so that is none of what the pairs count beside it.
+    const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
+    const most = Math.max(0, refunds.headroomSince({ ...state, headroom }, takenAt) - promised);
+    const back = Math.min(units, own.units, most);
     return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }
 
