@@ -1,6 +1,5 @@
 /** Queues in the component: callers join, leave and ask; the worker runs by itself. The wire is not trusted. */
 import { v } from "convex/values";
-import { findBatch } from "../src/queue/batch.js";
 import * as jobs from "../src/queue/job.js";
 import { runAction } from "../src/queue/settle.js";
 import { parseQueue } from "../src/queue/terms.js";
@@ -8,7 +7,7 @@ import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
 import { work } from "../src/queue/worker.js";
 import * as wire from "../src/wire/queue.js";
 import { bucketArgs } from "../src/wire/answers.js";
-import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
+import { internalAction, internalMutation, mutation, query } from "./_generated/server.js";
 
 /** This module also exports the worker's functions. */
 const MODULE = "queue";
@@ -67,16 +66,6 @@ export const workQueue = internalMutation({
     return v.null();
   },
   handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp: parseQueue }, asked),
-});
-
-export const findArrivals = internalQuery({
-  get args() {
-    return wire.findArrivalsArgs();
-  },
-  get returns() {
-    return wire.arrivalsValidator();
-  },
-  handler: (ctx, asked) => findBatch(ctx, asked),
 });
 
 export const runQueuedAction = internalAction({

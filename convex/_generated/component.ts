@@ -2206,7 +2206,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           queue: {
             aging?: number;
             attempts?: number;
-            exact?: boolean;
             fair?: boolean;
             maxQueued?: number;
             priorities?: number;
@@ -2261,7 +2260,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           queue: {
             aging?: number;
             attempts?: number;
-            exact?: boolean;
             fair?: boolean;
             maxQueued?: number;
             priorities?: number;
@@ -2347,7 +2345,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           queue: {
             aging?: number;
             attempts?: number;
-            exact?: boolean;
             fair?: boolean;
             maxQueued?: number;
             priorities?: number;

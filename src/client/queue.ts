@@ -4,7 +4,7 @@ import { v } from "convex/values";
 import { checkFields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import type { BucketArgs } from "../engine/request.js";
-import { findBatch, type WorkerCtx } from "../queue/batch.js";
+import type { WorkerCtx } from "../queue/batch.js";
 import * as jobs from "../queue/job.js";
 import { runAction } from "../queue/settle.js";
 import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
@@ -104,7 +104,6 @@ function registerWorker({ definitions, options }: LimitSet): RegisteredQueue {
     workQueue: convex.internalMutationGeneric(
       functionOf(wire.workArgs, v.null, (ctx, asked) => work({ ...inQueue(ctx, module), lookUp }, asked)),
     ),
-    findArrivals: convex.internalQueryGeneric(functionOf(wire.findArrivalsArgs, wire.arrivalsValidator, findBatch)),
     runQueuedAction: convex.internalActionGeneric(
       functionOf(wire.queuedRunArgs, v.null, (ctx, job) => runAction(ctx, job, module)),
     ),

@@ -64,8 +64,6 @@ export interface ExposedQueue {
 export interface RegisteredQueue {
   /** One run of the worker, or of a job that is a mutation, with its settlement. */
   workQueue: convex.RegisteredMutation<"internal", wire.WorkArgs, Promise<null>>;
-  /** The jobs for a run: needed only before convex 1.47, where a run does not know the commit up to which it reads. */
-  findArrivals: convex.RegisteredQuery<"internal", wire.FindArrivalsArgs, Promise<wire.ArrivalBatch>>;
   /** Runs a job that is an action and says what it has used. */
   runQueuedAction: convex.RegisteredAction<"internal", wire.QueuedRunArgs, Promise<null>>;
 }

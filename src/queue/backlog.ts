@@ -1,9 +1,9 @@
 /** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
 import type { RunArgs } from "../wire/queue.js";
-import { findOnSnapshot, type WorkerCtx } from "./batch.js";
+import type { WorkerCtx } from "./batch.js";
 import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
-import type { WorkerRow } from "./rows.js";
+import { countJobs, type WorkerRow } from "./rows.js";
 import type { Queue } from "./terms.js";
 
 /**
@@ -34,24 +34,17 @@ export async function backlogOf(
   { queue, row, run, pace, arrived, taken, isDrained }: Look,
 ): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; recountAt?: number; row: Partial<WorkerRow> }> {
   const { now } = ctx;
-  const { maxQueued, exact } = queue.terms;
+  const { maxQueued } = queue.terms;
   // A number that was true for other terms, or while the worker slept, is taken back.
   const saying = (known: number | undefined) => (known === row.queued ? {} : { queued: known });
-  if (exact) {
-    const rest = row.queued && (pace.kind === "stop" ? 0 : Math.max(0, row.queued - taken));
-    return { run: {}, row: { ...saying(rest), ...(pace.kind === "wait" && { fullUntil: pace.at }) } };
-  }
   if (maxQueued === Infinity) return { run: {}, row: saying(undefined) };
   let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - taken);
   // When it was last found full. The first count finds all as new.
   let { countedAt = queued < maxQueued ? 0 : now } = run;
   // The clock may have stepped back.
   if (queued >= maxQueued && Math.abs(now - countedAt) >= RECOUNT_MS) {
-    const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
-    const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
-    const { count = 0, isCut = true } = waiting ?? {};
-    // The run itself no longer finds the jobs that it has taken.
-    queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
+    const { count, isCut } = await countJobs(ctx, queue, { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING });
+    queued = Math.max(count, isCut ? queued : 0);
     if (queued >= maxQueued) countedAt = now;
   }
   const next = { queued, countedAt };

@@ -14,15 +14,15 @@ import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePositio
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
 import { mostPaidFrom, payFor, waitWhenFull } from "./pay.js";
-import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
+import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
 import { parseQueue, type Queue } from "./terms.js";
-import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
+import { isLost, type QueueCtx, readWorker, wake } from "./wake.js";
 import { checkExported, ensureRunning, hasBound, isOutdated } from "./workers.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
 
-/** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
+/** A report that a queue is full holds this long, unless the worker knows better. */
 export const FULL_MS = 1000;
 
 /** A live query reads these rows again whenever the worker takes one of them. */
@@ -69,7 +69,6 @@ export async function enqueue(
 ): Promise<EnqueueResult> {
   const { now } = ctx;
   const { name, limit, terms } = queue;
-  const { maxQueued, exact } = terms;
   if (waitWhenFull(limit, unitsOf(limit, job.count), now) > FURTHEST_MS) {
     const why = "a full bucket has that many only after more than five years";
     throw misuseError(name, `count ${job.count} can never be served: ${why}.`);
@@ -79,27 +78,15 @@ export async function enqueue(
   // Until a deploy's terms are stored, the row speaks of another bound.
   const known = row && hasBound(row, terms) ? row : undefined;
   const { fullUntil = 0 } = known ?? {};
-  const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
-  const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
+  const isFull = terms.maxQueued < Infinity && now < fullUntil;
   // A lost worker, or one under an old config, is started by a job that is let in: a caller that throws a denial would undo the start.
   if (isFull && row && !isLost(row, now) && !(await isOutdated(ctx, row, queue))) {
-    // A worker that was woken no longer sleeps until then.
-    const sleepsUntil = row.state === "waiting" ? fullUntil : 0;
-    return { ok: false, retryAt: queued === undefined ? fullUntil : Math.max(sleepsUntil, now + FULL_MS) };
+    return { ok: false, retryAt: fullUntil };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  // A count that ended at the bound is not stored: more may wait.
-  const isCounted = queued !== undefined && (known?.queued !== undefined || queued < maxQueued);
-  await ensureRunning(ctx, queue, row, isCounted ? queued + 1 : undefined);
+  await ensureRunning(ctx, queue, row);
   return { ok: true, job: { ...bucket, id } };
-}
-
-/** The jobs that wait; as many as may wait when they are too large for one transaction to count. */
-async function countAll(ctx: QueueReader, queue: Queue): Promise<number> {
-  const { maxQueued } = queue.terms;
-  const { count, isCut } = await countJobs(ctx, queue, { most: maxQueued });
-  return isCut ? maxQueued : count;
 }
 
 /** Removes a job whose start time is not set: one read and one delete, and a read of the worker's row if the queue has a bound. */
@@ -107,11 +94,9 @@ export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<C
   const job = await findJob(ctx, queue, id);
   if (!job) return { canceled: false };
   await deleteJob(ctx, job);
-  const { maxQueued, exact } = queue.terms;
-  const row = maxQueued < Infinity ? await readWorker(ctx, queue) : null;
-  if (exact && row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
-  // The worker of a full queue sleeps on its count, unless the count is exact.
-  const isMissed = !exact && (row?.fullUntil ?? 0) > ctx.now;
+  const row = queue.terms.maxQueued < Infinity ? await readWorker(ctx, queue) : null;
+  // The worker of a full queue sleeps on its count.
+  const isMissed = (row?.fullUntil ?? 0) > ctx.now;
   if (job.isAwaited === true || isMissed) await wake(ctx, queue);
   return { canceled: true };
 }

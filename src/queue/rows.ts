@@ -152,14 +152,6 @@ export async function countNewest(ctx: QueueReader, bucket: BucketId, range: Com
   return newest ? { count: 1, last: toJob(newest).arrivedAt } : { count: 0 };
 }
 
-/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
-export async function readPresent({ db }: QueueReader, jobs: readonly (Pick<JobRow, "_id"> | JobRow)[]) {
-  const rows = await Promise.all(
-    jobs.map(async (job) => ("fn" in job ? job : await db.get("rateLimitQueue", job._id))),
-  );
-  return rows.flatMap((row) => (row ? [toJob(row)] : []));
-}
-
 /** The job that was enqueued under an id: one that waits to run again has another. */
 export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: string): Promise<JobRow | null> {
   const again = ctx.db.query("rateLimitQueue").withIndex("by_first", (q) => q.eq("first", id));

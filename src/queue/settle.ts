@@ -190,6 +190,5 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, set
   const round = (await jobsOf(ctx, queue, priority, { isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, { ...idOf(queue), at: at - 1n, priority, fairBy, round, runs, first, count, ...call });
-  const queued = terms.exact && row?.queued !== undefined ? row.queued + 1 : undefined;
-  await ensureRunning(ctx, queue, row, queued);
+  await ensureRunning(ctx, queue, row);
 }

@@ -1,6 +1,5 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
 import { type BucketArgs, parseBucket } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig } from "../wire/configs.js";
@@ -20,7 +19,6 @@ function makeFields(): Fields {
     priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
     aging: { atLeast: 0, atMost: YEAR_MS, unit: "milliseconds", isWhole: true },
     fair: booleanField,
-    exact: booleanField,
     attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
   };
 }
@@ -28,7 +26,6 @@ function makeFields(): Fields {
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function checkQueueConfig(name: string, config: QueueConfig): void {
   checkFields(name, "queue", config, makeFields());
-  if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
 }
 
 /**
@@ -46,8 +43,8 @@ export interface Queue extends Bucket {
  */
 export function parseQueue({ queue, ...bucket }: BucketArgs & { queue: QueueConfig }): Queue {
   checkQueueConfig(bucket.name, queue);
-  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, exact = false, attempts = 1 } = queue;
-  const terms = { maxQueued, priorities, aging, fair, exact, attempts };
+  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, attempts = 1 } = queue;
+  const terms = { maxQueued, priorities, aging, fair, attempts };
   return { ...parseBucket(bucket), plan: bucket.plan ?? undefined, terms };
 }
 

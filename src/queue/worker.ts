@@ -8,10 +8,10 @@ import { unitsOf } from "../engine/units.js";
 import { changeOf, loadAll, loadAt } from "../storage/shards.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { backlogOf } from "./backlog.js";
-import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
+import { isFirst, look, type WorkerCtx } from "./batch.js";
 import { LINGER_MS, paceOf } from "./pace.js";
 import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
-import { deleteJob, type JobRow, patchJob, readPresent } from "./rows.js";
+import { deleteJob, type JobRow, patchJob } from "./rows.js";
 import { runMutation, scheduleJob, settle, settleEnded } from "./settle.js";
 import { type Queue, toStoredQueue } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork } from "./wake.js";
@@ -72,20 +72,20 @@ async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
 }
 
 /** Settles, then pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
-async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[], settlements: readonly JobRow[]) {
+async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly JobRow[], settlements: readonly JobRow[]) {
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
-  const [shards, jobs] = await Promise.all([loadUndamaged(ctx, queue, all), readPresent(ctx, first)]);
+  const shards = await loadUndamaged(ctx, queue, all);
   const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
-  const [head] = jobs;
+  const [head] = first;
   // The chain of runs must not break, or nobody would serve the queue after a reset.
   if (!shards || !settled) {
     return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
   }
   let held = settled;
   let taken = 0;
-  let awaited: (LaterPayment & { readonly job: WaitingJob }) | undefined;
-  for (const job of jobs.slice(0, mostPaidFrom(shards))) {
+  let awaited: (LaterPayment & { readonly job: JobRow }) | undefined;
+  for (const job of first.slice(0, mostPaidFrom(shards))) {
     const payment = payFor(queue.limit, held, ctx.now, job);
     if (!payment.isPaid) {
       awaited = { job, ...payment };
@@ -105,7 +105,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob
  * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
  * call, and the scheduler waits longer each time. Most runs therefore read a random span of rows that can hold the jobs.
  */
-async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly WaitingJob[]) {
+async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly JobRow[]) {
   // Some rows do not say when a job can be paid, so some runs read all.
   const ALL_ROWS_CHANCE = 1 / 8;
   // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.

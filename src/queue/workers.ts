@@ -13,37 +13,36 @@ import { type Queue, storedPart, toStoredQueue } from "./terms.js";
 import { isLost, isRunning, LEASE_MS, patchWorker, type QueueCtx, readWorker, start } from "./wake.js";
 
 /** Whether `fullUntil` of a row is about the bound of these terms. */
-export function hasBound({ queue: { maxQueued = Infinity, exact = false } }: WorkerRow, terms: Queue["terms"]) {
-  return maxQueued === terms.maxQueued && exact === terms.exact;
-}
+export const hasBound = ({ queue: { maxQueued = Infinity } }: WorkerRow, terms: Queue["terms"]) =>
+  maxQueued === terms.maxQueued;
 
 /**
  * Whether a full queue's worker sleeps under a config that a deploy or another plan has replaced. The limit may have been raised, so the
- * caller's job is let in and starts the worker. Callers under different plans may take turns. Beyond an exact bound they let in one job.
- * Beyond another bound they let in as many jobs again as it permits, and then one job a minute after the last one.
+ * caller's job is let in and starts the worker. Callers under different plans may take turns: they let in as many jobs again as the bound
+ * permits, and then one job a minute after the last one.
  */
 export async function isOutdated(ctx: QueueCtx, row: WorkerRow, queue: Queue): Promise<boolean> {
   const { state, queued = Infinity, config, plan, start } = row;
-  const { maxQueued, exact } = queue.terms;
+  const { maxQueued } = queue.terms;
   // If nobody knows how many wait, more do than may.
   const beyond = queued - maxQueued;
   if (state !== "waiting" || beyond < 0 || compareValues(config, toStoredQueue(queue).config) === 0) return false;
-  if (plan === queue.plan || beyond < (exact ? 1 : maxQueued)) return true;
-  if (exact || !start) return false;
+  if (plan === queue.plan || beyond < maxQueued) return true;
+  if (!start) return false;
   const [{ run } = {}] = (await readJob(ctx, start)).args as [WorkArgs?];
   return ctx.now >= (run?.busyAt ?? 0) + LEASE_MS;
 }
 
-/** Makes sure that the worker runs, under the queue's own config. @param queued - with `exact`, the jobs that wait now. */
-export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow | null, queued?: number) {
+/** Makes sure that the worker runs, under the queue's own config. */
+export async function ensureRunning(ctx: QueueCtx, queue: Queue, row: WorkerRow | null) {
   const stored = toStoredQueue(queue);
   const runs = row !== null && isRunning(row, ctx.now);
   const isSame = row !== null && compareValues(storedPart(row), stored) === 0;
-  if (runs && isSame && queued === undefined) return;
+  if (runs && isSame) return;
   const started = runs ? row : await start(ctx, stored, row);
   // A number that was counted under other terms is no longer true.
-  const counted = queued === undefined && isSame ? {} : { queued };
-  if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started, ...counted });
+  const counted = isSame ? {} : { queued: undefined };
+  if (!row) await ctx.db.insert("rateLimitWorkers", { ...stored, ...started });
   else
     await patchWorker(ctx, row, {
       ...(!isSame && { plan: undefined, ...stored }),
@@ -63,7 +62,7 @@ export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promi
   throw misuseError(
     row.name,
     `jobs wait, and their worker cannot run: ${ctx.module}.ts must export ` +
-      "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.",
+      "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and the backend must be of convex 1.47 or later.",
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * convex-rate-limits/queue/schema: the tables behind queues, for the app's schema (in your tables) and for the component's own, and validators
- * of what apps store or return. Needs convex 1.43.
+ * of what apps store or return.
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
@@ -56,7 +56,7 @@ export const rateLimitQueueTables = {
     start: v.optional(v.id("_scheduled_functions")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
-    /** The jobs that wait: with `exact`, or while the worker of a full queue sleeps. */
+    /** The jobs that wait, while the worker of a full queue sleeps. */
     queued: v.optional(v.number()),
   }).index("by_name_key", ["name", "key"]),
 };

@@ -75,34 +75,6 @@ export const workArgs = () => ({
 });
 export type WorkArgs = ObjectType<ReturnType<typeof workArgs>>;
 
-/**
- * A run of the worker asks for three things. The first jobs of each priority, at most `most`. The number of arrivals since `since`,
- * at most `mostCounted` (0: only whether there is any). The number of waiting jobs, at most `mostWaiting`.
- */
-export const findArrivalsArgs = () => ({
-  ...bucketArgs(),
-  priorities: v.number(),
-  fair: v.boolean(),
-  most: v.number(),
-  since: v.optional(v.int64()),
-  mostCounted: v.number(),
-  mostWaiting: v.optional(v.number()),
-});
-export type FindArrivalsArgs = ObjectType<ReturnType<typeof findArrivalsArgs>>;
-const waitingJobs = () =>
-  v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }));
-export const arrivalsValidator = () =>
-  v.object({
-    /** How many of each class were read: a list of this length may have a rest. */
-    share: v.number(),
-    arrivals: v.array(waitingJobs()),
-    rounds: v.array(waitingJobs()),
-    arrived: v.number(),
-    seenTo: v.optional(v.int64()),
-    waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
-  });
-export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
-
 /** The type of the function of a job that reports its use. */
 export const settlesValidator = () => v.union(v.literal("mutation"), v.literal("action"));
 /** A function handle, and what the function is called with. */

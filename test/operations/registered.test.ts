@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import * as publicFunctions from "../../convex/public.js";
-import * as queue from "../../convex/queue.js";
 import * as sweep from "../../convex/sweep.js";
 import * as upkeep from "../../convex/upkeep.js";
 
@@ -19,12 +18,6 @@ const VERSION_2: Record<string, string> = {
   "upkeep:list": "ecd6a3127a44e967",
   "upkeep:override": "7e0dee0e658a5f9c",
   "public:reset": "bc1de92d5c58e629",
-  "queue:cancel": "e28a4583b410f079",
-  "queue:enqueue": "d7feda0c50e82a47",
-  "queue:findArrivals": "527bee89406c1bc1",
-  "queue:get": "62e8461cc69fd6b9",
-  "queue:runQueuedAction": "96d8e7151d1ddb8d",
-  "queue:wake": "bc1de92d5c58e629",
   "sweep:find": "8d01a15af7d454f7",
   "sweep:sweep": "c0787ad570b0b0f5",
 };
@@ -60,7 +53,7 @@ interface Exported {
   values: { fieldType: Exported };
 }
 
-const functions = Object.entries({ public: publicFunctions, queue, sweep, upkeep }).flatMap(([module, all]) =>
+const functions = Object.entries({ public: publicFunctions, sweep, upkeep }).flatMap(([module, all]) =>
   Object.entries(all).map(([name, registered]) => {
     const fn = registered as unknown as Registered;
     const types = [fn.exportArgs(), fn.exportReturns()].map((text) => describeType(JSON.parse(text) as Exported));
@@ -89,6 +82,6 @@ describe("the component's functions", () => {
 
   it("are those of version 2, plus a pause, findWorkers for sweeps, and workQueue for all that a worker's mutations did", () => {
     const names = functions.map(([name]) => name).sort();
-    expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "queue:workQueue", "sweep:findWorkers"].sort());
+    expect(names).toEqual([...Object.keys(VERSION_2), "public:pause", "sweep:findWorkers"].sort());
   });
 });

@@ -6,20 +6,16 @@ import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import { component, insertRow, placeNames } from "../support/places.js";
-import { act, fail, run, useQueues, withoutSnapshotTs } from "../support/queues.js";
+import { act, fail, run, useQueues } from "../support/queues.js";
 
 useClock();
 
 const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
 
-// The worker is the same code in both places.
-const backends = [...placeNames.map((place) => ({ place, isOld: false })), { place: "tables" as const, isOld: true }];
-
-describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, isOld }) => {
+describe.each(placeNames)("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `config`. */
   const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
     const queues = useQueues(place, { llm: { ...config, queue: {}, ...llm }, ...others }, { count: 10 });
-    if (isOld) withoutSnapshotTs();
     return { ...queues, value: async () => (await queues.snapshot()).value };
   };
 
@@ -158,34 +154,35 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await value()).toBe(0);
   });
 
-  it("a full exact queue denies, and throws if the limit or the call says so", async () => {
-    const queue = { maxQueued: 1, exact: true };
-    const { enqueue, jobOf, cancel } = open({ throws: true, rate: 1, period: MINUTE, queue });
-    await cancel(await jobOf("cancelled"));
-    expect(await enqueue("1")).toMatchObject({ ok: true });
-    const denied = { kind: "RateLimited", name: "llm", retryAt: NOW + 1000, retryAfter: 1000 };
-    expect(await denialOf(enqueue("2"))).toEqual(denied);
-    expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: NOW + 1000 });
+  it("a full queue denies, and throws if the limit or the call says so", async () => {
+    const { enqueue, pass } = open({ throws: true, rate: 1, period: MINUTE, queue: { maxQueued: 1 } });
+    for (const label of ["paid", "waits"]) await enqueue(label);
+    await pass(100);
+    const denied = await denialOf(enqueue("2"));
+    const retryAfter = denied.retryAt - Date.now();
+    expect(denied).toEqual({ kind: "RateLimited", name: "llm", retryAt: denied.retryAt, retryAfter });
+    expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: denied.retryAt });
     await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
   });
 
   it("whether a denial throws is decided by the definition before the options; the options decide whether its error has the key", async () => {
-    const queue = { maxQueued: 1, exact: true };
-    const definitions = { loud: { ...config, queue }, quiet: { ...config, queue, throws: false } };
+    const slow = { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 1 } };
+    const definitions = { loud: slow, quiet: { ...slow, throws: false } };
     const options = { throws: true, errorKeys: true };
     const { enqueueRateLimited } = rateLimitQueue(
       place === "tables"
         ? defineRateLimits(definitions, { ...options, queueModule: "limits" })
         : defineInComponent(definitions, { ...options, component }),
     );
-    const { t } = open();
-    const fill = (name: "loud" | "quiet") =>
-      t.mutation(async (ctx) => {
-        const join = () => enqueueRateLimited(ctx as never, { name, key: "a" }, run, { label: "" });
-        await join();
-        return await join();
-      });
-    expect(await fill("quiet")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const { t, pass } = useQueues(place, definitions);
+    const fill = async (name: "loud" | "quiet") => {
+      const args = { name, key: "a", count: 10 } as const;
+      const join = () => t.mutation((ctx) => enqueueRateLimited(ctx as never, args, run, { label: "" }));
+      for (let i = 0; i < 2; i++) await join();
+      await pass(100);
+      return await join();
+    };
+    expect(await fill("quiet")).toMatchObject({ ok: false });
     expect(await denialOf(fill("loud"))).toMatchObject({ name: "loud", key: "a" });
   });
 
@@ -243,6 +240,20 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
       expect(await cancel(next)).toBe(true);
     }
   });
+
+  it.each([10, 60, 200])(
+    "the places of jobs that were cancelled while the worker ran are free within seconds (%i ms)",
+    async (ms) => {
+      const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });
+      await enqueue("first");
+      for (const i of [1, 2]) await enqueue(`waits ${i}`);
+      const jobs = [await jobOf("third"), await jobOf("fourth")];
+      await pass(ms);
+      for (const job of jobs) await cancel(job);
+      await pass(20_000);
+      expect((await enqueue("late")).ok).toBe(true);
+    },
+  );
 
   it("a full queue whose worker sleeps stays full for hours, and a cancelled job's place is free within ten seconds", async () => {
     const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });

@@ -145,18 +145,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "a1", "b1", "a2"]);
   });
 
-  it("a job that waits again counts in an exact queue", async () => {
-    const { enqueue, pauseFor, pass, until } = open({ attempts: 2, maxQueued: 1, exact: true });
-    await enqueue("first", [againAfter(100)]);
-    await pass(50);
-    await pauseFor(MINUTE);
-    await pass(1000);
-    expect(await enqueue("late")).toMatchObject({ ok: false });
-    await until(2 * MINUTE);
-    expect(await enqueue("next")).toMatchObject({ ok: true });
-    await until(3 * MINUTE);
-  });
-
   it("a full queue stays full when a job that waits again starts its worker", async () => {
     const { enqueue, pauseFor, pass } = open({ attempts: 2, maxQueued: 1 });
     await enqueue("first", [againAfter(1000)]);
@@ -189,13 +177,12 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
 
-  it.each([true, false])("jobs that run again take no room once they have ended (exact: %s)", async (exact) => {
-    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
+  it("jobs that run again take no room once they have ended", async () => {
+    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3 });
     for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
     await until(60_000);
     expect(starts).toHaveLength(18);
     for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
-    if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
     await until(70_000);
     expect(starts).toHaveLength(21);
   });

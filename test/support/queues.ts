@@ -5,7 +5,7 @@ import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits"
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { httpMutation } from "convex-rate-limits/http";
 import type { RateLimitQueuedJob, RegisteredQueue } from "convex-rate-limits/queue";
-import { onTestFinished, vi } from "vitest";
+import { vi } from "vitest";
 import { NOW } from "./clock.js";
 import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx } from "./places.js";
 import { component, openBackend, withAll } from "./places.js";
@@ -130,29 +130,6 @@ export function useQueues(
     /** Each start as "label ms", in ms since NOW. */
     log: () => starts.map(({ label, at }) => `${label} ${at - NOW}`),
   };
-}
-
-type Syscalls = Record<"syscall" | "asyncSyscall" | "jsSyscall", (op: string, args: string) => string>;
-
-/** Until the test ends, the backend behaves as before Convex 1.47, which could not report a query's snapshot. */
-export function withoutSnapshotTs(): void {
-  const scope = globalThis as unknown as { Convex: Syscalls };
-  const inner = scope.Convex;
-  scope.Convex = {
-    syscall(op, args) {
-      if (op === "1.0/getSnapshotTs") throw new Error(`Unknown operation ${op}`);
-      return inner.syscall(op, args);
-    },
-    get asyncSyscall() {
-      return inner.asyncSyscall;
-    },
-    get jsSyscall() {
-      return inner.jsSyscall;
-    },
-  };
-  onTestFinished(() => {
-    scope.Convex = inner;
-  });
 }
 
 /** The function that continues a sweep in the tables. */
