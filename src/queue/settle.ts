@@ -61,7 +61,9 @@ function runOf(of: Queue, job: PaidJob): QueuedRunArgs {
   const { _id, at, priority, fairBy, runs = 0, first = _id, count, fn, args, runAt, takenAt } = job;
   const run = { ...bucket, count, fn, args, at: runAt, takenAt };
   if (of.terms.attempts === 1) return run;
-  return { ...run, turn: { at, priority, fairBy, runs: runs + 1, first, queue } };
+  const attempt = runs + 1;
+  const numbered = "attempt" in args ? { ...args, attempt } : args;
+  return { ...run, args: numbered, turn: { at, priority, fairBy, runs: attempt, first, queue } };
 }
 
 /** How to settle a job that has returned `result`; undefined when it says nothing, and the job has used its count. */
@@ -127,9 +129,14 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   const queue = ctx.lookUp(row ?? { ...bucket, queue: again?.turn.queue ?? {} });
   if (used !== count) {
     const settlement = { count, used, at, takenAt };
-    // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
-    if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
-    else await adjust(ctx, differenceOf(queue, settlement));
+    try {
+      // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
+      if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
+      else await adjust(ctx, differenceOf(queue, settlement));
+    } catch (error) {
+      // A damaged bucket: the job keeps its count, what it wrote, and its wish to run again.
+      console.error(error);
+    }
   }
   await waitAgain(ctx, queue, row, settling);
   if (used < count) await wake(ctx, bucket);

@@ -22,7 +22,7 @@ export const rateLimitQueueTables = {
     at: v.commitTs(),
     /** When this job came: later if it waits to run again. Rows of earlier versions lack it: `at` counts. */
     arrivedAt: v.optional(v.commitTs()),
-    /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
+    /** In a fair queue, whose job it is, and where its round ends, in tokens, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
     count: v.number(),

@@ -45,6 +45,16 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await value()).toBe(1e9 - 5.1);
   });
 
+  it("users share a fair queue by tokens: one with jobs of 100 gets as many as one with jobs of 10", async () => {
+    const { enqueueAtOnce, pass, order } = open({ rate: 100, capacity: 100, queue: { fair: true } });
+    await enqueueAtOnce(20, "large", { count: 100, fairBy: "large" });
+    await enqueueAtOnce(60, "small", { count: 10, fairBy: "small" });
+    await pass(8000);
+    const tokensOf = (label: string, count: number) => count * order().filter((own) => own === label).length;
+    expect(tokensOf("small", 10)).toBeGreaterThan(300);
+    expect(Math.abs(tokensOf("large", 100) - tokensOf("small", 10))).toBeLessThanOrEqual(200);
+  });
+
   it("a ctx may inherit its parts, such as an instance of an app's own class", async () => {
     const { t, functions, enqueue, until, order } = open();
     await enqueue("first");

@@ -134,6 +134,46 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "a2", "a3", "a3", "b1", "b2", "a4"]);
   });
 
+  it.each(["mutation", "action"])(
+    "a job (%s) whose arguments have `attempt` gets the number of its run",
+    async (settles) => {
+      const { enqueue, until, starts, jobOf } = open({ attempts: 3 });
+      await jobOf(
+        "counts",
+        { settles },
+        { attempt: 1, returns: [again, againAfter(50), null] },
+        settles === "action" ? act : run,
+      );
+      await enqueue("does not", [again], { settles });
+      await until(MINUTE);
+      expect(starts.filter(({ label }) => label === "counts").map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+      expect(starts.filter(({ label }) => label === "does not").map(({ attempt }) => attempt)).toEqual([
+        undefined,
+        undefined,
+      ]);
+    },
+  );
+
+  it.each(["mutation", "action"])(
+    "a job (%s) that ends while its bucket is damaged keeps what it wrote, and runs again after a reset",
+    async (settles) => {
+      const { t, enqueue, pass, until, reset, order } = open({ attempts: 3 }, { period: 2000 });
+      await enqueue("first", [], { settles });
+      await enqueue("job", [again, { used: 1 }], { settles });
+      await pass(1500);
+      // The job has its start time.
+      await changeIn(place, t, "rateLimits", { value: NaN });
+      const log = vi.spyOn(console, "error").mockReturnValue();
+      await pass(1500);
+      expect(order()).toEqual(["first", "job"]);
+      expect(log).toHaveBeenCalled();
+      log.mockRestore();
+      await reset();
+      await until(2 * MINUTE);
+      expect(order()).toEqual(["first", "job", "job"]);
+    },
+  );
+
   it("in a fair queue where no round is served, a job that waits again has its user's first turn", async () => {
     const { t, enqueue, until, order } = open({ attempts: 2, fair: true });
     await enqueue("a1", [again], { fairBy: "a" });

@@ -10,7 +10,12 @@ import { NOW } from "./clock.js";
 import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx } from "./places.js";
 import { component, openBackend, withAll } from "./places.js";
 
-const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
+const jobArgs = {
+  label: v.string(),
+  used: v.optional(v.number()),
+  returns: v.optional(v.array(v.any())),
+  attempt: v.optional(v.number()),
+};
 type JobArgs = ObjectType<typeof jobArgs>;
 
 /** Jobs that record their starts. They return `{ used }` if they get `used`, or in each run the next of `returns`. */
@@ -36,10 +41,11 @@ export function openQueues(
   let functions = define(limits);
   /** Deploys the app with other limits. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
-  const starts: { label: string; at: number }[] = [];
-  const note = ({ label, used, returns }: JobArgs): unknown => {
-    starts.push({ label, at: Date.now() });
-    if (returns) return returns[starts.filter((start) => start.label === label).length - 1] ?? null;
+  const starts: { label: string; at: number; attempt?: number }[] = [];
+  const note = ({ label, used, returns, attempt }: JobArgs): unknown => {
+    const before = starts.filter((start) => start.label === label);
+    starts.push({ label, at: Date.now(), ...(attempt !== undefined && { attempt }) });
+    if (returns) return returns[before.length] ?? null;
     return used === undefined ? null : { used };
   };
   const jobs = {
