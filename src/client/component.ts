@@ -69,7 +69,7 @@ function inComponent(api: ComponentApi): Place {
     get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
     pause: (ctx, pausing) => mutation(ctx, api.public.pause, argsOf(pausing)),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
-    wake: (ctx, bucket) => mutation(ctx, api.queue.wake, idOf(bucket)),
+    wake: (ctx, bucket, { terms }) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
   };
 }
 

@@ -54,7 +54,9 @@ export function functionsOf(set: LimitSet) {
       const bucket = findBucket(definitions, "pauseRateLimit", args, { until: anything });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
-      return await place.pause(ctx, { bucket, asked: { until } });
+      await place.pause(ctx, { bucket, asked: { until } });
+      await wakeQueue(set, ctx, bucket);
+      return null;
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
@@ -91,7 +93,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
     );
   }
   const status = await set.place.adjust(ctx, { bucket, asked: { count, takenAt } });
-  if (count < 0) await wakeQueue(set, ctx, bucket);
+  await wakeQueue(set, ctx, bucket);
   return status;
 }
 

@@ -2,13 +2,12 @@
  * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not make the run
  * conflict.
  */
-import type { GenericDataModel, GenericMutationCtx } from "convex/server";
 import type { BucketId } from "../storage/rows.js";
-import type { RunArgs, StoredQueue } from "../wire/queue.js";
+import type { RunArgs } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
-import type { QueueCtx } from "./wake.js";
+import type { WorkerCtx } from "./worker.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
@@ -16,14 +15,6 @@ const MOST_READ = 256;
 export const MOST_SETTLED = 64;
 /** The most arrivals that a run counts. The next run counts the others. */
 const MOST_COUNTED = 5000;
-
-/** The ctx of the worker's own mutations. */
-export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
-  /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
-  meta: { getSnapshotTs: () => bigint };
-  /** The queue as it is defined now; as it was stored where nobody knows more, as always in the component. */
-  readonly lookUp: (stored: StoredQueue) => Queue;
-}
 
 /** The first jobs of each class. */
 const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>

@@ -10,7 +10,7 @@ import type { JobRow } from "./rows.js";
  * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
  * takes to come and to commit, so that a job is told a second ahead.
  */
-const AHEAD_MS = 1050;
+export const AHEAD_MS = 1050;
 
 /** Why a job is not paid yet, and until when. */
 export interface LaterPayment {
@@ -82,4 +82,15 @@ export function waitWhenFull(limit: Limit, units: number, now: number): number {
   if (units <= limit.capacity) return 0;
   const { status } = decideOnAll(limit, [fullShard(limit)], now, { units, reserve: true, withinMs: Infinity });
   return (status.retryAt ?? now) - now;
+}
+
+/**
+ * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs they are for. A
+ * sliding window promises no more than its rate, so the rest is counted by the rate.
+ */
+export function whenBrought(limit: Limit, shards: readonly Shard[], now: number, units: number): number {
+  const unbounded = { ...limit, maxReserved: Infinity };
+  const most = Math.min(units, limit.kind.most(unbounded, true));
+  const { status } = decideOnAll(unbounded, shards, now, { units: most, reserve: true, withinMs: Infinity });
+  return (status.retryAt ?? now) + Math.ceil(((units - most) / limit.refill) * limit.periodMs);
 }

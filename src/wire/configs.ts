@@ -1,5 +1,5 @@
 /** How limits behave: the wire form of configs and overrides, and their types. */
-import { v } from "convex/values";
+import { type ObjectType, v } from "convex/values";
 import type { TypeOf } from "./typeOf.js";
 
 /** The fields of configs of all kinds. */
@@ -113,6 +113,14 @@ export const queueConfigValidator = () => v.object(queue());
 
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
 export interface QueueConfig extends TypeOf<typeof queue> {}
+
+/** The terms of a limit's queue, the same for all keys: its own config, and that of the limit, or of each of its plans. */
+export const queueTerms = () => ({
+  name: v.string(),
+  queue: queueConfigValidator(),
+  configs: v.array(v.object({ plan: v.optional(v.string()), config: configValidator() })),
+});
+export type QueueTerms = ObjectType<ReturnType<typeof queueTerms>>;
 
 export const overrideFields = () => ({
   /** Another config. The number of rows still follows the limit's own `shards`. */

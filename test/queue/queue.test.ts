@@ -103,20 +103,9 @@ describe.each(placeNames)("in the %s", (place) => {
     const first = await jobOf("first");
     await enqueue("second");
     const third = await jobOf("third");
-    expect(await position(third)).toEqual({ ahead: 2, isExact: true, runAt: NOW + 2000 });
+    expect(await position(third)).toEqual({ ahead: 2, startsAt: NOW + 2000 });
     await until(10_000);
     expect(await position(first)).toBeNull();
-  });
-
-  it("getQueued counts nothing that comes to a row which is full, as the worker does", async () => {
-    const slow = { ...config, period: 10_000 };
-    const { t, jobOf, position, until, log } = open({ ...slow, shards: 2 });
-    for (const [i, value] of [5, 0].entries()) {
-      await insertRow(place, t, { name: "llm", shard: `${i}`, value, ts: NOW, config: slow });
-    }
-    expect(await position(await jobOf("job"))).toMatchObject({ runAt: NOW + 8950 });
-    await until(10_000);
-    expect(log()).toEqual(["job 8950"]);
   });
 
   it("a job can be neither found nor cancelled under the key or the limit of another", async () => {

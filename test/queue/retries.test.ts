@@ -2,7 +2,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { fullShard, splitTo } from "../../src/engine/sharding/shard.js";
-import { runAction, settle, settleEnded } from "../../src/queue/settle.js";
+import { settle, settleEnded } from "../../src/queue/settle.js";
+import { runAction } from "../../src/queue/start.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
@@ -241,14 +242,15 @@ describe.each(placeNames)("in the %s", (place) => {
 it("the settlement of an action is scheduled: a mutation that an action calls fails after a few conflicts", async () => {
   const runAfter = vi.fn();
   const ctx = { runAction: () => Promise.resolve({ used: 3 }), scheduler: { runAfter } };
-  await runAction(ctx as never, { name: "llm", config, count: 10, fn: "", args: {} }, "limits");
+  const turn = { at: 1n, priority: 0, runs: 1, first: "" };
+  await runAction(ctx as never, { name: "llm", count: 10, fn: "", args: {}, turn }, "limits");
   expect(runAfter).toHaveBeenCalledExactlyOnceWith(0, expect.anything(), {
-    settlement: { name: "llm", config, count: 10, used: 3 },
+    settlement: { name: "llm", count: 10, used: 3 },
   });
 });
 
 it("a job that has used its count is settled without a look at the database", async () => {
-  await expect(settle({} as never, { name: "llm", config, count: 10, used: 10 })).resolves.toBeUndefined();
+  await expect(settle({} as never, { name: "llm", count: 10, used: 10 })).resolves.toBeUndefined();
 });
 
 it.each([63, 64])(
@@ -258,7 +260,7 @@ it.each([63, 64])(
     const deleted = vi.fn();
     const rows = Array.from({ length: waiting }, (_, _id) => ({ _id, args: { count: 10, used: 3 } }));
     const ctx = { db: { delete: deleted } } as never;
-    const queue = parseQueue({ name: "llm", config, queue: {} });
+    const queue = parseQueue({ name: "llm", configs: [{ config }], queue: {} }, {});
     const { hasUnsettled } = await settleEnded(ctx, queue, rows as never);
     expect(hasUnsettled).toBe(waiting === 64);
     expect(deleted).toHaveBeenCalledTimes(waiting);
@@ -268,7 +270,7 @@ it.each([63, 64])(
 );
 
 it("what some rows cannot take of a refund waits for others, and lapses after ten seconds; a charge does not", async () => {
-  const queue = parseQueue({ name: "llm", config: { ...config, shards: 2 }, queue: {} });
+  const queue = parseQueue({ name: "llm", configs: [{ config: { ...config, shards: 2 } }], queue: {} }, {});
   const half = splitTo(queue.limit, fullShard(queue.limit), 1, NOW).slice(1);
   const deleted = vi.fn();
   const used = { young: 3, old: 3, charge: 17 };
