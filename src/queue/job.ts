@@ -85,7 +85,7 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  await ensureRunning(ctx, queue, row);
+  await ensureRunning(ctx, queue, row, known._id);
   return { ok: true, job: { ...bucket, id } };
 }
 

@@ -10,7 +10,7 @@ import type { SettleArgs } from "../wire/queue.js";
 import { MOST_SETTLED } from "./batch.js";
 import { drop } from "./drop.js";
 import { mostPaidFrom } from "./pay.js";
-import { deleteJob, insertJob, insertSettlement, type JobRow, jobsOf, type SettledJob, type WorkerRow } from "./rows.js";
+import { deleteJob, insertJob, insertSettlement, type JobRow, jobsOf, type SettledJob } from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
 import { ensureRunning, isBusy, planWork, type QueueCtx, readWorker, wake, type WorkerCtx } from "./worker.js";
 
@@ -28,7 +28,8 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
-  const queue = parseQueue(await termsInForce(ctx, bucket.name), { plan: bucket.plan, ...row, key: bucket.key });
+  const terms = await termsInForce(ctx, bucket.name);
+  const queue = parseQueue(terms, { plan: bucket.plan, ...row, key: bucket.key });
   if (used !== count) {
     const settlement = { count, used, at, takenAt };
     try {
@@ -40,7 +41,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
       console.error(error);
     }
   }
-  if (again) await waitAgain(ctx, queue, row, { ...settling, again });
+  if (again && (await waitAgain(ctx, queue, { ...settling, again }))) await ensureRunning(ctx, queue, row, terms._id);
   if (used < count) await wake(ctx, bucket);
 }
 
@@ -79,28 +80,23 @@ function differenceOf(queue: Queue, { count, used, at, takenAt }: SettledJob): A
   return { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units };
 }
 
-/** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may. */
-async function waitAgain(
-  ctx: QueueCtx,
-  queue: Queue,
-  row: WorkerRow | null,
-  settling: SettleArgs & { again: object },
-): Promise<void> {
+/** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may; whether it waits now. */
+async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { again: object }): Promise<boolean> {
   const { count, again } = settling;
   const { turn, notBefore, ...call } = again;
   const { runs, ...place } = turn;
   if (runs >= queue.terms.attempts) {
     await drop(ctx, queue.name, { ...call, onDropped: turn.onDropped }, "attempts");
-    return;
+    return false;
   }
   if (notBefore !== undefined) {
     // Its use is settled by then.
     await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
-    return;
+    return false;
   }
   // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a round.
   const round = (await jobsOf(ctx, queue, turn.priority, { isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
   await insertJob(ctx, present({ ...idOf(queue), ...place, at: place.at - 1n, round, runs, count, ...call }));
-  await ensureRunning(ctx, queue, row);
+  return true;
 }

@@ -15,7 +15,7 @@ import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
-import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
+import { hasJobs, type QueueReader, type QueueWriter, type TermsRow, type WorkerRow } from "./rows.js";
 import { learnTerms } from "./terms.js";
 
 /** The ctx of a queue's functions in a mutation. */
@@ -82,11 +82,12 @@ export async function wake(ctx: QueueCtx, bucket: BucketId, known?: QueueTerms):
   return null;
 }
 
-/** Makes sure that the worker runs, under the plan of the job that has come. */
+/** Makes sure that the worker runs, under the plan of the job that has come. @param terms - those that its first run will know. */
 export async function ensureRunning(
   ctx: QueueCtx,
   bucket: BucketId & Pick<WorkerRow, "plan">,
   row: WorkerRow | null,
+  terms: TermsRow["_id"],
 ): Promise<void> {
   const { plan } = bucket;
   if (row && isRunning(row, ctx.now)) {
@@ -94,8 +95,9 @@ export async function ensureRunning(
     return;
   }
   const started = await start(ctx, bucket, row);
-  if (row) await patchWorker(ctx, row, { plan, ...started });
-  else await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), plan, ...started }));
+  if (!row) await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), plan, terms, ...started }));
+  // Under other terms it may not be full.
+  else await patchWorker(ctx, row, { plan, ...started, ...(terms !== row.terms && { terms, fullUntil: undefined }) });
 }
 
 /** Plans the first run of a chain; the fields of the worker's row that say so. */

@@ -27,10 +27,7 @@ export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean(
 export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
 
 export const queuePositionValidator = () =>
-  v.union(
-    v.object({ ahead: v.number(), startsAt: v.optional(v.number()) }),
-    v.object({ startsAt: v.number() }),
-  );
+  v.union(v.object({ ahead: v.number(), startsAt: v.optional(v.number()) }), v.object({ startsAt: v.number() }));
 
 /**
  * The place of a job in its queue.

@@ -4,7 +4,7 @@ import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
 import { placeNames, rowsIn } from "../support/places.js";
-import { run, useQueues } from "../support/queues.js";
+import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -113,6 +113,43 @@ describe.each(placeNames)("in the %s", (place) => {
     // The worker's record that the queue is full expires when the worker runs again.
     await pass(denied.retryAt - Date.now() - 300);
     expect(await accepts("3")).toBe(true);
+  });
+
+  it.each(["sweep", "pause", "charge", "reset", "cancel", "enqueue"])(
+    "a lowered limit holds for all that waits from the next %s on, though nobody enqueues on its key",
+    async (how) => {
+      const ten = { ...fast, rate: 10, capacity: 10, keyed: true };
+      const { t, functions, enqueueAtOnce, jobOf, deploy, pass, starts } = open({}, ten);
+      await enqueueAtOnce(100, "x", { count: 1, key: "a" });
+      const other = await jobOf("y", { key: "b" });
+      await pass(2000);
+      deploy({}, { ...ten, rate: 1 });
+      const key = "b";
+      const calls: Record<string, (ctx: never) => Promise<unknown>> = {
+        sweep: (ctx) => functions().sweepRateLimits(ctx, { next: continueSweep }),
+        pause: (ctx) => functions().pauseRateLimit(ctx, { name: "llm", key, until: Date.now() + 10 }),
+        charge: (ctx) => functions().adjustRateLimit(ctx, { name: "llm", key, count: 1 }),
+        reset: (ctx) => functions().resetRateLimit(ctx, { name: "llm", key }),
+        cancel: (ctx) => functions().cancelQueued(ctx, other),
+        enqueue: (ctx) => functions().enqueueRateLimited(ctx, { name: "llm", key, count: 1 }, run, { label: "z" }),
+      };
+      await t.mutation((ctx) => calls[how]?.(ctx as never) ?? Promise.reject(new Error(how)));
+      const before = starts.length;
+      await pass(20_000);
+      // Those of a second ahead have their start times.
+      expect(starts.length - before).toBeLessThanOrEqual(20 + 12);
+    },
+  );
+
+  it("a sweep after a deploy that raises a limit wakes the workers that sleep", async () => {
+    const rare = { ...slow, period: 10 * MINUTE };
+    const { t, functions, enqueueAll, deploy, pass, until, log } = open({}, rare);
+    await enqueueAll(["1", "2"]);
+    await pass(1000);
+    deploy({}, fast);
+    await t.mutation((ctx) => functions().sweepRateLimits(ctx, { next: continueSweep }));
+    await until(20 * MINUTE);
+    expect(log()[1]).toMatch(/^2 1\d{3}$/);
   });
 
   it("jobs of a queue that a deploy removes run by the limit as it was", async () => {

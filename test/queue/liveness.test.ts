@@ -99,6 +99,31 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await workers()).toEqual([]);
   });
 
+  it.each(["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"])(
+    "a worker whose planned run is gone starts with the next %s, and until then a place has no start time",
+    async (how) => {
+      const { enqueue, enqueueAll, jobOf, pass, position, cancel, pauseFor, adjust, reset, sweep, until, order } =
+        open();
+      await enqueueAll(["1", "2"]);
+      const [third, last] = [await jobOf("3"), await jobOf("last")];
+      await pass(1000);
+      vi.clearAllTimers();
+      vi.setSystemTime(NOW + 3 * MINUTE);
+      expect(await position(third)).toEqual({ ahead: 1 });
+      const calls: Record<string, () => Promise<unknown>> = {
+        enqueue: () => enqueue("4"),
+        cancel: () => cancel(last),
+        pause: () => pauseFor(10),
+        adjustment: () => adjust({ count: 1 }),
+        reset,
+        sweep,
+      };
+      await calls[how]?.();
+      await until(20 * MINUTE);
+      expect(order().slice(0, 3)).toEqual(["1", "2", "3"]);
+    },
+  );
+
   describe("a sweep", () => {
     it("deletes the rows of workers that have been idle for a while, and no others", async () => {
       const { enqueue, pass, sweep, workers, until } = open({ ...config, keyed: true });
@@ -261,7 +286,7 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
   const stored = (config: object, queue: QueueConfig) =>
     toStoredTerms({ name: "llm", queue, configs: [{ config: { ...slow, ...config } }] });
   const undefinedFields = { maxReserved: undefined, shards: undefined };
-  expect(stored(undefinedFields, { maxQueued: undefined } as never)).toStrictEqual(stored({}, {}));
+  expect(stored(undefinedFields, { maxQueued: undefined })).toStrictEqual(stored({}, {}));
 });
 
 const known = { seenTo: 7n, queued: 3, countedAt: NOW };

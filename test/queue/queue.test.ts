@@ -1,11 +1,12 @@
 /** The queue as its callers see it. */
+import { makeFunctionReference } from "convex/server";
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
-import { component, insertRow, placeNames } from "../support/places.js";
+import { component, documentsIn, insertRow, placeNames } from "../support/places.js";
 import { act, fail, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -53,6 +54,33 @@ describe.each(placeNames)("in the %s", (place) => {
     const tokensOf = (label: string, count: number) => count * order().filter((own) => own === label).length;
     expect(tokensOf("small", 10)).toBeGreaterThan(300);
     expect(Math.abs(tokensOf("large", 100) - tokensOf("small", 10))).toBeLessThanOrEqual(200);
+  });
+
+  it("the first retryAt of a full queue is late enough: a caller that waits for it is let in", async () => {
+    const { enqueue, pass } = open({ rate: 1, period: 4000, queue: { maxQueued: 3 } });
+    const retries: number[] = [];
+    for (let i = 0; i < 40 && retries.length < 2; i++) {
+      const result = await enqueue("x", { count: 10 });
+      if (!result.ok) retries.push(result.retryAt);
+      await pass(retries.length === 1 ? 600 : 10);
+    }
+    const [first = 0, second = 0] = retries;
+    expect(first - NOW).toBeGreaterThan(30_000);
+    expect(Math.abs(second - first)).toBeLessThan(1500);
+    await pass(first - Date.now());
+    expect(await enqueue("x", { count: 10 })).toMatchObject({ ok: true });
+  });
+
+  it("a job larger than a full bucket has its start time long before, and getQueued returns it until then", async () => {
+    const { jobOf, position, cancel, pass, until, log, t } = open();
+    const job = await jobOf("large", { count: 45 });
+    await pass(1000);
+    expect(await position(job)).toEqual({ startsAt: NOW + 3510 });
+    expect(await cancel(job)).toBe(false);
+    await until(10_000);
+    expect(await position(job)).toBeNull();
+    expect(log()).toEqual(["large 3510"]);
+    expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 
   it("a ctx may inherit its parts, such as an instance of an app's own class", async () => {
@@ -197,6 +225,11 @@ describe.each(placeNames)("in the %s", (place) => {
     const wrong = async (ctx: Parameters<Enqueue>[0]) =>
       // @ts-expect-error It is a mutation.
       await limits.enqueueRateLimited(ctx, { name: "llm", settles: "action" }, run, { label: "" });
+    const useless = makeFunctionReference<"mutation", { label: string }, null>("jobs:run");
+    const silent = async (ctx: Parameters<Enqueue>[0]) =>
+      // @ts-expect-error It never says what it has used.
+      await limits.enqueueRateLimited(ctx, { name: "llm", settles: "mutation" }, useless, { label: "" });
+    expect(silent).toBeTypeOf("function");
     expectTypeOf(thrown).returns.resolves.toEqualTypeOf<Extract<EnqueueResult, { ok: true }>>();
     expectTypeOf(returned).returns.resolves.toEqualTypeOf<EnqueueResult>();
     expect(wrong).toBeTypeOf("function");

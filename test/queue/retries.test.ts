@@ -60,15 +60,17 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([
-    { queue: { attempts: 3 }, runs: 3, says: "has run 3 times (queue.attempts)" },
-    { queue: {}, runs: 1, says: "needs queue.attempts" },
-  ])("with $queue a job runs at most $runs times, and is then dropped", async ({ queue, runs, says }) => {
+    { queue: { attempts: 3 }, runs: 3 },
+    { queue: {}, runs: 1 },
+  ])("with $queue a job runs at most $runs times, and is then dropped", async ({ queue, runs }) => {
     const { enqueue, until, starts, value } = open(queue);
     const errors = vi.spyOn(console, "error").mockReturnValue();
     await enqueue("stubborn", Array<object>(9).fill(again));
     await until(20_000);
     expect(starts).toHaveLength(runs);
-    expect(errors.mock.calls.map(([error]) => String(error))).toEqual([expect.stringContaining(says)]);
+    expect(errors.mock.calls.map(([error]) => String(error))).toEqual([
+      expect.stringContaining("a queued job is dropped (attempts)"),
+    ]);
     errors.mockRestore();
     expect(await value()).toBe(10);
   });

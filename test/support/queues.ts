@@ -33,6 +33,7 @@ export function openQueues(
   limits: RateLimitDefinitions,
   exported: (worker: RegisteredQueue) => object = (worker) => worker,
   exposed: (ctx: QueryCtx, requested: string) => unknown = () => null,
+  more: Parameters<typeof openBackend>[0] = {},
 ) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
@@ -66,7 +67,8 @@ export function openQueues(
         Promise.resolve({ ...exported(functions.exposeQueueWorker()), askLimits: httpMutation(functions as never) }),
     }),
     "./exposed.ts": () => Promise.resolve(functions.exposeQueue({ job: exposed as never })),
-    "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
+    ...more,
+    "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(() => functions) }),
   });
   return { t, starts, deploy, ...functions };
 }
@@ -81,8 +83,9 @@ export function useQueues(
   limits: RateLimitDefinitions,
   joining: object = {},
   exposed?: Parameters<typeof openQueues>[3],
+  more?: Parameters<typeof openQueues>[4],
 ) {
-  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed);
+  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed, more);
   let functions: AnyRateLimits = first;
   const llm = { name: "llm" };
   const enqueue = async (label: string, args: object = {}, returned: Partial<JobArgs> = {}, fn: Job = run) =>
@@ -140,10 +143,11 @@ export function useQueues(
 
 /** The function that continues a sweep in the tables. */
 export const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
-const sweepIn = ({ sweepRateLimits }: AnyRateLimits) =>
+const sweepIn = (functions: () => AnyRateLimits) =>
   internalMutationGeneric({
     args: { cursor: v.optional(v.string()) },
-    handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { cursor, next: continueSweep }),
+    handler: async (ctx: MutationCtx, { cursor }) =>
+      await functions().sweepRateLimits(ctx, { cursor, next: continueSweep }),
   });
 
 /** Moves the clock from one scheduled function to the next, and runs each at its time, until none is left. None may be due after `until`. */
