@@ -1,14 +1,11 @@
 /** Queues in the component: callers join, leave and ask; the worker runs by itself. The wire is not trusted. */
 import { v } from "convex/values";
-import { findBatch } from "../src/queue/batch.js";
 import * as jobs from "../src/queue/job.js";
-import { runAction } from "../src/queue/settle.js";
-import { parseQueue } from "../src/queue/terms.js";
-import { inQueue, wake as wakeWorker } from "../src/queue/wake.js";
-import { work } from "../src/queue/worker.js";
+import { work } from "../src/queue/run.js";
+import { runAction } from "../src/queue/start.js";
+import { inQueue, wake as wakeWorker } from "../src/queue/worker.js";
 import * as wire from "../src/wire/queue.js";
-import { bucketArgs } from "../src/wire/answers.js";
-import { internalAction, internalMutation, internalQuery, mutation, query } from "./_generated/server.js";
+import { internalAction, internalMutation, mutation, query } from "./_generated/server.js";
 
 /** This module also exports the worker's functions. */
 const MODULE = "queue";
@@ -20,10 +17,7 @@ export const enqueue = mutation({
   get returns() {
     return wire.enqueueResultValidator();
   },
-  handler: (ctx, { fn, ...asked }) => {
-    const queue = parseQueue(asked);
-    return jobs.enqueue(inQueue(ctx, MODULE), queue, { ...jobs.parseJob(queue, asked), fn });
-  },
+  handler: (ctx, asked) => jobs.enqueue(inQueue(ctx, MODULE), asked),
 });
 
 export const cancel = mutation({
@@ -33,7 +27,7 @@ export const cancel = mutation({
   get returns() {
     return wire.cancelQueuedResultValidator();
   },
-  handler: (ctx, { id, ...args }) => jobs.cancel(inQueue(ctx, MODULE), parseQueue(args), id),
+  handler: (ctx, asked) => jobs.cancel(inQueue(ctx, MODULE), asked),
 });
 
 export const get = query({
@@ -43,18 +37,18 @@ export const get = query({
   get returns() {
     return v.union(wire.queuePositionValidator(), v.null());
   },
-  handler: (ctx, { id, ...args }) => jobs.getPosition(inQueue(ctx, MODULE), parseQueue(args), id),
+  handler: (ctx, asked) => jobs.getPosition(inQueue(ctx, MODULE), asked),
 });
 
-/** Tokens have come back: what waits may be paid earlier. */
+/** Tokens may have come back, or the terms have changed: what waits may be paid earlier. */
 export const wake = mutation({
   get args() {
-    return bucketArgs();
+    return wire.wakeArgs();
   },
   get returns() {
     return v.null();
   },
-  handler: (ctx, bucket) => wakeWorker(inQueue(ctx, MODULE), bucket),
+  handler: (ctx, { terms, ...bucket }) => wakeWorker(inQueue(ctx, MODULE), bucket, terms),
 });
 
 // The worker's own functions, which only the scheduler calls: client/queue.ts registers them for an app's tables.
@@ -66,17 +60,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work({ ...inQueue(ctx, MODULE), lookUp: parseQueue }, asked),
-});
-
-export const findArrivals = internalQuery({
-  get args() {
-    return wire.findArrivalsArgs();
-  },
-  get returns() {
-    return wire.arrivalsValidator();
-  },
-  handler: (ctx, asked) => findBatch(ctx, asked),
+  handler: (ctx, asked) => work(inQueue(ctx, MODULE), asked),
 });
 
 export const runQueuedAction = internalAction({

@@ -2,7 +2,8 @@
 import type { FunctionReturnType } from "convex/server";
 import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
-import { findIdle, sweepInTurn } from "../src/queue/workers.js";
+import { findWorkers, sweepInTurn } from "../src/queue/sweep.js";
+import { inQueue } from "../src/queue/worker.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
 import { api, internal } from "./_generated/api.js";
@@ -25,15 +26,18 @@ export const find = internalQuery({
   },
 });
 
-/** The same of the rows of queues' workers. */
-export const findWorkers = internalQuery({
+/** The same of the workers of queues that must be looked at. */
+export const findQueues = internalQuery({
   get args() {
-    return { ...sweepArgs(), cursor: v.string() };
+    return {
+      known: v.array(v.object({ name: v.string(), terms: v.id("rateLimitQueueTerms") })),
+      cursor: v.string(),
+    };
   },
   get returns() {
     return fullBucketsValidator();
   },
-  handler: (ctx, { targets, cursor }) => findIdle(ctx, { names: targets.map(({ name }) => name), cursor }),
+  handler: findWorkers,
 });
 
 /** Reads the batch from a stale snapshot: only the buckets that it deletes can conflict. */
@@ -45,19 +49,21 @@ export const sweep = mutation({
     return sweepResultValidator();
   },
   handler: async (ctx, args): Promise<SweepResult> => {
-    const { targets } = args;
+    const { targets, queues = [] } = args;
     type Found = FunctionReturnType<typeof internal.sweep.find>;
     const stale = { useStaleSnapshot: true };
     const { deleted, cursor } = await sweepInTurn(
-      ctx,
-      args.cursor,
+      inQueue(ctx, "queue"),
+      { cursor: args.cursor, queues },
       async () => {
-        const full: Found = await ctx.runQuery(internal.sweep.find, args, stale);
+        const asked = { targets, ...(args.cursor !== undefined && { cursor: args.cursor }) };
+        const full: Found = await ctx.runQuery(internal.sweep.find, asked, stale);
         return { deleted: await deleteFull(ctx, targets, full.buckets), cursor: full.cursor };
       },
-      (from): Promise<Found> => ctx.runQuery(internal.sweep.findWorkers, { targets, cursor: from }, stale),
+      (known, from): Promise<Found> =>
+        ctx.runQuery(internal.sweep.findQueues, { known: [...known], cursor: from }, stale),
     );
-    if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, cursor });
+    if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, queues, cursor });
     return { deleted, isDone: cursor === null };
   },
 });

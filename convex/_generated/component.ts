@@ -973,80 +973,50 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "mutation",
         "internal",
         {
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month" | "year";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
           id: string;
           key?: string;
-          name: string;
-          plan?: string;
-          plans?: Array<{
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month" | "year";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                };
-            plan: string;
-          }>;
-          queue: {
-            aging?: number;
-            attempts?: number;
-            exact?: boolean;
-            fair?: boolean;
-            maxQueued?: number;
-            priorities?: number;
+          terms: {
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
           };
         },
         { canceled: boolean },
@@ -1057,52 +1027,58 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "internal",
         {
           args: Record<string, any>;
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month" | "year";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
           count?: number;
           fairBy?: string;
           fn: string;
           key?: string;
-          name: string;
+          notAfter?: number;
+          onDropped?: string;
           plan?: string;
           priority?: number;
-          queue: {
-            aging?: number;
-            attempts?: number;
-            exact?: boolean;
-            fair?: boolean;
-            maxQueued?: number;
-            priorities?: number;
-          };
           settles?: "mutation" | "action";
+          terms: {
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
+          };
         },
         | { job: { id: string; key?: string; name: string }; ok: true }
         | { ok: false; retryAt: number },
@@ -1112,89 +1088,105 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "query",
         "internal",
         {
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month" | "year";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              };
           id: string;
           key?: string;
-          name: string;
-          plan?: string;
-          plans?: Array<{
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month" | "year";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                };
-            plan: string;
-          }>;
-          queue: {
-            aging?: number;
-            attempts?: number;
-            exact?: boolean;
-            fair?: boolean;
-            maxQueued?: number;
-            priorities?: number;
+          terms: {
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
           };
         },
-        { ahead: number; isExact: boolean; runAt: number } | null,
+        { ahead: number; startsAt?: number } | { startsAt: number } | null,
         Name
       >;
       wake: FunctionReference<
         "mutation",
         "internal",
-        { key?: string; name: string },
+        {
+          key?: string;
+          name: string;
+          terms?: {
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
+          };
+        },
         null,
         Name
       >;
@@ -1205,6 +1197,49 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "internal",
         {
           cursor?: string;
+          queues?: Array<{
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
+          }>;
           targets: Array<{
             configs: Array<
               | {

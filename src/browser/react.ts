@@ -96,21 +96,14 @@ export type QueuePlaceQuery = FunctionReference<"query", "public", { job: string
 
 export interface UseQueuePlaceOptions extends Pick<WatchOptions, "getServerTime"> {}
 
-/**
- * - `ahead`: the jobs that go first, counted up to 200.
- * - `isExact`: false for a job that is further back; `ahead`, `runAt` and `seconds` are then the least.
- * - `runAt`: when the job starts if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
- * - `seconds`: whole seconds until `runAt`, rounded up; 0 if that time has passed.
- */
-export interface UseQueuePlaceResult extends RateLimitQueuePosition {
-  seconds: number;
-}
+/** A place in a queue. `seconds`: whole seconds until `startsAt`, rounded up; 0 if that time has passed. It is absent without `startsAt`. */
+export type UseQueuePlaceResult = RateLimitQueuePosition & { seconds?: number };
 
 /**
  * The place of a job in its queue. The component renders again when the place changes, and once a second.
  *
  * @param job - the id that the query takes; undefined asks nothing.
- * @returns null if the job no longer waits; undefined while loading, without a job, and on the server.
+ * @returns null if the job no longer waits and starts within a second; undefined while loading, without a job, and on the server.
  * @throws (while rendering) what the query throws.
  */
 export function useQueuePlace(
@@ -119,6 +112,9 @@ export function useQueuePlace(
   { getServerTime }: UseQueuePlaceOptions = {},
 ): UseQueuePlaceResult | null | undefined {
   const position = useQuery(query, job === undefined ? "skip" : { job });
-  const seconds = useCountdown(position?.runAt, getServerTime);
-  return useMemo(() => position && (seconds === undefined ? undefined : { ...position, seconds }), [position, seconds]);
+  const seconds = useCountdown(position?.startsAt, getServerTime);
+  return useMemo(() => {
+    if (position?.startsAt === undefined) return position;
+    return seconds === undefined ? undefined : { ...position, seconds };
+  }, [position, seconds]);
 }

@@ -6,15 +6,17 @@ import { parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
-import { findIdle, sweepInTurn } from "../queue/workers.js";
+import { findWorkers, sweepInTurn } from "../queue/sweep.js";
+import { inQueue } from "../queue/worker.js";
 import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
 import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
-import { setOf } from "./place.js";
-import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
+import { setOf, wakeQueue } from "./place.js";
+import { queueModuleOf } from "./options.js";
+import { BY_ROWS, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -120,14 +122,18 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
-      if (!component) return await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
-      return await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
+      if (!component) await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
+      else await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
+      await wakeQueue(set, ctx, id);
+      return null;
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
       const id = idOf(findBucket(definitions, "clearRateLimitOverride", args, BY_ROWS));
-      if (!component) return await inTurn(ctx, () => clearOverride(ctx, id), true);
-      return await component.mutation(ctx, component.api.upkeep.clearOverride, id);
+      if (!component) await inTurn(ctx, () => clearOverride(ctx, id), true);
+      else await component.mutation(ctx, component.api.upkeep.clearOverride, id);
+      await wakeQueue(set, ctx, id);
+      return null;
     },
 
     sweepRateLimits: (ctx: Ctx & SchedulingCtx, options: Partial<SweepContinuation>) => sweep(set, ctx, options),
@@ -135,7 +141,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
 }
 
 async function sweep(
-  { definitions, place: { component } }: LimitSet,
+  { definitions, options: setOptions, place: { component } }: LimitSet,
   ctx: Ctx & SchedulingCtx,
   options: Partial<SweepContinuation>,
 ): Promise<SweepResult> {
@@ -150,16 +156,17 @@ async function sweep(
     // A bucket is full only under all of a limit's plans.
     return [{ name, configs: Array.from(definition.plans?.values() ?? [definition], ({ config }) => config) }];
   });
-  if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets });
+  const queues = definitions.names.flatMap((name) => queueTermsOf(definitions, name) ?? []);
+  if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets, queues });
   const { cursor, next } = options;
   if (!next) {
     throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
   }
-  // The queue's tables may be missing if no limit has a queue: without names none is read.
-  const names = definitions.names.filter((name) => definitions.get(name)?.queue);
-  const findWorkers = (from: string) => findIdle(ctx, { names, cursor: from });
-  const batch = () => sweepInTurn(ctx, cursor, () => sweepBatch(ctx, { targets, cursor }), findWorkers);
-  const swept = await inTurn(ctx, batch);
+  // The queue's tables, and the module of the worker, may be missing if no limit has a queue: then none is read.
+  const own = inQueue(ctx, queues.length > 0 ? queueModuleOf(setOptions) : "");
+  const sweepBuckets = () => sweepBatch(ctx, { targets, cursor });
+  const find: Parameters<typeof sweepInTurn>[3] = (known, from) => findWorkers(ctx, { known, cursor: from });
+  const swept = await inTurn(ctx, () => sweepInTurn(own, { cursor, queues }, sweepBuckets, find));
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

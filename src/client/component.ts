@@ -68,7 +68,7 @@ function inComponent(api: ComponentApi): Place {
     get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
     pause: (ctx, { bucket, asked }) => mutation(ctx, api.public.pause, { ...idOf(bucket), ...asked }),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
-    wake: (ctx, bucket) => mutation(ctx, api.queue.wake, idOf(bucket)),
+    wake: (ctx, bucket, { terms }) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
   };
 }
 

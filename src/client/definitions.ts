@@ -1,4 +1,5 @@
 /** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
+import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { booleanField, checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
@@ -81,6 +82,8 @@ export interface AnyArgs extends AnyBucketArgs, DemandArgs {
   priority?: number | undefined;
   fairBy?: string | undefined;
   settles?: "mutation" | "action" | undefined;
+  notAfter?: number | undefined;
+  onDropped?: FunctionReference<"mutation", FunctionVisibility> | undefined;
 }
 
 /** A field whose value is checked where it is used. */

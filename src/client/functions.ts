@@ -48,7 +48,9 @@ export function functionsOf(set: LimitSet) {
       const bucket = findBucket(definitions, "pauseRateLimit", args, { ...BY_ROWS, until: anything });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
-      return await place.pause(ctx, { bucket, asked: { until } });
+      await place.pause(ctx, { bucket, asked: { until } });
+      await wakeQueue(set, ctx, bucket);
+      return null;
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
@@ -77,7 +79,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
     );
   }
   const status = await set.place.adjust(ctx, { bucket, asked: { count, takenAt } });
-  if (count < 0) await wakeQueue(set, ctx, bucket);
+  await wakeQueue(set, ctx, bucket);
   return status;
 }
 

@@ -7,9 +7,11 @@ import type { BucketArgs, CalledArgs, CalledRequest } from "../engine/request.js
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import type { QueueTerms } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Definitions } from "./definitions.js";
 import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
+import { queueTermsOf } from "./plans.js";
 
 /** In your tables the app's own function continues the sweep: an internal mutation that passes its `cursor` on. */
 export interface SweepContinuation {
@@ -72,8 +74,8 @@ export interface Place {
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
   pause(ctx: Ctx, pausing: CalledArgs<{ until: number }>): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
-  /** Tokens may have come back to a limit with a queue: a worker that sleeps looks again. */
-  wake(ctx: Ctx, bucket: BucketId, options: RateLimitsOptions): Promise<null>;
+  /** A limit with a queue has changed, or tokens have come back to it: a worker that sleeps looks again. */
+  wake(ctx: Ctx, bucket: BucketId, known: { options: RateLimitsOptions; terms: QueueTerms }): Promise<null>;
   /** Calls into the component, for what has an entry of its own; undefined in the app's tables. */
   readonly component?: ComponentCalls;
 }
@@ -117,7 +119,8 @@ export function setOf(limits: unknown, call: string): LimitSet {
   throw new Error(`${call} needs the object that defineRateLimits returned, got ${show(limits)}.`);
 }
 
-/** After tokens have come back to a bucket: jobs that wait in its queue, if it has one, may be paid earlier. */
+/** After a change of a bucket: jobs that wait in its queue, if it has one, may be paid earlier. Its worker learns the terms of the limit. */
 export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
-  if (definitions.get(bucket.name)?.queue) await place.wake(ctx, bucket, options);
+  const terms = queueTermsOf(definitions, bucket.name);
+  if (terms) await place.wake(ctx, bucket, { options, terms });
 }

@@ -3,6 +3,8 @@ import { type Field, type Fields, isObject } from "../engine/fields.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
+import { toStoredTerms } from "../queue/terms.js";
+import type { QueueTerms } from "../wire/configs.js";
 import type { Definition } from "./definitionTypes.js";
 
 /** The plan in a call. Calls that it changes need one if the limit has plans. */
@@ -45,6 +47,17 @@ export function checkPlans(
 /** The plans of a definition by name; of one without them there are none. */
 export function plansOf({ plans = new Map<string, Definition>() }: Definition): NamedPlan[] {
   return Array.from(plans, ([plan, { config }]) => ({ plan, config }));
+}
+
+/** What a limit's queue needs to know of its definition; undefined for a limit without a queue. */
+export function queueTermsOf(
+  definitions: { get: (name: string) => Definition | undefined },
+  name: string,
+): QueueTerms | undefined {
+  const own = definitions.get(name);
+  if (!own?.queue) return undefined;
+  const { queue, config, plans } = own;
+  return toStoredTerms({ name, queue, configs: plans ? plansOf(own) : [{ config }] });
 }
 
 /**

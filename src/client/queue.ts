@@ -1,29 +1,35 @@
 /** convex-rate-limits/queue: work that waits its turn, for limits that are defined with a queue. */
 import * as convex from "convex/server";
 import { v } from "convex/values";
-import { checkFields, isFunction } from "../engine/fields.js";
+import { checkFields, type Field, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
-import type { BucketArgs } from "../engine/request.js";
-import { findBatch, type WorkerCtx } from "../queue/batch.js";
 import * as jobs from "../queue/job.js";
-import { runAction } from "../queue/settle.js";
-import { parseQueue, type Queue, toStoredQueue } from "../queue/terms.js";
-import { inQueue, type QueueCtx } from "../queue/wake.js";
-import { work } from "../queue/worker.js";
+import { work } from "../queue/run.js";
+import { runAction } from "../queue/start.js";
+import { parseQueue } from "../queue/terms.js";
+import { inQueue, type QueueCtx } from "../queue/worker.js";
 import { inTurn } from "../storage/rows.js";
+import type { QueueTerms } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
+import { present } from "../wire/present.js";
 import * as wire from "../wire/queue.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
-import { BY_ROWS } from "./plans.js";
+import { BY_ROWS, queueTermsOf } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
-import { checkFunction, type JobCall } from "./scheduler.js";
+import { checkFunction, isReference, type JobCall } from "./scheduler.js";
 
 export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
-export type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";
+export type {
+  CancelQueuedResult,
+  DropReason,
+  EnqueueResult,
+  RateLimitQueuedJob,
+  RateLimitQueuePosition,
+} from "../wire/queue.js";
 export type { MutationCtxWithRateLimitQueue, QueryCtxWithRateLimitQueue } from "./place.js";
 
 /**
@@ -50,11 +56,8 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   const { component } = set.place;
 
   async function getQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.RateLimitQueuePosition | null> {
-    const queue = findJob(set, job, "getQueued");
-    const { plans } = queue;
-    const { id } = job;
-    if (!component) return await inTurn(ctx, () => jobs.getPosition(inQueue(ctx, ""), queue, id));
-    const asked = { ...toStoredQueue(queue), ...(plans && { plans: [...plans] }), id };
+    const asked = parseHandle(set, job, "getQueued");
+    if (!component) return await inTurn(ctx, () => jobs.getPosition(inQueue(ctx, ""), asked));
     return await component.query(ctx, component.api.queue.get, asked);
   }
 
@@ -63,10 +66,9 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
       enqueue(set, ctx, asked, { fn, fnArgs }),
 
     async cancelQueued(ctx: Ctx, job: wire.RateLimitQueuedJob): Promise<wire.CancelQueuedResult> {
-      const queue = findJob(set, job, "cancelQueued");
-      const { id } = job;
-      if (!component) return await write(set, ctx, (own) => jobs.cancel(own, queue, id));
-      return await component.mutation(ctx, component.api.queue.cancel, { ...toStoredQueue(queue), id });
+      const asked = parseHandle(set, job, "cancelQueued");
+      if (!component) return await write(set, ctx, (own) => jobs.cancel(own, asked));
+      return await component.mutation(ctx, component.api.queue.cancel, asked);
     },
 
     getQueued,
@@ -86,25 +88,19 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
   } satisfies Record<keyof RateLimitQueues<never, InTables>, unknown> as never;
 }
 
+const referenceField: Field = {
+  permitted: "a reference to a mutation of yours, such as internal.agent.dropped",
+  holds: isReference,
+};
+
 /** Registers the functions of the workers for the app: convex/queue.ts has those of the component. */
 function registerWorker({ definitions, options }: LimitSet): RegisteredQueue {
   const module = queueModuleOf(options);
-  const lookUp: WorkerCtx["lookUp"] = (stored) => {
-    const { name, key, plan } = stored;
-    const own = definitions.get(name);
-    const plans = own?.plans;
-    // The plan of jobs from before the limit had plans is unknown.
-    const definition = plans ? (plan === undefined ? [...plans.values()][0] : plans.get(plan)) : own;
-    if (!definition) return parseQueue(stored);
-    // A deploy that removes a queue leaves its jobs, which wait by the limit as it is now.
-    const { config, queue = stored.queue } = definition;
-    return parseQueue({ name, key, config, definition, plan: plans && plan, queue });
-  };
+  const definedTerms = (name: string) => queueTermsOf(definitions, name);
   return {
     workQueue: convex.internalMutationGeneric(
-      functionOf(wire.workArgs, v.null, (ctx, asked) => work({ ...inQueue(ctx, module), lookUp }, asked)),
+      functionOf(wire.workArgs, v.null, (ctx, asked) => work({ ...inQueue(ctx, module), definedTerms }, asked)),
     ),
-    findArrivals: convex.internalQueryGeneric(functionOf(wire.findArrivalsArgs, wire.arrivalsValidator, findBatch)),
     runQueuedAction: convex.internalActionGeneric(
       functionOf(wire.queuedRunArgs, v.null, (ctx, job) => runAction(ctx, job, module)),
     ),
@@ -124,31 +120,37 @@ async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: 
     priority: anything,
     fairBy: anything,
     settles: anything,
+    notAfter: anything,
+    onDropped: referenceField,
     throws: throwsField,
   });
-  const queue = queueOf(set, bucket, "enqueueRateLimited");
+  const { name, key, plan } = bucket;
+  const terms = termsOf(set, name, "enqueueRateLimited");
+  if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
+  const queue = parseQueue(terms, { key, plan });
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
-  checkFunction(queue.name, fn, fnArgs);
-  const job = { ...jobs.parseJob(queue, { ...asked, args }), fn: await convex.createFunctionHandle(fn) };
+  checkFunction(name, fn, fnArgs);
+  const job = jobs.parseJob(queue, { ...asked, args });
+  const onDropped = asked.onDropped && (await convex.createFunctionHandle(asked.onDropped));
+  const joining = present({ terms, key, plan, ...job, fn: await convex.createFunctionHandle(fn), onDropped });
   const result: wire.EnqueueResult = component
-    ? await component.mutation(ctx, component.api.queue.enqueue, { ...toStoredQueue(queue), ...job })
-    : await write(set, ctx, (own) => jobs.enqueue(own, queue, job));
+    ? await component.mutation(ctx, component.api.queue.enqueue, joining)
+    : await write(set, ctx, (own) => jobs.enqueue(own, joining));
   if (throws && !result.ok) throw denialError(queue, result, throws, options);
   return result;
 }
 
-function queueOf({ definitions }: LimitSet, bucket: BucketArgs, call: string): Queue {
-  const { name, plan } = bucket;
-  const queue = definitions.get(name)?.queue;
-  if (!queue) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
-  if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
-  return parseQueue({ ...bucket, queue });
+function termsOf({ definitions }: LimitSet, name: string, call: string): QueueTerms {
+  const terms = queueTermsOf(definitions, name);
+  if (!terms) throw misuseError(name, `has no queue, which ${call} needs: define it with queue: {}.`);
+  return terms;
 }
 
-function findJob(set: LimitSet, job: unknown, call: string): Queue {
+function parseHandle(set: LimitSet, job: unknown, call: string) {
   const { name, key, id } = (job ?? {}) as Partial<wire.RateLimitQueuedJob>;
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
   }
-  return queueOf(set, findBucket(set.definitions, call, { name, key }, BY_ROWS), call);
+  findBucket(set.definitions, call, { name, key }, BY_ROWS);
+  return present({ terms: termsOf(set, name, call), key, id });
 }

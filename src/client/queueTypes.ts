@@ -9,22 +9,39 @@ import type { InComponent, InTables } from "./place.js";
 export type EnqueueArgs<
   Limits,
   Name,
-  FunctionType extends "mutation" | "action" = "mutation" | "action",
+  Fn extends Parameters<convex.Scheduler["runAt"]>[1] = Parameters<convex.Scheduler["runAt"]>[1],
   Said extends ThrowChoice | undefined = ThrowChoice | undefined,
 > = {
   name: Name;
   /** 0, the default, to one less than the queue's `priorities`: higher ones go first. */
   priority?: number | undefined;
   /**
-   * The type of the job's function, if it returns `{ used }`. The difference to `count` is then charged or given back when the job
-   * ends, for a mutation in its own transaction. An action that dies stays charged.
+   * The type of the job's function, if it returns `{ used }` or `{ again }`. The difference to `count` is then charged or given back when
+   * the job ends, for a mutation in its own transaction. An action that dies stays charged.
    */
-  settles?: FunctionType | undefined;
+  settles?: SettledType<Fn> | undefined;
+  /** A time in ms since the epoch: a job that has no start time by then is dropped. */
+  notAfter?: number | undefined;
+  /** A mutation that is scheduled when the job is dropped, with `{ args, reason }`: the job's arguments, and a `DropReason`. */
+  onDropped?: convex.FunctionReference<"mutation", convex.FunctionVisibility> | undefined;
 } & CountArg &
   ThrowsArg<Said> &
   (Name extends keyof Limits
     ? QueueNeeded<Limits[Name]> & KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]>
     : unknown);
+
+/** What a job returns that is settled: the tokens that it used, or that it must run again. */
+type Settled = { used: number } | { again: boolean | { after: number } };
+type SettledType<Fn extends Parameters<convex.Scheduler["runAt"]>[1]> = [
+  Extract<convex.FunctionReturnType<Fn>, Settled>,
+] extends [never]
+  ? FunctionReturnsNoUse
+  : Fn["_type"];
+
+/** No text has this type: the compiler shows it to a caller whose job has nothing to settle. */
+interface FunctionReturnsNoUse {
+  readonly "the function must return { used } or { again }": never;
+}
 
 type QueueNeeded<Definition> = "queue" extends keyof Definition ? unknown : { name: LimitDefinedWithQueue };
 
@@ -64,8 +81,6 @@ export interface ExposedQueue {
 export interface RegisteredQueue {
   /** One run of the worker, or of a job that is a mutation, with its settlement. */
   workQueue: convex.RegisteredMutation<"internal", wire.WorkArgs, Promise<null>>;
-  /** The jobs for a run: needed only before convex 1.47, where a run does not know the commit up to which it reads. */
-  findArrivals: convex.RegisteredQuery<"internal", wire.FindArrivalsArgs, Promise<wire.ArrivalBatch>>;
   /** Runs a job that is an action and says what it has used. */
   runQueuedAction: convex.RegisteredAction<"internal", wire.QueuedRunArgs, Promise<null>>;
 }
@@ -87,15 +102,18 @@ export interface RateLimitQueues<
     Said extends ThrowChoice | undefined = undefined,
   >(
     ctx: Contexts["queueMutation"],
-    args: EnqueueArgs<Limits, Name, Fn["_type"], Said>,
+    args: EnqueueArgs<Limits, Name, Fn, Said>,
     fn: Fn,
     ...fnArgs: convex.OptionalRestArgs<Fn>
   ) => Promise<CallAnswer<wire.EnqueueResult, Limits, Name, Said, Default>>;
 
-  /** Takes a job out of its queue: those behind it move up. A job that has its start time, at most a second ahead, stays. */
+  /** Takes a job out of its queue: those behind it move up. A job that has its start time stays. */
   cancelQueued: (ctx: Contexts["queueMutation"], job: wire.RateLimitQueuedJob) => Promise<wire.CancelQueuedResult>;
 
-  /** The place of a job; null if it does not wait now. It reads the first 200 jobs of each priority, or fewer if there are more than two. */
+  /**
+   * The place of a job, or its start time; null if it starts within a second, has started, or was cancelled or dropped. It reads the first
+   * 200 jobs of each priority, or fewer if there are more than two.
+   */
   getQueued: (ctx: Contexts["queueQuery"], job: wire.RateLimitQueuedJob) => Promise<wire.RateLimitQueuePosition | null>;
 
   /**

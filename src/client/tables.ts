@@ -4,7 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { bucketOf, type CalledArgs, type CalledRequest, requestOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
-import { inQueue, wake } from "../queue/wake.js";
+import { inQueue, wake } from "../queue/worker.js";
 import { idOf, inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
@@ -71,5 +71,6 @@ const inTables: Place = {
   get: takingTurns(bucketOf, get, false),
   pause: takingTurns(({ bucket, asked }) => ({ ...idOf(bucket), ...asked }), pause),
   reset: takingTurns(idOf, reset),
-  wake: (ctx, bucket, options) => inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket)),
+  wake: (ctx, bucket, { options, terms }) =>
+    inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket, terms)),
 };

@@ -1,70 +1,80 @@
-/** How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. */
+/**
+ * How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. Pure, so that
+ * no rule hides in what reads and writes.
+ */
 import type { RunArgs } from "../wire/queue.js";
-import { findOnSnapshot, type WorkerCtx } from "./batch.js";
-import { FULL_MS } from "./job.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
-import type { Queue } from "./terms.js";
 
 /**
  * The worker's count includes jobs that were cancelled while it ran. So it counts all of them again before it reports a full queue, and
  * then this often, until it sleeps on a fresh count. A later cancel wakes it.
  */
 const RECOUNT_MS = 10_000;
-/** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
-const MOST_WAITING = 20_000;
+/** A report that a queue is full holds this long, unless the worker knows better. */
+const FULL_MS = 1000;
 /** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
 const WAKING_MS = 400;
 
-/** The findings of a run, and what it has done. */
-interface Look {
-  readonly queue: Queue;
-  readonly row: WorkerRow;
-  readonly run: RunArgs;
-  readonly pace: Pace;
+/** The jobs that wait, about, and when they were last found to fill the queue. */
+export interface Count {
+  readonly queued: number;
+  readonly countedAt: number;
+}
+
+/** What a run has found and done. */
+interface Findings {
+  readonly now: number;
+  readonly maxQueued: number;
+  readonly run: Pick<RunArgs, "queued" | "countedAt">;
+  /** The jobs that came, and those that left. */
   readonly arrived: number;
-  readonly taken: number;
-  /** Whether all jobs that the run could see were taken. */
+  readonly left: number;
+  /** Whether all jobs that the run could see have left. */
   readonly isDrained: boolean;
 }
 
-/** The state for the next run (`run`), which comes no later than `recountAt`, and the state for callers (`row`). */
-export async function backlogOf(
-  ctx: WorkerCtx,
-  { queue, row, run, pace, arrived, taken, isDrained }: Look,
-): Promise<{ run: Pick<RunArgs, "queued" | "countedAt">; recountAt?: number; row: Partial<WorkerRow> }> {
-  const { now } = ctx;
-  const { maxQueued, exact } = queue.terms;
-  // A number that was true for other terms, or while the worker slept, is taken back.
+export function countOf({ now, maxQueued, run, arrived, left, isDrained }: Findings): Count {
+  const queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - left);
+  // The first count finds all as new.
+  const { countedAt = queued < maxQueued ? 0 : now } = run;
+  return { queued, countedAt };
+}
+
+/** Whether a count says that the queue is full, and is too old to say so. The clock may have stepped back. */
+export const isOld = ({ queued, countedAt }: Count, maxQueued: number, now: number): boolean =>
+  queued >= maxQueued && Math.abs(now - countedAt) >= RECOUNT_MS;
+
+/** @param found - a new count of all jobs; if it was cut off, there may be more. */
+export function recounted(old: Count, found: { count: number; isCut: boolean }, maxQueued: number, now: number): Count {
+  const queued = Math.max(found.count, found.isCut ? old.queued : 0);
+  return { queued, countedAt: queued < maxQueued ? old.countedAt : now };
+}
+
+/** The state of the row for callers, and when the worker must count again at the latest. */
+interface Report {
+  readonly row: Pick<Partial<WorkerRow>, "queued" | "fullUntil">;
+  readonly recountAt: number;
+}
+
+/** @param roomAt - when as many jobs will have left as fill the queue, if that is known. */
+export function reportOf(
+  { queued, countedAt }: Count,
+  { now, row, pace, maxQueued, roomAt }: { now: number; row: WorkerRow; pace: Pace; maxQueued: number; roomAt: number },
+): Report {
+  // A number that was true while the worker slept is taken back.
   const saying = (known: number | undefined) => (known === row.queued ? {} : { queued: known });
-  if (exact) {
-    const rest = row.queued && (pace.kind === "stop" ? 0 : Math.max(0, row.queued - taken));
-    return { run: {}, row: { ...saying(rest), ...(pace.kind === "wait" && { fullUntil: pace.at }) } };
-  }
-  if (maxQueued === Infinity) return { run: {}, row: saying(undefined) };
-  let queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - taken);
-  // When it was last found full. The first count finds all as new.
-  let { countedAt = queued < maxQueued ? 0 : now } = run;
-  // The clock may have stepped back.
-  if (queued >= maxQueued && Math.abs(now - countedAt) >= RECOUNT_MS) {
-    const asked = { most: 1, mostCounted: 0, mostWaiting: MOST_WAITING };
-    const { waiting, isBefore } = await findOnSnapshot(ctx, queue, asked);
-    const { count = 0, isCut = true } = waiting ?? {};
-    // The run itself no longer finds the jobs that it has taken.
-    queued = Math.max(isBefore ? count - taken : count, isCut ? queued : 0);
-    if (queued >= maxQueued) countedAt = now;
-  }
-  const next = { queued, countedAt };
-  const left = (row.fullUntil ?? 0) - now;
+  const { fullUntil = 0 } = row;
   if (queued < maxQueued) {
     // A report for a second ends by itself.
-    const isStale = left > (row.state === "waiting" ? 0 : FULL_MS);
-    return { run: next, row: { ...saying(undefined), ...(isStale && { fullUntil: now }) } };
+    const isStale = maxQueued < Infinity && fullUntil - now > (row.state === "waiting" ? 0 : FULL_MS);
+    return { row: { ...saying(undefined), ...(isStale && { fullUntil: now }) }, recountAt: Infinity };
   }
-  if (pace.kind !== "wait") {
-    const isSaid = left >= 0.7 * FULL_MS;
-    return { run: next, row: { ...saying(undefined), ...(!isSaid && { fullUntil: now + FULL_MS }) } };
+  if (pace.kind === "wait") {
+    const recountAt = countedAt === now ? Infinity : countedAt + RECOUNT_MS;
+    return { row: { ...saying(queued), fullUntil: Math.max(pace.at, roomAt) + WAKING_MS }, recountAt };
   }
-  const recountAt = countedAt === now ? Infinity : countedAt + RECOUNT_MS;
-  return { run: next, recountAt, row: { ...saying(queued), fullUntil: pace.at + WAKING_MS } };
+  const until = Math.max(now + FULL_MS, roomAt + WAKING_MS);
+  const isSaid = fullUntil >= until - 0.3 * FULL_MS;
+  return { row: { ...saying(undefined), ...(!isSaid && { fullUntil: until }) }, recountAt: Infinity };
 }

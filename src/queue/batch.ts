@@ -1,14 +1,13 @@
 /**
  * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not make the run
- * conflict. Where Convex does not say which snapshot that is (before 1.47), a query finds them on a stale one, which is no dependency.
+ * conflict.
  */
-import { type GenericDataModel, type GenericMutationCtx, makeFunctionReference } from "convex/server";
-import { type BucketId, idOf } from "../storage/rows.js";
-import type { ArrivalBatch, FindArrivalsArgs, RunArgs, StoredQueue } from "../wire/queue.js";
+import type { BucketId } from "../storage/rows.js";
+import type { RunArgs } from "../wire/queue.js";
 import { merged, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
-import type { QueueCtx } from "./wake.js";
+import type { WorkerCtx } from "./worker.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
@@ -16,16 +15,6 @@ const MOST_READ = 256;
 export const MOST_SETTLED = 64;
 /** The most arrivals that a run counts. The next run counts the others. */
 const MOST_COUNTED = 5000;
-
-/** The fields that order a job and pay for it. */
-export type WaitingJob = Pick<storage.JobRow, "_id" | "at" | "priority" | "count">;
-
-/** The ctx of the worker's own mutations. */
-export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runQuery" | "runMutation"> {
-  meta?: { getSnapshotTs?: () => bigint };
-  /** The queue as it is defined now; as it was stored where nobody knows more, as always in the component. */
-  readonly lookUp: (stored: StoredQueue) => Queue;
-}
 
 /** The first jobs of each class. */
 const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
@@ -56,72 +45,31 @@ export async function readHeads(
   return { share, arrivals, rounds };
 }
 
-/** The batch of a run: the first jobs of each class, and how many have come. */
-async function findArrivals(ctx: storage.QueueReader, asked: FindArrivalsArgs, upTo?: bigint) {
-  const { priorities, fair, most, since, mostCounted, mostWaiting } = asked;
-  const [heads, settlements, { count, last = since }, waiting] = await Promise.all([
-    // A queue that is not fair has jobs in rounds only when it was, before a deploy.
-    readHeads(ctx, asked, priorities, { most, upTo, withRounds: !fair }),
-    storage.settlementsOf(ctx, asked, { upTo, most: MOST_SETTLED }),
-    mostCounted > 0
-      ? storage.countJobs(ctx, asked, { since, upTo, most: mostCounted })
-      : storage.countNewest(ctx, asked, { since, upTo }),
-    mostWaiting === undefined ? undefined : storage.countJobs(ctx, asked, { upTo, most: mostWaiting }),
-  ]);
-  const all = waiting && { count: waiting.count, isCut: waiting.isCut };
-  return { ...heads, settlements, arrived: count, seenTo: last, waiting: all };
-}
-
-/** The same for the wire: what orders and pays for the jobs. The settlements are the first list of arrivals. */
-export async function findBatch(ctx: storage.QueueReader, asked: FindArrivalsArgs): Promise<ArrivalBatch> {
-  const { settlements, ...found } = await findArrivals(ctx, asked);
-  const shorten = (lists: readonly (readonly storage.JobRow[])[]) =>
-    lists.map((jobs) => jobs.map(({ _id, at, priority, count }) => ({ _id, at, priority, count })));
-  return { ...found, arrivals: shorten([settlements, ...found.arrivals]), rounds: shorten(found.rounds) };
-}
-
-/** The batch on the snapshot of the run. */
-export async function findOnSnapshot(
-  ctx: WorkerCtx,
-  queue: Queue,
-  asked: Pick<FindArrivalsArgs, "most" | "mostCounted" | "since" | "mostWaiting">,
-): Promise<ArrivalBatch & { settlements: readonly WaitingJob[]; isBefore?: boolean }> {
-  const { priorities, fair } = queue.terms;
-  const args = { ...idOf(queue), priorities, fair, ...asked };
-  const upTo = snapshotOf(ctx);
-  if (upTo !== undefined) return await findArrivals(ctx, args, upTo);
-  const query = makeFunctionReference<"query", FindArrivalsArgs, ArrivalBatch>(`${ctx.module}:findArrivals`);
-  const found = await ctx.runQuery(query, args, { useStaleSnapshot: true });
-  const [settlements = [], ...arrivals] = found.arrivals;
-  return { ...found, settlements, arrivals, isBefore: true };
-}
-
-/** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
-function snapshotOf({ meta }: WorkerCtx): bigint | undefined {
-  try {
-    return meta?.getSnapshotTs?.();
-  } catch {
-    // A backend that is older than the app's convex.
-    return undefined;
-  }
-}
-
 /**
- * The settlements and the first jobs that wait, in order, and how many jobs have come since the last run; where nobody counts, whether any has.
+ * The settlements and the first jobs that wait, in order, and how many jobs have come since the last run; where nobody counts, whether
+ * any has.
  * @param run - what the last run knew; `most`: this many jobs of each priority, or fewer if there are many priorities.
  */
 export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "seenTo" | "queued"> & { most: number }) {
   const { most } = run;
-  const { fair, maxQueued, exact, aging } = queue.terms;
-  const mostCounted = exact || maxQueued === Infinity ? 0 : MOST_COUNTED;
+  const { fair, maxQueued, priorities, aging } = queue.terms;
+  const isCounted = maxQueued < Infinity;
   // If nobody has counted yet, all jobs that wait are new.
-  const since = mostCounted > 0 && run.queued === undefined ? undefined : run.seenTo;
-  // All arrivals that it may read: a round that is assigned late is a later round.
-  const asked = { most: fair ? MOST_READ : most, mostCounted, since };
-  const { arrivals, rounds, share, settlements, arrived, seenTo } = await findOnSnapshot(ctx, queue, asked);
-  const found = { arrived, seenTo, settlements: await storage.readPresent(ctx, settlements) };
+  const since = isCounted && run.queued === undefined ? undefined : run.seenTo;
+  const upTo = ctx.meta.getSnapshotTs();
+  // All arrivals that it may read: a round that is assigned late is a later round. A queue that is not fair has jobs in rounds only when
+  // it was, before a deploy.
+  const range = { most: fair ? MOST_READ : most, upTo, withRounds: !fair };
+  const [{ share, arrivals, rounds }, settlements, { count, last = since }] = await Promise.all([
+    readHeads(ctx, queue, priorities, range),
+    storage.settlementsOf(ctx, queue, { upTo, most: MOST_SETTLED }),
+    isCounted
+      ? storage.countJobs(ctx, queue, { since, upTo, most: MOST_COUNTED })
+      : storage.countNewest(ctx, queue, { since, upTo }),
+  ]);
+  const found = { arrived: count, seenTo: last, settlements };
   if (!fair) return { ...found, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
-  for (const jobs of arrivals) await sortIn(ctx, queue, await storage.readPresent(ctx, jobs));
+  for (const jobs of arrivals) await sortIn(ctx, queue, jobs);
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const isUnsorted = arrivals.some(({ length }) => length === share);

@@ -1,40 +1,40 @@
 /** A job as its caller sees it: the request, joining the queue, the place in it, and leaving it. */
 import { getConvexSize } from "convex/values";
-import { checkField } from "../engine/fields.js";
+import { checkField, type Field } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { checkKey } from "../engine/names.js";
 import { requestTo } from "../engine/request.js";
-import { fold, type Shard } from "../engine/sharding/shard.js";
-import { FURTHEST_MS } from "../engine/time.js";
+import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
-import { asWritten } from "../engine/bucket.js";
 import { idOf } from "../storage/rows.js";
 import { findTerms } from "../operations/terms.js";
 import { loadAll } from "../storage/shards.js";
+import type { QueueTerms } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
-import { mostPaidFrom, payFor, waitWhenFull } from "./pay.js";
-import { countJobs, deleteJob, findJob, insertJob, type JobRow, type QueueReader, YET_TO_COME } from "./rows.js";
-import { parseQueue, type Queue } from "./terms.js";
-import { isLost, patchWorker, type QueueCtx, readWorker, wake } from "./wake.js";
-import { checkExported, ensureRunning, hasBound, isOutdated } from "./workers.js";
+import { waitWhenFull, whenBrought } from "./pay.js";
+import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
+import { learnTerms, parseQueue, type Queue } from "./terms.js";
+import { checkExported, ensureRunning, isLost, type QueueCtx, readWorker, wake } from "./worker.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
 const MAX_ARGS_BYTES = 8192;
-
-/** When the queue is full, a caller may ask again after this time, unless the worker knows better. */
-export const FULL_MS = 1000;
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 /** Jobs that it reads of all priorities together: more than a run, which also writes. */
 const MOST_READ = 512;
 
+const notAfterField: Field = { atLeast: 0, atMost: END_OF_TIME };
+
+type AskedJob = Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args" | "notAfter">;
+
 /** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
-export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args">) {
+export function parseJob(queue: Queue, asked: AskedJob) {
   const { name, terms } = queue;
-  const { count = 1, priority = 0, fairBy, settles, args } = asked;
+  const { count = 1, priority = 0, fairBy, settles, args, notAfter } = asked;
   requestTo(queue, { count, reserve: true });
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
     throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);
@@ -48,6 +48,7 @@ export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority
   checkKey(name, fairBy, "fairBy");
   // The types forbid anything else, JavaScript does not.
   checkField(name, "settles", { oneOf: ["mutation", "action"] }, settles);
+  checkField(name, "notAfter", notAfterField, notAfter);
   const bytes = getConvexSize(args);
   if (bytes > MAX_ARGS_BYTES) {
     throw misuseError(
@@ -55,111 +56,97 @@ export function parseJob(queue: Queue, asked: Pick<JoinArgs, "count" | "priority
       `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
     );
   }
-  return { count, priority, fairBy, args, settles };
+  return present({ count, priority, fairBy, args, settles, notAfter });
 }
 
 /**
- * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.
+ * Inserts the job: that, and reading the worker's row and the terms, is all that a caller does while the worker runs.
  * @throws when the job would start years after its bucket was full, since none could be scheduled for then; and when jobs wait and their
  * worker cannot run.
  */
-export async function enqueue(
-  ctx: QueueCtx,
-  queue: Queue,
-  job: ReturnType<typeof parseJob> & Pick<JoinArgs, "fn">,
-): Promise<EnqueueResult> {
+export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: JoinArgs): Promise<EnqueueResult> {
   const { now } = ctx;
-  const { name, limit, terms } = queue;
-  const { maxQueued, exact } = terms;
+  const queue = parseQueue(terms, { key, plan });
+  const { name, limit } = queue;
+  const { maxQueued } = queue.terms;
+  const { fn, onDropped } = asked;
+  const job = { ...parseJob(queue, asked), ...present({ fn, onDropped }) };
   if (waitWhenFull(limit, unitsOf(limit, job.count), now) > FURTHEST_MS) {
     const why = "a full bucket has that many only after more than five years";
     throw misuseError(name, `count ${job.count} can never be served: ${why}.`);
   }
+  const known = await learnTerms(ctx, terms);
   const row = await readWorker(ctx, queue);
   await checkExported(ctx, row);
-  // Until a deploy's terms are stored, the row speaks of another bound.
-  const known = row && hasBound(row, terms) ? row : undefined;
-  const { fullUntil = 0 } = known ?? {};
-  const queued = exact ? (known?.queued ?? (await countAll(ctx, queue))) : undefined;
-  const isFull = queued === undefined ? maxQueued < Infinity && now < fullUntil : queued >= maxQueued;
-  // A lost worker, or one under an old config, is started by a job that is let in: a caller that throws a denial would undo the start.
-  if (isFull && row && !isLost(row, now) && !(await isOutdated(ctx, row, queue))) {
-    // A worker that was woken no longer sleeps until then.
-    const sleepsUntil = row.state === "waiting" ? fullUntil : 0;
-    return { ok: false, retryAt: queued === undefined ? fullUntil : Math.max(sleepsUntil, now + FULL_MS) };
+  // Under changed terms, and if the worker is lost, a job is let in and starts it: a caller that throws a denial would undo the start.
+  const isKnown = row?.terms === known._id && !isLost(row, now);
+  const { fullUntil = 0 } = row ?? {};
+  if (isKnown && maxQueued < Infinity && now < fullUntil && !mayStartEarlier(row, queue)) {
+    return { ok: false, retryAt: fullUntil };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  // A count that ended at the bound is not stored: more may wait.
-  const isCounted = queued !== undefined && (known?.queued !== undefined || queued < maxQueued);
-  await ensureRunning(ctx, queue, row, isCounted ? queued + 1 : undefined);
+  await ensureRunning(ctx, queue, row, known._id);
   return { ok: true, job: { ...bucket, id } };
 }
 
-/** The jobs that wait; as many as may wait when they are too large for one transaction to count. */
-async function countAll(ctx: QueueReader, queue: Queue): Promise<number> {
-  const { maxQueued } = queue.terms;
-  const { count, isCut } = await countJobs(ctx, queue, { most: maxQueued });
-  return isCut ? maxQueued : count;
+/**
+ * Whether a full queue's worker sleeps under another plan. The caller's may be larger, so its job is let in and starts the worker. Callers
+ * under different plans may take turns: they let in as many jobs again as the bound permits.
+ */
+const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Queue) =>
+  state === "waiting" && plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
+
+/** Removes a job that has no start time, and starts a worker that was lost. */
+export async function cancel(
+  ctx: QueueCtx,
+  { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },
+): Promise<CancelQueuedResult> {
+  const bucket = idOf({ name: terms.name, key });
+  const known = await learnTerms(ctx, terms);
+  const job = await findJob(ctx, bucket, id);
+  const row = await readWorker(ctx, bucket);
+  const isWaiting = job !== null && job.startsAt === undefined;
+  if (isWaiting) await deleteJob(ctx, job);
+  // The worker of a full queue sleeps on its count.
+  const isMissed = isWaiting && (job.isAwaited === true || (row?.fullUntil ?? 0) > ctx.now);
+  if (row && (isMissed || isLost(row, ctx.now) || row.terms !== known._id)) await wake(ctx, bucket);
+  return { canceled: isWaiting };
 }
 
-/** Removes a job whose start time is not set: one read and one delete, and a read of the worker's row if the queue has a bound. */
-export async function cancel(ctx: QueueCtx, queue: Queue, id: string): Promise<CancelQueuedResult> {
-  const job = await findJob(ctx, queue, id);
-  if (!job) return { canceled: false };
-  await deleteJob(ctx, job);
-  const { maxQueued, exact } = queue.terms;
-  const row = maxQueued < Infinity ? await readWorker(ctx, queue) : null;
-  if (exact && row?.queued !== undefined) await patchWorker(ctx, row, { queued: Math.max(0, row.queued - 1) });
-  // The worker of a full queue sleeps on its count, unless the count is exact.
-  const isMissed = !exact && (row?.fullUntil ?? 0) > ctx.now;
-  if (job.isAwaited === true || isMissed) await wake(ctx, queue);
-  return { canceled: true };
-}
-
-/** A job's place, and when its tokens are there if nothing else happens. Null if it was cancelled or its start time is set. */
+/** A job's place, and about when it starts if nothing else happens. Null if it was cancelled or dropped, or starts within a second. */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
-  asked: Queue,
-  id: string,
+  { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },
 ): Promise<RateLimitQueuePosition | null> {
-  const job = await findJob(ctx, asked, id);
+  const bucket = idOf({ name: terms.name, key });
+  const job = await findJob(ctx, bucket, id);
   if (!job) return null;
+  const { startsAt } = job;
+  if (startsAt !== undefined) return { startsAt };
   // Which plan the jobs wait by is known to their worker alone.
-  const { plans = [] } = asked;
-  const row = plans.length > 0 ? await readWorker(ctx, asked) : null;
-  // A deploy that removes a plan leaves its jobs what the plan was.
-  const isGone = row?.plan !== undefined && plans.every(({ plan }) => plan !== row.plan);
-  const queue = isGone ? parseQueue(row) : asWritten(asked, row?.plan);
+  const row = await readWorker(ctx, bucket);
+  const queue = parseQueue(terms, { key, plan: row?.plan });
+  const { before, isFound } = await jobsBefore(ctx, queue, job);
+  const ahead = before.length;
+  // No worker, no promise.
+  if (!isFound || !row || row.state === "idle" || isLost(row, ctx.now)) return { ahead };
+  const units = [...before, job].reduce((sum, { count }) => sum + unitsOf(queue.limit, count), 0);
+  const found = await findTerms(ctx, queue, { now: ctx.now, random: () => 0 });
+  if (found.override?.reason) return { ahead };
+  return { ahead, startsAt: whenBrought(found, await loadAll(ctx, found.counted, found.found), units) };
+}
+
+/** The jobs that go before one, in order, as many as are counted; and whether it has been found behind them. */
+async function jobsBefore(ctx: QueueReader & Pick<QueueCtx, "now">, queue: Queue, { _id }: JobRow) {
   const { priorities, fair, aging } = queue.terms;
-  const [{ share, arrivals, rounds }, terms] = await Promise.all([
-    readHeads(ctx, queue, priorities, { most: MOST_AHEAD + 1, ofAll: MOST_READ }),
-    findTerms(ctx, queue, { now: ctx.now, random: () => 0 }),
-  ]);
-  const shards = await loadAll(ctx, terms.counted, terms.found);
+  const range = { most: MOST_AHEAD + 1, ofAll: MOST_READ };
+  const { share, arrivals, rounds } = await readHeads(ctx, queue, priorities, range);
   const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);
   // A job of this transaction is as old as it is now, not younger than all that will ever come.
   const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
   const lists = (fair ? arrivals.map(ofClass) : [...arrivals, ...rounds]).map((jobs) => jobs.map(dated));
   const { first } = merged(lists, aging, share);
-  const jobs = first.slice(0, MOST_AHEAD + 1);
-  const found = jobs.findIndex(({ _id }) => _id === job._id);
-  const before = jobs.slice(0, found < 0 ? MOST_AHEAD : found);
-  let { now } = ctx;
-  // For more jobs than that as one row, which may be early: a decision on thousands of rows for each takes seconds.
-  const isMany = before.length >= mostPaidFrom(shards);
-  let held: readonly Shard[] = isMany ? [fold(terms.counted.limit, shards, now)] : shards;
-  let runAt = now;
-  for (const { count } of [...before, job]) {
-    const pay = () => payFor({ ...terms, timing: { ...terms.timing, now } }, held, { count });
-    let payment = pay();
-    if (!payment.isPaid) {
-      // As the worker does: what comes meanwhile may be more than a bucket without debts can keep.
-      now = Math.max(now, payment.dueAt);
-      payment = pay();
-    }
-    if (!payment.isPaid) break;
-    ({ runAt, left: held } = payment);
-  }
-  return { ahead: before.length, isExact: found >= 0, runAt };
+  const found = first.slice(0, MOST_AHEAD + 1).findIndex((job) => job._id === _id);
+  return { before: first.slice(0, found < 0 ? MOST_AHEAD : found), isFound: found >= 0 };
 }

@@ -1,8 +1,9 @@
 /**
  * The order of the jobs of one bucket.
  *
- * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: each user's first
- * waiting job, then each one's second. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
+ * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: a user's round ends
+ * as many tokens after the last one as the job takes, and the job whose round ends first goes first. So users who keep jobs waiting get
+ * equally many tokens. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
  */
 import type { JobRow } from "./rows.js";
 
@@ -18,8 +19,8 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
 }
 
 /**
- * The rounds of jobs that join a class, each after its user's own last one, and after the round that is being served. So nobody who
- * comes later ever gets into that round: it ends, however many keep coming.
+ * Where the rounds of jobs end that join a class, in tokens: each begins where its user's last one ends, or else the one that is being
+ * served. So the job that is being served stays the first, however many others keep coming.
  * @param serving - the lowest round that waits; undefined when none does.
  * @param lasts - each user's own last round that waits.
  */
@@ -30,7 +31,7 @@ export function roundsOf(
 ) {
   const own = new Map(lasts);
   return jobs.map((job) => {
-    const round = (own.get(job.fairBy) ?? serving ?? 0) + 1;
+    const round = (own.get(job.fairBy) ?? serving ?? 0) + job.count;
     own.set(job.fairBy, round);
     return { job, round };
   });

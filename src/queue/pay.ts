@@ -3,7 +3,7 @@ import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js
 import type { Timing } from "../engine/decide.js";
 import type { Terms } from "../operations/terms.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { areAll, type Change, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
+import { areAll, type Change, fold, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
@@ -12,7 +12,7 @@ import type { JobRow } from "./rows.js";
  * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
  * takes to come and to commit, so that a job is told a second ahead.
  */
-const AHEAD_MS = 1050;
+export const AHEAD_MS = 1050;
 
 /** Why a job is not paid yet, and until when. */
 export interface LaterPayment {
@@ -83,13 +83,36 @@ export function mostPaidFrom(shards: readonly Shard[]): number {
 
 /** Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others. */
 function payFrom(parts: readonly Shard[], { now, pausedUntil }: Timing, change: Change): Payment {
-  if (now < pausedUntil || givenByAll(parts, now) < change.units) return { isPaid: false, dueAt: Math.max(now, pausedUntil), isAhead: false };
+  if (now < pausedUntil || givenByAll(parts, now) < change.units) {
+    return { isPaid: false, dueAt: Math.max(now, pausedUntil), isAhead: false };
+  }
   return { isPaid: true, runAt: now, takenAt: now, left: distribute(parts, now, change) };
 }
 
 /** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
 export function waitWhenFull(limit: Limit, units: number, now: number): number {
   if (units <= limit.capacity) return 0;
-  const { status } = decideOnAll(limit, [fullShard(limit)], { now, pausedUntil: 0 }, { units, reserve: true, withinMs: Infinity });
+  const demand = { units, reserve: true, withinMs: Infinity };
+  const { status } = decideOnAll(limit, [fullShard(limit)], { now, pausedUntil: 0 }, demand);
   return (status.retryAt ?? now) - now;
+}
+
+/**
+ * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs they are for. A
+ * sliding window promises no more than its rate, so the rest is counted by the rate.
+ */
+export function whenBrought({ counted, timing }: Terms, shards: readonly Shard[], units: number): number {
+  const { limit } = counted;
+  const { now } = timing;
+  const isLog = limit.mostReserved === limit.capacity;
+  const unbounded = { ...limit, maxReserved: Infinity, mostReserved: isLog ? limit.capacity : Infinity };
+  const most = Math.min(units, unbounded.mostReserved);
+  // As one row: a decision on thousands of rows takes long, and the time need not be exact.
+  const whole = fold(unbounded, shards, now);
+  const { status } = decideOnAll(unbounded, [{ ...whole, limit: unbounded }], timing, {
+    units: most,
+    reserve: true,
+    withinMs: Infinity,
+  });
+  return (status.retryAt ?? now) + Math.ceil(((units - most) / limit.refill) * limit.periodMs);
 }

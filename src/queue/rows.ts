@@ -1,4 +1,4 @@
-/** Rows of the table of jobs, and what is asked of a database: only this file, wake.ts and workers.ts touch the tables of queues. */
+/** Rows of the table of jobs, and what is asked of a database: only this file, worker.ts, sweep.ts and terms.ts touch the tables of queues. */
 import type * as convex from "convex/server";
 import { type CommitTsPlaceholder, getConvexSize } from "convex/values";
 import type { JobReader } from "../storage/jobs.js";
@@ -8,6 +8,7 @@ import type { SettleArgs } from "../wire/queue.js";
 
 type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
 type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
+type TermsTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueueTerms">;
 type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
@@ -16,6 +17,7 @@ export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
   readonly arrivedAt: bigint;
 }
 export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
+export type TermsRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueueTerms">;
 
 /** The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type parameters. */
 export interface QueueReader {
@@ -24,7 +26,7 @@ export interface QueueReader {
     normalizeId?: (spreadRateLimitQueueTablesIntoTheSchema: "rateLimitQueue", id: string) => unknown;
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
     query(table: "rateLimitQueue"): {
-      withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_first">(
+      withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_expiry" | "by_first">(
         index: Index,
         range: (q: convex.IndexRangeBuilder<StoredJob, convex.NamedIndex<JobTable, Index>>) => convex.IndexRange,
       ): convex.Query<JobTable>;
@@ -38,6 +40,13 @@ export interface QueueReader {
         ) => convex.IndexRange,
       ): convex.Query<WorkerTable>;
     };
+  } & {
+    query(table: "rateLimitQueueTerms"): {
+      withIndex(
+        index: "by_name",
+        range: (q: convex.IndexRangeBuilder<TermsRow, convex.NamedIndex<TermsTable, "by_name">>) => convex.IndexRange,
+      ): convex.Query<TermsTable>;
+    };
   };
 }
 
@@ -46,7 +55,8 @@ export interface QueueWriter {
     QueueReader["db"] &
     JobReader["db"] &
     TableWriter<"rateLimitQueue", StoredJob> &
-    TableWriter<"rateLimitWorkers", WorkerRow> & { vars: { commitTs: CommitTsPlaceholder } };
+    TableWriter<"rateLimitWorkers", WorkerRow> &
+    TableWriter<"rateLimitQueueTerms", TermsRow> & { vars: { commitTs: CommitTsPlaceholder } };
   scheduler: convex.Scheduler;
 }
 
@@ -55,6 +65,8 @@ export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 
 /** The `priority` of a row that is no job but a settlement, which the worker makes with its next run. */
 const SETTLEMENT = -1;
+/** That of a row whose job has its start time, and does not wait any more. */
+const PAID = -2;
 
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
@@ -103,7 +115,7 @@ export async function lastRoundOf({ db }: QueueReader, { name, key }: BucketId, 
   return (await sorted.order("desc").first())?.round;
 }
 
-/** Jobs by arrival. Settlements and jobs of earlier versions have no `arrivedAt`, so they come first. */
+/** Jobs by arrival. Settlements and paid jobs have no `arrivedAt`, so they come first. */
 function queryArrivals({ db }: QueueReader, { name, key }: BucketId, { since, upTo }: CommitRange = {}) {
   return db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
     const all = q.eq("name", name).eq("key", key);
@@ -136,7 +148,7 @@ export async function countJobs(ctx: QueueReader, bucket: BucketId, range: Commi
   let bytes = 0;
   let last: bigint | undefined;
   for await (const stored of queryArrivals(ctx, bucket, range)) {
-    if (stored.priority === SETTLEMENT) continue;
+    if (stored.priority < 0) continue;
     count++;
     bytes += getConvexSize(stored.args);
     last = toJob(stored).arrivedAt;
@@ -152,12 +164,21 @@ export async function countNewest(ctx: QueueReader, bucket: BucketId, range: Com
   return newest ? { count: 1, last: toJob(newest).arrivedAt } : { count: 0 };
 }
 
-/** The rows of jobs that were found on a snapshot, without those that have been cancelled since. */
-export async function readPresent({ db }: QueueReader, jobs: readonly (Pick<JobRow, "_id"> | JobRow)[]) {
-  const rows = await Promise.all(
-    jobs.map(async (job) => ("fn" in job ? job : await db.get("rateLimitQueue", job._id))),
-  );
-  return rows.flatMap((row) => (row ? [toJob(row)] : []));
+/** Jobs by the time by which they must have a start time. */
+const queryExpiries = ({ db }: QueueReader, { name, key }: BucketId, range: { from?: number; to: number }) =>
+  db.query("rateLimitQueue").withIndex("by_expiry", (q) => {
+    const jobs = q.eq("name", name).eq("key", key);
+    return jobs.gt("notAfter", range.from).lte("notAfter", range.to);
+  });
+
+/** The jobs that may not wait any longer. Those that come meanwhile are not in the range. */
+export async function expiredJobs(ctx: QueueReader, bucket: BucketId, now: number, most: number): Promise<JobRow[]> {
+  return (await queryExpiries(ctx, bucket, { to: now }).take(most)).map(toJob);
+}
+
+/** When the next job expires; Infinity if none does. A job that comes meanwhile makes the transaction conflict. */
+export async function nextExpiry(ctx: QueueReader, bucket: BucketId, now: number): Promise<number> {
+  return (await queryExpiries(ctx, bucket, { from: now, to: Infinity }).first())?.notAfter ?? Infinity;
 }
 
 /** The job that was enqueued under an id: one that waits to run again has another. */
@@ -190,4 +211,14 @@ export const patchJob = (
   fields: Partial<Pick<StoredJob, "round" | "isAwaited">>,
 ) => db.patch("rateLimitQueue", _id, fields);
 
-export const deleteJob = ({ db }: QueueWriter, { _id }: JobRow) => db.delete("rateLimitQueue", _id);
+export const deleteJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">) => db.delete("rateLimitQueue", _id);
+
+/** Takes a paid job out of the queue, and lets it be found until it starts. */
+export const keepStarting = ({ db }: QueueWriter, { _id }: JobRow, startsAt: number) => {
+  const none = { arrivedAt: undefined, round: undefined, notAfter: undefined };
+  return db.patch("rateLimitQueue", _id, { ...none, priority: PAID, startsAt });
+};
+
+export async function deleteStarted({ db }: QueueWriter, id: JobRow["_id"]): Promise<void> {
+  if (await db.get("rateLimitQueue", id)) await db.delete("rateLimitQueue", id);
+}

@@ -1,11 +1,13 @@
-/** How a limit's queue behaves: what its definition says, checked, with every field present. */
+/** How a limit's queue behaves: what its definition says, checked, with every field present; and the row that the worker learns it from. */
+import { compareValues } from "convex/values";
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { type BucketArgs, bucketOf } from "../engine/request.js";
+import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
-import type { QueueConfig } from "../wire/configs.js";
+import type { QueueConfig, QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
-import type { StoredQueue } from "../wire/queue.js";
+import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
+import type { WorkerCtx } from "./worker.js";
 
 export const MAX_PRIORITIES = 10;
 
@@ -20,7 +22,6 @@ function makeFields(): Fields {
     priorities: { atLeast: 1, atMost: MAX_PRIORITIES, isWhole: true },
     aging: { atLeast: 0, atMost: YEAR_MS, unit: "milliseconds", isWhole: true },
     fair: booleanField,
-    exact: booleanField,
     attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
   };
 }
@@ -28,7 +29,6 @@ function makeFields(): Fields {
 /** @throws when a field is unknown or out of range, naming the limit, the field, the value and the range. */
 export function checkQueueConfig(name: string, config: QueueConfig): void {
   checkFields(name, "queue", config, makeFields());
-  if (config.exact && config.maxQueued === undefined) throw misuseError(name, "queue.exact needs queue.maxQueued.");
 }
 
 /**
@@ -40,26 +40,55 @@ export interface Queue extends Bucket {
   readonly plan?: string | undefined;
 }
 
+/** A key of a queue, and the plan of its jobs. */
+export interface QueuePlace {
+  readonly key?: string | undefined;
+  readonly plan?: string | undefined;
+}
+
 /**
- * Parses a queue from the wire, from the worker's row or from a call.
+ * The queue of one key under the terms of its limit. The jobs of a plan that a deploy has removed wait by the first plan.
  * @throws when name, key, config or the queue's own config are not permitted.
  */
-export function parseQueue({ queue, ...bucket }: BucketArgs & { queue: QueueConfig }): Queue {
-  checkQueueConfig(bucket.name, queue);
-  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, exact = false, attempts = 1 } = queue;
-  const terms = { maxQueued, priorities, aging, fair, exact, attempts };
-  return { ...bucketOf(bucket), plan: bucket.plan ?? undefined, terms };
+export function parseQueue({ name, queue, configs }: QueueTerms, { key, plan }: QueuePlace): Queue {
+  checkQueueConfig(name, queue);
+  const own = configs.find((one) => one.plan === plan) ?? configs[0];
+  if (!own) throw misuseError(name, "a queue needs the config of its limit.");
+  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, attempts = 1 } = queue;
+  const terms = { maxQueued, priorities, aging, fair, attempts };
+  return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms };
 }
 
-/** The queue as it is stored and sent. */
-export function toStoredQueue({ name, key, limit, terms, plan }: Queue): StoredQueue {
-  const { maxQueued, ...bounded } = terms;
-  const queue = maxQueued === Infinity ? bounded : terms;
-  // A definition may say that a field is undefined; a row never does.
-  return storedPart({ name, key, config: present(limit.config), plan, queue });
+/** The terms as they are stored and sent. A definition may say that a field is undefined; a row never does. */
+export function toStoredTerms({ name, queue, configs }: QueueTerms): QueueTerms {
+  const stored = configs.map(({ plan, config }) => present({ plan, config: present(config) }));
+  return { name, queue: present(queue), configs: stored };
 }
 
-/** The queue alone, of a row or a run. */
-export function storedPart({ name, key, config, plan, queue }: StoredQueue): StoredQueue {
-  return present({ name, key, config, plan, queue });
+/** The terms that a limit's queue had at the last call that knew them. */
+export const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
+  db
+    .query("rateLimitQueueTerms")
+    .withIndex("by_name", (q) => q.eq("name", name))
+    .first();
+
+/**
+ * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the last call that knew them.
+ * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute later starts the worker.
+ */
+export async function termsInForce(ctx: WorkerCtx, name: string): Promise<TermsRow> {
+  const defined = ctx.definedTerms?.(name);
+  const row = defined ? await learnTerms(ctx, defined) : await readTerms(ctx, name);
+  if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
+  return row;
+}
+
+/** Stores the terms that a call knows, unless they are stored. A change makes a new row, so its id tells old terms from new ones. */
+export async function learnTerms(ctx: QueueWriter, known: QueueTerms): Promise<TermsRow> {
+  const terms = toStoredTerms(known);
+  const row = await readTerms(ctx, known.name);
+  if (row && compareValues(toStoredTerms(row), terms) === 0) return row;
+  if (row) await ctx.db.delete("rateLimitQueueTerms", row._id);
+  const _id = await ctx.db.insert("rateLimitQueueTerms", terms);
+  return { _id, _creationTime: Date.now(), ...terms };
 }

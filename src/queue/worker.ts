@@ -1,137 +1,147 @@
 /**
- * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it can, schedules
- * those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
+ * The worker of a bucket: a chain of scheduled runs. Its row says whether the chain goes on, so a caller reads that one row, which is
+ * hardly ever written, and writes nothing as long as the worker runs.
  */
-import { write } from "../storage/rows.js";
-import { COLD_MS } from "../engine/sharding/policy.js";
-import { unitsOf } from "../engine/units.js";
-import { changeOf, loadAll, loadFirst } from "../storage/shards.js";
-import { findTerms } from "../operations/terms.js";
+import {
+  type GenericDataModel,
+  type GenericMutationCtx,
+  makeFunctionReference,
+  type WithoutSystemFields,
+} from "convex/server";
+import { misuseError } from "../engine/misuse.js";
+import { cancelPending, readJob } from "../storage/jobs.js";
+import { type BucketId, idOf } from "../storage/rows.js";
+import type { QueueTerms } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
-import { backlogOf } from "./backlog.js";
-import { isFirst, look, type WaitingJob, type WorkerCtx } from "./batch.js";
-import { LINGER_MS, paceOf } from "./pace.js";
-import { type LaterPayment, mostPaidFrom, payFor } from "./pay.js";
-import { deleteJob, type JobRow, patchJob, readPresent } from "./rows.js";
-import { runMutation, scheduleJob, settle, settleEnded } from "./settle.js";
-import { type Queue, toStoredQueue } from "./terms.js";
-import { LEASE_MS, patchWorker, planWork } from "./wake.js";
-import { readOwnWorker } from "./workers.js";
+import { LINGER_MS } from "./pace.js";
+import { hasJobs, type QueueReader, type QueueWriter, type TermsRow, type WorkerRow } from "./rows.js";
+import { learnTerms } from "./terms.js";
 
-/** The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the transaction short. */
-const FIRST_JOBS = 16;
-const MOST_JOBS = 256;
-/** While the bucket is short, reading jobs that cannot be paid is wasted: a few more than the last run paid. */
-const mostWhileShort = (taken: number) => 4 + Math.ceil(1.25 * taken);
-/** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
-const MOST_SLEEP_MS = 86_400_000;
-/** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
-const DAMAGED_MS = 60_000;
-
-export async function work(ctx: WorkerCtx, { run, job, settlement }: WorkArgs): Promise<null> {
-  if (run) await workOnce(ctx, run);
-  if (job) await runMutation(ctx, job);
-  if (settlement) await settle(ctx, settlement);
-  return null;
+/** The ctx of a queue's functions in a mutation. */
+export interface QueueCtx extends QueueWriter {
+  /** The module that exports the worker's functions: convex/queue.ts, or one of the app. */
+  readonly module: string;
+  /** When the call began, in ms since the epoch. */
+  readonly now: number;
+  readonly random: () => number;
 }
 
-async function workOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
-  const { now } = ctx;
-  const row = await readOwnWorker(ctx, run);
-  if (!row) return;
-  const queue = ctx.lookUp(row);
-  const { most = FIRST_JOBS } = run;
-  const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
-  const { taken, awaited, hasUnsettled } = await takeJobs(ctx, queue, first, settlements);
-  // A clock that steps back would make it linger until it has come as far again.
-  const busyAt = arrived > 0 ? now : Math.min(now, run.busyAt ?? now);
-  // A user whose job has no round yet has no turn.
-  const hasMore = hasUnsettled || isUnsorted || (!awaited && (goesOn || taken < first.length));
-  const found = paceOf({ now, hasMore, awaited, busyAt });
-  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
-  const mayRest = found.kind === "run" || (await isFirst(ctx, queue, awaited?.job._id));
-  const pace = mayRest ? found : paceOf({ now, hasMore: true, awaited, busyAt });
-  const backlog = await backlogOf(ctx, { queue, row, run, pace, arrived, taken, isDrained: !awaited && !hasMore });
-  const state = pace.kind === "run" ? row.state : pace.kind === "wait" ? "waiting" : "idle";
-  const { recountAt = Infinity } = backlog;
-  const nextAt = pace.kind === "stop" ? now : Math.min(pace.at, now + MOST_SLEEP_MS, recountAt);
-  const mustRenew = pace.kind === "wait" || row.runsUntil - now < LEASE_MS / 2;
-  // A number that was counted under other terms is not passed on: without a bound nobody counts.
-  const { generation } = run;
-  const nextMost = awaited ? mostWhileShort(taken) : MOST_JOBS;
-  const next = { ...toStoredQueue(queue), generation, seenTo, busyAt, most: nextMost, ...backlog.run };
-  const planned = pace.kind === "stop" ? undefined : await planWork(ctx, nextAt, { run: next });
-  const fields = {
-    ...backlog.row,
-    ...(pace.kind === "wait" && { start: planned }),
-    ...(state !== row.state && { state }),
-    // While it runs on, it stays busy (isBusy).
-    ...(mustRenew && { runsUntil: LEASE_MS + (pace.kind === "run" ? now - LINGER_MS : nextAt) }),
-  };
-  if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
-  if (pace.kind === "wait" && awaited) await patchJob(ctx, awaited.job, { isAwaited: true });
-}
-
-/** Settles, then pays for jobs in order and schedules them, as many as one run may. Says how many, and for what the next one waits. */
-async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly WaitingJob[], settlements: readonly JobRow[]) {
-  const all = [...first, ...settlements];
-  if (all.length === 0) return { taken: 0, hasUnsettled: false };
-  const [loaded, jobs] = await Promise.all([loadUndamaged(ctx, queue, all), readPresent(ctx, first)]);
-  const { shards, terms } = loaded ?? {};
-  const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
-  const [head] = jobs;
-  // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards || !settled || !terms) {
-    return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
-  }
-  let held = settled;
-  let taken = 0;
-  let awaited: (LaterPayment & { readonly job: WaitingJob }) | undefined;
-  for (const job of jobs.slice(0, mostPaidFrom(shards))) {
-    const payment = payFor(terms, held, job);
-    if (!payment.isPaid) {
-      awaited = { job, ...payment };
-      break;
-    }
-    // A job that cannot be scheduled is dropped, and its tokens stay.
-    const { runAt, takenAt, left } = payment;
-    if (await scheduleJob(ctx, queue, { ...job, runAt, takenAt })) held = left;
-    await deleteJob(ctx, job);
-    taken++;
-  }
-  await write(ctx, changeOf(terms.counted, shards, held));
-  return { taken, awaited, hasUnsettled };
+/** The ctx of the worker's own mutations. */
+export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
+  /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
+  meta: { getSnapshotTs: () => bigint };
+  /** In your tables: the terms as the app defines them now. */
+  readonly definedTerms?: (name: string) => QueueTerms | undefined;
 }
 
 /**
- * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
- * call, and the scheduler waits longer each time. Most runs therefore read a random span of rows that can hold the jobs.
+ * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts, which a spread leaves
+ * out.
  */
-async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly WaitingJob[]) {
-  // Some rows do not say when a job can be paid, so some runs read all.
-  const ALL_ROWS_CHANCE = 1 / 8;
-  // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.
-  const MS_PER_ROW = 100;
-  try {
-    const terms = await findTerms(ctx, queue, ctx);
-    const { counted, found } = terms;
-    const { limit } = counted;
-    if (!found.rows && ctx.random() >= ALL_ROWS_CHANCE) {
-      const row = await loadFirst(ctx, counted, found);
-      const { interval } = row;
-      const gapMs = ctx.now - row.state.ts;
-      if (gapMs < COLD_MS) {
-        const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
-        const all = needed.reduce((sum, rows) => sum + rows, 0);
-        const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
-        if (levels === 0) return { terms, shards: [row] };
-        const span = interval.slice(0, Math.max(0, interval.length - levels));
-        return { terms, shards: await loadAll(ctx, counted, { control: found.control }, span) };
-      }
-    }
-    return { terms, shards: await loadAll(ctx, counted, found) };
-  } catch (error) {
-    console.error(error);
-    return undefined;
+export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now" | "random"> {
+  const { db, scheduler, meta } = ctx as Ctx & Partial<QueueCtx> & { meta?: unknown };
+  return { ...ctx, db, scheduler, meta, module, now: Date.now(), random: Math.random };
+}
+
+export const workIn = (module: string) => makeFunctionReference<"mutation">(`${module}:workQueue`);
+
+export const planWork = (ctx: QueueCtx, at: number, work: WorkArgs) =>
+  ctx.scheduler.runAt(at, workIn(ctx.module), work);
+
+/** A worker counts as running this long after a report; it reports twice as often. If its chain broke, the next caller restarts it. */
+export const LEASE_MS = 60_000;
+
+/** Whether the chain of runs was broken: the next one should have come long ago. */
+export const isLost = ({ state, runsUntil }: WorkerRow, now: number) => state !== "idle" && now >= runsUntil;
+
+/** Whether runs follow each other, so that the next one sees what is written now. */
+export const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
+
+/** Whether it has run for longer since its last report than it would for one job: then jobs keep coming. */
+export const isBusy = (row: WorkerRow, now: number) =>
+  isRunning(row, now) && now > row.runsUntil - LEASE_MS + LINGER_MS;
+
+export const readWorker = ({ db }: QueueReader, { name, key }: BucketId): Promise<WorkerRow | null> =>
+  db
+    .query("rateLimitWorkers")
+    .withIndex("by_name_key", (q) => q.eq("name", name).eq("key", key))
+    .first();
+
+export const patchWorker = ({ db }: QueueWriter, { _id }: WorkerRow, fields: Partial<WithoutSystemFields<WorkerRow>>) =>
+  db.patch("rateLimitWorkers", _id, fields);
+
+/**
+ * Tokens may have come back, or the terms have changed: a worker that sleeps looks again, and one that was lost starts.
+ * @param known - the terms of the queue, if the caller knows them.
+ */
+export async function wake(ctx: QueueCtx, bucket: BucketId, known?: QueueTerms): Promise<null> {
+  if (known) await learnTerms(ctx, known);
+  const row = await readWorker(ctx, bucket);
+  if (row && row.state !== "idle" && !isRunning(row, ctx.now)) await patchWorker(ctx, row, await start(ctx, row, row));
+  return null;
+}
+
+/** Makes sure that the worker runs, under the plan of the job that has come. @param terms - those that its first run will know. */
+export async function ensureRunning(
+  ctx: QueueCtx,
+  bucket: BucketId & Pick<WorkerRow, "plan">,
+  row: WorkerRow | null,
+  terms: TermsRow["_id"],
+): Promise<void> {
+  const { plan } = bucket;
+  if (row && isRunning(row, ctx.now)) {
+    if (row.plan !== plan) await patchWorker(ctx, row, { plan });
+    return;
   }
+  const started = await start(ctx, bucket, row);
+  if (!row) await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), plan, terms, ...started }));
+  // Under other terms it may not be full.
+  else await patchWorker(ctx, row, { plan, ...started, ...(terms !== row.terms && { terms, fullUntil: undefined }) });
+}
+
+/** Plans the first run of a chain; the fields of the worker's row that say so. */
+export async function start(
+  ctx: QueueCtx,
+  { name, key, plan }: BucketId & Pick<WorkerRow, "plan">,
+  row: WorkerRow | null,
+) {
+  // It would do nothing. Thousands of callers would leave as many runs, all due at once when the first job can be paid.
+  const slept = row?.state === "waiting" && row.start ? await cancelPending(ctx, row.start) : undefined;
+  // Its count of the jobs is still true. To count them again at each start would cost thousands of reads.
+  const { run } = slept?.state === "pending" ? (slept.args as [WorkArgs])[0] : {};
+  const { seenTo, queued, countedAt } = run ?? {};
+  // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
+  const generation = ctx.random();
+  const first = present({ name, key, plan, generation, seenTo, queued, countedAt });
+  const start = await planWork(ctx, ctx.now, { run: first });
+  return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
+}
+
+/**
+ * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a minute; then
+ * somebody's call starts the worker again, in case it can run by now.
+ */
+export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promise<void> {
+  if (!row?.start || !isLost(row, ctx.now) || ctx.now >= row.runsUntil + LEASE_MS) return;
+  if ((await readJob(ctx, row.start)).state !== "failed") return;
+  throw misuseError(
+    row.name,
+    `jobs wait, and their worker cannot run: ${ctx.module}.ts must export { workQueue, runQueuedAction } = ` +
+      "exposeQueueWorker() (queueModule), and the backend must be of convex 1.47 or later.",
+  );
+}
+
+/**
+ * The worker's row that a run finds; null when another start has taken over, so that two chains of runs never go on side by side. If the
+ * row was deleted by hand while jobs wait, this run puts it back: of several chains the first one does.
+ */
+export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<WorkerRow | null> {
+  const row = await readWorker(ctx, run);
+  const { plan, generation } = run;
+  if (row) return row.generation === generation ? row : null;
+  if (!(await hasJobs(ctx, run))) return null;
+  const runsUntil = ctx.now + LEASE_MS;
+  await ctx.db.insert("rateLimitWorkers", present({ ...idOf(run), plan, generation, state: "running", runsUntil }));
+  return await readWorker(ctx, run);
 }

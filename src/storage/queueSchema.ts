@@ -4,15 +4,15 @@
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import { configValidator, queueConfigValidator } from "../wire/configs.js";
-import { callArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
+import { queueTerms } from "../wire/configs.js";
+import { callArgs, dropArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
 import { type rateLimitTables } from "./schema.js";
 
 /** Spread into the app's schema, beside `rateLimitTables`, for queues in the app's tables. Only this package writes here. */
 export const rateLimitQueueTables = {
   /**
    * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. A row with the
-   * priority -1 is no job: an ended one that waits to be settled. Its `args` say what was used.
+   * priority -1 is no job: an ended one that waits to be settled. Its `args` say what was used. One with -2 has its start time.
    */
   rateLimitQueue: defineTable({
     name: v.string(),
@@ -20,33 +20,37 @@ export const rateLimitQueueTables = {
     priority: v.number(),
     /** When its caller's mutation committed, which is its place: nanoseconds of the database's own clock. */
     at: v.commitTs(),
-    /** When this job came: later if it waits to run again. Rows of earlier versions lack it: `at` counts. */
+    /** When this job came: later if it waits to run again. Only jobs that wait have it. */
     arrivedAt: v.optional(v.commitTs()),
-    /** In a fair queue, whose job it is, and in which round its turn comes, once the worker has sorted it in. */
+    /** In a fair queue, whose job it is, and where its round ends, in tokens, once the worker has sorted it in. */
     fairBy: v.optional(v.string()),
     round: v.optional(v.number()),
     count: v.number(),
     ...callArgs(),
+    ...dropArgs(),
     settles: v.optional(settlesValidator()),
     /** The worker sleeps until this job can be paid. */
     isAwaited: v.optional(v.boolean()),
     /** For a job that waits to run again: how often it has run, and the id under which it was enqueued. */
     runs: v.optional(v.number()),
     first: v.optional(v.string()),
+    /** For a job that is paid and starts later than a second from then: when it starts. */
+    startsAt: v.optional(v.number()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])
     .index("by_arrival", ["name", "key", "arrivedAt"])
     .index("by_user", ["name", "key", "priority", "fairBy", "round"])
+    .index("by_expiry", ["name", "key", "notAfter"])
     .index("by_first", ["first"]),
 
   /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */
   rateLimitWorkers: defineTable({
     name: v.string(),
     key: v.optional(v.string()),
-    config: configValidator(),
-    /** The plan that the config is, if the limit has plans: that of the last job. */
+    /** The plan of the last job, if the limit has plans: all jobs of the bucket wait by it. */
     plan: v.optional(v.string()),
-    queue: queueConfigValidator(),
+    /** The terms that its last run knew: what the row says of a full queue, and until when it sleeps, depends on them. */
+    terms: v.optional(v.id("rateLimitQueueTerms")),
     /** A random number, drawn anew by each start: a run of an earlier start does nothing. */
     generation: v.number(),
     /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
@@ -56,9 +60,12 @@ export const rateLimitQueueTables = {
     start: v.optional(v.id("_scheduled_functions")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
-    /** The jobs that wait: with `exact`, or while the worker of a full queue sleeps. */
+    /** The jobs that wait, while the worker of a full queue sleeps. */
     queued: v.optional(v.number()),
   }).index("by_name_key", ["name", "key"]),
+
+  /** One row for each limit with a queue: its terms at the last call that knew them. A change replaces the row. */
+  rateLimitQueueTerms: defineTable(queueTerms()).index("by_name", ["name"]),
 };
 
 /** A data model that has the tables of limits and of queues. */

@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v } from "convex/values";
-import { configValidator, overrideFields, plansField } from "./configs.js";
+import { configValidator, overrideFields, plansField, queueTerms } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -152,6 +152,8 @@ export const listArgs = () => ({
 /** Each target is a limit to sweep: a row goes when it is full under every one of the configs. */
 export const sweepArgs = () => ({
   targets: v.array(v.object({ name: v.string(), configs: v.array(configValidator()) })),
+  /** The terms of the limits with queues. */
+  queues: v.optional(v.array(v.object(queueTerms()))),
   cursor: v.optional(v.string()),
 });
 export type SweepArgs = ObjectType<ReturnType<typeof sweepArgs>>;

@@ -1,5 +1,5 @@
 /** How limits behave: the wire form of configs and overrides, and their types. */
-import { v } from "convex/values";
+import { type ObjectType, v } from "convex/values";
 import type { TypeOf } from "./typeOf.js";
 
 /** The fields of configs of all kinds. */
@@ -92,7 +92,7 @@ export const plansField = () => ({
 });
 
 const queue = () => ({
-  /** The most jobs that may wait in one bucket's queue: a whole number from 1 to 10,000, default unlimited. */
+  /** The most jobs that may wait in one bucket's queue, 1 to 10,000, default unlimited. It holds within a second. */
   maxQueued: v.optional(v.number()),
   /** How many priorities there are, 1 to 10, default 1. A job's priority is from 0 to one less; higher ones go first. */
   priorities: v.optional(v.number()),
@@ -103,8 +103,6 @@ const queue = () => ({
   aging: v.optional(v.number()),
   /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair: v.optional(v.boolean()),
-  /** Makes `maxQueued`, which it requires, exact, at the price of conflicts. Else the worker enforces it within a second. Default false. */
-  exact: v.optional(v.boolean()),
   /**
    * How often a job may run in all: a whole number from 1 to 100, default 1. A function with `settles` that returns `{ again }` then waits once
    * more, in the place it had.
@@ -115,6 +113,14 @@ export const queueConfigValidator = () => v.object(queue());
 
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
 export interface QueueConfig extends TypeOf<typeof queue> {}
+
+/** The terms of a limit's queue, the same for all keys: its own config, and that of the limit, or of each of its plans. */
+export const queueTerms = () => ({
+  name: v.string(),
+  queue: queueConfigValidator(),
+  configs: v.array(v.object({ plan: v.optional(v.string()), config: configValidator() })),
+});
+export type QueueTerms = ObjectType<ReturnType<typeof queueTerms>>;
 
 export const overrideFields = () => ({
   /** Another config. The number of rows still follows the limit's own `shards`. */

@@ -1,7 +1,7 @@
 /** The wire form of everything of queues that crosses into the component or out of it. */
 import { type Infer, type ObjectType, v } from "convex/values";
-import { bucketArgs, configuredArgs } from "./answers.js";
-import { plansField, queueConfigValidator } from "./configs.js";
+import { bucketArgs } from "./answers.js";
+import { queueTerms } from "./configs.js";
 
 export const queuedJobValidator = () => v.object({ ...bucketArgs(), id: v.string() });
 
@@ -16,39 +16,40 @@ export const enqueueResultValidator = () =>
 
 /**
  * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
- * - `ok: false`: `maxQueued` jobs wait; ask again at `retryAt` (milliseconds since the epoch), an estimate.
+ * - `ok: false`: `maxQueued` jobs wait. By `retryAt` (milliseconds since the epoch) one of them has left, if nothing else happens.
  */
 export type EnqueueResult =
   { ok: true; job: RateLimitQueuedJob; retryAt?: never } | { ok: false; retryAt: number; job?: never };
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 
-/** Whether the job still waited, and is now removed. One whose start time is set, at most a second ahead, cannot be cancelled any more. */
+/** Whether the job still waited, and is now removed. One that has its start time cannot be cancelled any more. */
 export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValidator>>;
 
-export const queuePositionValidator = () => v.object({ ahead: v.number(), isExact: v.boolean(), runAt: v.number() });
+export const queuePositionValidator = () =>
+  v.union(v.object({ ahead: v.number(), startsAt: v.optional(v.number()) }), v.object({ startsAt: v.number() }));
 
 /**
  * The place of a job in its queue.
  *
- * - `ahead`: the jobs that go first, counted up to 200.
- * - `isExact`: false for a job that is further back; `ahead` and `runAt` are then the least.
- * - `runAt`: when its tokens will be there if nothing comes before it and nothing is cancelled, in milliseconds since the epoch.
+ * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time.
+ * - `startsAt`: when the job starts, in milliseconds since the epoch. While it waits this is an estimate: when the bucket will have had as
+ *   many tokens as those ahead and the job take. It is absent for a job further back than `ahead` counts, and while no worker runs.
  */
-export type RateLimitQueuePosition = Infer<ReturnType<typeof queuePositionValidator>>;
+export type RateLimitQueuePosition =
+  { ahead: number; startsAt?: number | undefined } | { ahead?: undefined; startsAt: number };
 
-/** `plan`: the name of the plan that the config is. */
-const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.string()) });
+/** A key of a queue, and the plan of its jobs, if the limit has plans. */
+const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });
 
-/** A queue: the bucket that its jobs take from, and its own config. */
-const queueArgs = () => ({ ...plannedArgs(), queue: queueConfigValidator() });
-export type StoredQueue = ObjectType<ReturnType<typeof queueArgs>>;
-/** The same of a call that names no plan. */
-export const queuedArgs = () => ({ ...queueArgs(), ...plansField(), id: v.string() });
+/** A call about a key of a queue: what its caller knows of the terms. */
+export const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
+export const wakeArgs = () => ({ ...bucketArgs(), terms: v.optional(v.object(queueTerms())) });
+export const queuedArgs = () => ({ ...knowingArgs(), id: v.string() });
 
 /** The state that one run of a queue's worker passes to the next. */
 const runArgs = () => ({
-  /** It has the queue, so that it can continue if the worker's row was deleted by hand. */
+  /** With the plan, so that it can continue if the worker's row was deleted by hand. */
   ...queueArgs(),
   /** Which start this run belongs to. */
   generation: v.number(),
@@ -72,55 +73,38 @@ export const workArgs = () => ({
   job: v.optional(v.object(queuedRunArgs())),
   /** A job that has ended, to settle. */
   settlement: v.optional(v.object(settleArgs())),
+  /** A job that has failed: its function may be missing. */
+  failed: v.optional(v.object(queuedRunArgs())),
+  /** The row of a job that has started. */
+  started: v.optional(v.id("rateLimitQueue")),
 });
 export type WorkArgs = ObjectType<ReturnType<typeof workArgs>>;
-
-/**
- * A run of the worker asks for three things. The first jobs of each priority, at most `most`. The number of arrivals since `since`,
- * at most `mostCounted` (0: only whether there is any). The number of waiting jobs, at most `mostWaiting`.
- */
-export const findArrivalsArgs = () => ({
-  ...bucketArgs(),
-  priorities: v.number(),
-  fair: v.boolean(),
-  most: v.number(),
-  since: v.optional(v.int64()),
-  mostCounted: v.number(),
-  mostWaiting: v.optional(v.number()),
-});
-export type FindArrivalsArgs = ObjectType<ReturnType<typeof findArrivalsArgs>>;
-const waitingJobs = () =>
-  v.array(v.object({ _id: v.id("rateLimitQueue"), at: v.int64(), priority: v.number(), count: v.number() }));
-export const arrivalsValidator = () =>
-  v.object({
-    /** How many of each class were read: a list of this length may have a rest. */
-    share: v.number(),
-    arrivals: v.array(waitingJobs()),
-    rounds: v.array(waitingJobs()),
-    arrived: v.number(),
-    seenTo: v.optional(v.int64()),
-    waiting: v.optional(v.object({ count: v.number(), isCut: v.boolean() })),
-  });
-export type ArrivalBatch = Infer<ReturnType<typeof arrivalsValidator>>;
 
 /** The type of the function of a job that reports its use. */
 export const settlesValidator = () => v.union(v.literal("mutation"), v.literal("action"));
 /** A function handle, and what the function is called with. */
 export const callArgs = () => ({ fn: v.string(), args: v.record(v.string(), v.any()) });
+/** Until when a job may wait, in ms since the epoch, and the handle of the mutation that is told when it is dropped. */
+export const dropArgs = () => ({ notAfter: v.optional(v.number()), onDropped: v.optional(v.string()) });
+
+/** Why a job is dropped: it has run `attempts` times, has no start time by `notAfter`, or its function is gone. */
+export type DropReason = "attempts" | "expired" | "function missing";
 
 export const enqueueArgs = () => ({
-  ...queueArgs(),
+  ...knowingArgs(),
+  plan: v.optional(v.string()),
   count: v.optional(v.number()),
   priority: v.optional(v.number()),
   fairBy: v.optional(v.string()),
   settles: v.optional(settlesValidator()),
   ...callArgs(),
+  ...dropArgs(),
 });
 export type JoinArgs = ObjectType<ReturnType<typeof enqueueArgs>>;
 
 /** A job that has been paid: how many tokens, when they were promised, and when they were taken. */
 const paidArgs = () => ({
-  ...plannedArgs(),
+  ...queueArgs(),
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
   count: v.number(),
@@ -132,22 +116,15 @@ const turn = () =>
     at: v.int64(),
     priority: v.number(),
     fairBy: v.optional(v.string()),
-    /** Not read any more: jobs that were scheduled by earlier versions have it. */
-    round: v.optional(v.number()),
     /** How often it has run, with this run. */
     runs: v.number(),
     /** The id under which it was enqueued. */
     first: v.string(),
-    /** The queue as it was then: the worker's row may be gone by the time at which the job ends. */
-    queue: queueConfigValidator(),
+    ...dropArgs(),
   });
 
 /** A job that is run by the worker's wrapper, which settles it. */
-export const queuedRunArgs = () => ({
-  ...paidArgs(),
-  ...callArgs(),
-  turn: v.optional(turn()),
-});
+export const queuedRunArgs = () => ({ ...paidArgs(), ...callArgs(), turn: turn() });
 export type QueuedRunArgs = ObjectType<ReturnType<typeof queuedRunArgs>>;
 
 /** A job that has said what it used, and perhaps that it must run again. */

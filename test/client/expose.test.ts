@@ -143,8 +143,8 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     for (const label of ["ann's first", "bob's"]) jobs.set(label, await jobOf(label));
     const last = await jobOf("ann's last");
     jobs.set("ann's last", last);
-    expect(await ask({ job: "ann's first" })).toEqual({ ahead: 0, isExact: true, runAt: NOW });
-    expect(await ask({ job: "bob's" }, "bob")).toEqual({ ahead: 1, isExact: true, runAt: NOW + 1000 });
+    expect(await ask({ job: "ann's first" })).toEqual({ ahead: 0, startsAt: NOW });
+    expect(await ask({ job: "bob's" }, "bob")).toEqual({ ahead: 1, startsAt: NOW + 1000 });
     const asServer = await position(last);
     expect(asServer).toMatchObject({ ahead: 2 });
     expect(await ask({ job: "ann's last" })).toEqual(asServer);

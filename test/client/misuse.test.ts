@@ -52,7 +52,6 @@ const badDefinitions: BadDefinition[] = [
   [{ overrides: true, queue: {} }, "overrides and queue cannot be combined: a queue does not read overrides."],
   [{ mode: "shadow", queue: {} }, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
   [{ queue: [] }, must("queue", "an object", [])],
-  [{ queue: { exact: true } }, "queue.exact needs queue.maxQueued."],
   ...(
     [
       ["maxQueued", 1, 10_000, ""],
@@ -66,7 +65,7 @@ const badDefinitions: BadDefinition[] = [
       return [{ queue: { [field]: value } }, must(field, permitted, value)];
     }),
   ),
-  ...["fair", "exact"].map((field): BadDefinition => [{ queue: { [field]: 1 } }, must(field, "true or false", 1)]),
+  [{ queue: { fair: 1 } }, must("fair", "true or false", 1)],
 ];
 
 describe("a bad definition fails at module load", () => {

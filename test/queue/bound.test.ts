@@ -1,4 +1,4 @@
-/** How exact `maxQueued` is: without `exact` to the jobs of the last second, with it to the job. */
+/** How exact `maxQueued` is: to the jobs of the last second. */
 import { describe, expect, it } from "vitest";
 import { arrivals } from "../../tools/simulator/arrivals.js";
 import { Backend } from "../../tools/simulator/backend.js";
@@ -10,7 +10,6 @@ interface Crowd {
   readonly perSecond: number;
   readonly rate: number;
   readonly maxQueued: number;
-  readonly exact: boolean;
   readonly fair?: boolean;
   readonly seconds: number;
   /** Of each job's arguments, about. */
@@ -26,11 +25,11 @@ interface Crowd {
  * within the last second. The other fields are counts.
  */
 async function overshoot(crowd: Crowd) {
-  const { place, perSecond, rate, maxQueued, exact, seconds } = crowd;
+  const { place, perSecond, rate, maxQueued, seconds } = crowd;
   const { fair = false, bytes = 0, cancels = 0, skewMs = 0, seed = "1" } = crowd;
   const text = "x".repeat(bytes);
   const limit = { kind: "token bucket", rate, period: 1000, capacity: rate } as const;
-  const app = queueApp(place, limit, { maxQueued, exact, fair });
+  const app = queueApp(place, limit, { maxQueued, fair });
   const accepted: number[] = [];
   const handles: unknown[] = [];
   const seen = { most: -Infinity, beyondLast: -Infinity, denied: 0, early: 0, failed: 0, canceled: 0, accepted: 0 };
@@ -109,22 +108,11 @@ describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) =
   it.each(place === "tables" ? CROWDS : CROWDS.slice(0, 1))(
     "is exceeded by no more than the jobs that are accepted within a second: %j",
     async (crowd) => {
-      const seen = await overshoot({ ...crowd, place, exact: false });
+      const seen = await overshoot({ ...crowd, place });
       expect(seen.beyondLast).toBeLessThanOrEqual(0);
       expect(seen.denied).toBeGreaterThan(50);
       expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
       if ((crowd.cancels ?? 0) > 0) expect(seen.canceled).toBeGreaterThan(20);
     },
   );
-
-  it.each([
-    { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10 },
-    { perSecond: 20, rate: 5, maxQueued: 10, seconds: 10, cancels: 0.2 },
-  ])("is exact to the job with `exact`: %j", async (crowd) => {
-    const seen = await overshoot({ ...crowd, place, exact: true });
-    // The queue was full, and never exceeded its bound.
-    expect(seen.most).toBe(0);
-    expect(seen.denied).toBeGreaterThan(50);
-    expect(seen).toMatchObject({ early: 0, left: 0 });
-  });
 });

@@ -3,7 +3,7 @@
  *
  * - A job arrives when its caller commits, and counts in runs of the worker that begin after that.
  * - Within a priority, the earlier job goes first. In a fair queue, the job of the earlier round goes first, then the earlier job. A job
- *   gets its round when it first counts: one more than the user's own last round or the lowest round that waits, whichever is higher.
+ *   gets its round when it first counts: its count more than the user's own last round or the lowest round that waits, whichever is higher.
  * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
  *   from its commit.
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
@@ -67,7 +67,7 @@ export class ExactQueue {
       fresh.sort((a, b) => a.commit - b.commit || (given.get(a.id) ?? 0) - (given.get(b.id) ?? 0));
       for (const job of fresh) {
         const own = ofClass.filter(({ user, round }) => user === job.user && round !== undefined);
-        job.round = 1 + Math.max(serving, ...own.map(({ round = 0 }) => round));
+        job.round = job.count + Math.max(serving, ...own.map(({ round = 0 }) => round));
       }
     }
   }

@@ -1,23 +1,17 @@
 /** If an app does not export its worker, or a part of it, the next caller gets an error. Once the app exports it, its jobs run. */
 import { expect, it, vi } from "vitest";
-import { type RegisteredQueue } from "convex-rate-limits/queue";
+import type { RegisteredQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/clock.js";
-import { act, openQueues, pass, run, runUntil, withoutSnapshotTs } from "../support/queues.js";
+import { act, openQueues, pass, run, runUntil } from "../support/queues.js";
 
 useClock();
 
 const limits = { llm: { kind: "token bucket", rate: 10, period: 1000, queue: {} } } as const;
 const SECOND = 1000;
 
-const withoutQuery = ({ workQueue, runQueuedAction }: RegisteredQueue) => ({ workQueue, runQueuedAction });
-
-it.each([
-  ["the object that holds its functions", (worker: RegisteredQueue): object => ({ worker })],
-  ["no query, before Convex 1.47", withoutQuery],
-])("callers get an error while an app exports %s", async (title, exported) => {
-  let exportsOf = exported;
+it("callers get an error while an app exports the object that holds the worker's functions", async () => {
+  let exportsOf = (worker: RegisteredQueue): object => ({ worker });
   const { t, starts, enqueueRateLimited } = openQueues("tables", limits, (worker) => exportsOf(worker));
-  if (title.startsWith("no query")) withoutSnapshotTs();
   const silent = vi.spyOn(console, "error").mockReturnValue();
   const enqueue = async (label: string) =>
     await t.mutation(async (ctx) => await enqueueRateLimited(ctx, { name: "llm" }, run, { label }));
@@ -27,7 +21,7 @@ it.each([
   await pass(t, SECOND);
   const missing =
     'Rate limit "llm": jobs wait, and their worker cannot run: limits.ts must export ' +
-    "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and findArrivals before convex 1.47.";
+    "{ workQueue, runQueuedAction } = exposeQueueWorker() (queueModule), and the backend must be of convex 1.47 or later.";
   await expect(enqueue("third")).rejects.toThrow(missing);
   exportsOf = (worker) => worker;
   // A minute later the next caller starts it.
@@ -38,8 +32,8 @@ it.each([
   expect(starts.map(({ label }) => label)).toEqual(["first", "second", "last"]);
 });
 
-it("two exports suffice since Convex 1.47", async () => {
-  const { t, starts, enqueueRateLimited } = openQueues("tables", limits, withoutQuery);
+it("two exports suffice", async () => {
+  const { t, starts, enqueueRateLimited } = openQueues("tables", limits);
   for (const label of ["mutation", "action"]) {
     const args = { name: "llm", settles: label } as never;
     const fn = label === "action" ? act : run;

@@ -6,9 +6,9 @@ import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
-import { findBatch, isFirst } from "../../src/queue/batch.js";
-import { parseQueue, toStoredQueue } from "../../src/queue/terms.js";
-import { isBusy, start } from "../../src/queue/wake.js";
+import { isFirst, look } from "../../src/queue/batch.js";
+import { parseQueue, toStoredTerms } from "../../src/queue/terms.js";
+import { isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
@@ -99,6 +99,31 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await workers()).toEqual([]);
   });
 
+  it.each(["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"])(
+    "a worker whose planned run is gone starts with the next %s, and until then a place has no start time",
+    async (how) => {
+      const { enqueue, enqueueAll, jobOf, pass, position, cancel, pauseFor, adjust, reset, sweep, until, order } =
+        open();
+      await enqueueAll(["1", "2"]);
+      const [third, last] = [await jobOf("3"), await jobOf("last")];
+      await pass(1000);
+      vi.clearAllTimers();
+      vi.setSystemTime(NOW + 3 * MINUTE);
+      expect(await position(third)).toEqual({ ahead: 1 });
+      const calls: Record<string, () => Promise<unknown>> = {
+        enqueue: () => enqueue("4"),
+        cancel: () => cancel(last),
+        pause: () => pauseFor(10),
+        adjustment: () => adjust({ count: 1 }),
+        reset,
+        sweep,
+      };
+      await calls[how]?.();
+      await until(20 * MINUTE);
+      expect(order().slice(0, 3)).toEqual(["1", "2", "3"]);
+    },
+  );
+
   describe("a sweep", () => {
     it("deletes the rows of workers that have been idle for a while, and no others", async () => {
       const { enqueue, pass, sweep, workers, until } = open({ ...config, keyed: true });
@@ -187,20 +212,20 @@ describe.each(placeNames)("in the %s", (place) => {
       if (!result.ok) throw new Error("There was no room for the job.");
       return { job: result.job, asked: await functions().getQueued(ctx, result.job) };
     });
-    expect([asked, await position(job)]).toMatchObject([1, 2].map(() => ({ ahead, isExact: true })));
+    expect([asked, await position(job)]).toMatchObject([{ ahead }, { ahead }]);
     await pass(100);
-    expect(await position(job)).toMatchObject({ ahead, isExact: true });
+    expect(await position(job)).toMatchObject({ ahead });
   });
 
-  it.each([{ maxReserved: 0 }, { maxReserved: 5 }, {}])("jobs start when their places said: %j", async (bound) => {
+  it("jobs start when their places said", async () => {
     const hourly = { kind: "fixed window", rate: 20, period: HOUR, capacity: undefined, start: NOW };
-    const { enqueue, jobOf, position, pass, until, starts } = open({ ...hourly, ...bound });
+    const { enqueue, jobOf, position, pass, until, starts } = open(hourly);
     await enqueue("0", { count: 17 });
     await pass(1000);
     const jobs = [];
     for (const [i, count] of [5, 18, 4].entries()) jobs.push(await jobOf(`${i + 1}`, { count }));
     await pass(1000);
-    const said = await Promise.all(jobs.map(async (job) => (await position(job))?.runAt ?? NaN));
+    const said = await Promise.all(jobs.map(async (job) => (await position(job))?.startsAt ?? NaN));
     await until(24 * HOUR);
     const hours = (at: number) => Math.round((at - NOW) / HOUR);
     expect(starts.slice(1).map(({ at }) => hours(at))).toEqual(said.map(hours));
@@ -209,12 +234,12 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each([
     ["200 jobs", {}, 200],
     ["51 jobs of one of ten priorities in a fair queue", { fair: true, priorities: 10 }, 51],
-  ])("a place behind more than %s is not exact", async (_what, queue: QueueConfig, most) => {
+  ])("a place behind more than %s has no start time", async (_what, queue: QueueConfig, most) => {
     const { jobOf, enqueueAtOnce, pass, position } = open({ queue });
     const user = queue.fair ? { fairBy: "a" } : {};
     await enqueueAtOnce(most + 5, "before", user);
     await pass(1000);
-    expect(await position(await jobOf("last", user))).toMatchObject({ ahead: most, isExact: false });
+    expect(await position(await jobOf("last", user))).toEqual({ ahead: most });
   });
 
   it("a user's job gets its turn soon after hundreds of another's, though a run sorts in only a few", async () => {
@@ -239,24 +264,6 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(10);
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
-
-  it("an exact bound holds even if the waiting jobs are too large to count in one transaction", async () => {
-    const { enqueue, t, deploy } = open();
-    const label = "x".repeat(8000);
-    for (let i = 0; i < 540; i++) await enqueue(label);
-    deploy({ llm: { ...slow, queue: { maxQueued: 541, exact: true } } });
-    expect(await enqueue(label)).toEqual({ ok: false, retryAt: NOW + 1000 });
-    expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(540);
-  });
-});
-
-it.each([{}, { maxQueued: 9 }])("a worker sleeps while rows of an earlier version wait: %j", async (queue) => {
-  const { enqueueAll, t, pass, until } = useQueues("tables", { llm: { ...slow, queue } }, { count: 10 });
-  await enqueueAll(["first", "second"]);
-  await changeIn("tables", t, "rateLimitQueue", { arrivedAt: undefined } as never);
-  await pass(1000);
-  expect(await documentsIn("tables", t, "rateLimitWorkers")).toMatchObject([{ state: "waiting" }]);
-  await until(2 * MINUTE);
 });
 
 it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
@@ -276,9 +283,10 @@ it("in the component, tokens that come back because onDecision throws wake the w
 });
 
 it("a row is that of a queue whose config has undefined fields: callers do not write it again", () => {
-  const stored = (config: object) =>
-    toStoredQueue(parseQueue({ name: "llm", config: { ...slow, ...config }, queue: {} }));
-  expect(stored({ maxReserved: undefined, shards: undefined })).toStrictEqual(stored({}));
+  const stored = (config: object, queue: QueueConfig) =>
+    toStoredTerms({ name: "llm", queue, configs: [{ config: { ...slow, ...config } }] });
+  const undefinedFields = { maxReserved: undefined, shards: undefined };
+  expect(stored(undefinedFields, { maxQueued: undefined })).toStrictEqual(stored({}, {}));
 });
 
 const known = { seenTo: 7n, queued: 3, countedAt: NOW };
@@ -292,10 +300,9 @@ it.each([
   const scheduler = { runAt: vi.fn().mockResolvedValue("next"), cancel: vi.fn() };
   const db = { system: { get: () => Promise.resolve(slept) } };
   const ctx = { db, scheduler, module: "limits", now: NOW, random: () => 0.25 };
-  const stored = toStoredQueue(parseQueue({ name: "llm", config: slow, queue: {} }));
-  const fields = await start(ctx as never, stored, row as never);
+  const fields = await start(ctx as never, { name: "llm", plan: "pro" }, row as never);
   expect(fields).toEqual({ generation: 0.25, state: "running", runsUntil: NOW + MINUTE, start: "next" });
-  const run = { ...stored, generation: 0.25, ...carried };
+  const run = { name: "llm", plan: "pro", generation: 0.25, ...carried };
   expect(scheduler.runAt).toHaveBeenCalledExactlyOnceWith(NOW, expect.anything(), { run });
   expect(scheduler.cancel).toHaveBeenCalledTimes(row.state === "waiting" && kind === "pending" ? 1 : 0);
 });
@@ -303,12 +310,13 @@ it.each([
 it("jobs that a run has seen are no arrivals, if the last of them was taken or cancelled", async () => {
   const { t, enqueue } = useQueues("tables", { llm: { ...slow, queue: {} } });
   await enqueue("older");
-  const asked = { name: "llm", priorities: 1, fair: false, most: 1, mostCounted: 0, since: 2n ** 62n };
-  expect(await t.query((ctx) => findBatch(ctx, asked))).toMatchObject({ arrived: 0, seenTo: 2n ** 62n });
+  const queue = parseQueue({ name: "llm", configs: [{ config: slow }], queue: {} }, {});
+  const found = await t.mutation((ctx) => look(ctx as never, queue, { most: 1, seenTo: 2n ** 62n }));
+  expect(found).toMatchObject({ arrived: 0, seenTo: 2n ** 62n });
 });
 
 describe("the worker of a fair queue", () => {
-  const queue = parseQueue({ name: "llm", config: slow, queue: { fair: true } });
+  const queue = parseQueue({ name: "llm", configs: [{ config: slow }], queue: { fair: true } }, {});
   const job = { name: "llm", priority: 0, fairBy: "a", count: 1, fn: "", args: {} };
   it.each([
     ["rests if the job that it waits for is the first", { round: 1 }, [], true],

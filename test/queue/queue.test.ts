@@ -1,25 +1,22 @@
 /** The queue as its callers see it. */
+import { makeFunctionReference } from "convex/server";
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
-import { component, insertRow, placeNames } from "../support/places.js";
-import { act, fail, run, useQueues, withoutSnapshotTs } from "../support/queues.js";
+import { component, documentsIn, insertRow, placeNames } from "../support/places.js";
+import { act, fail, run, useQueues } from "../support/queues.js";
 
 useClock();
 
 const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
 
-// The worker is the same code in both places.
-const backends = [...placeNames.map((place) => ({ place, isOld: false })), { place: "tables" as const, isOld: true }];
-
-describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, isOld }) => {
+describe.each(placeNames)("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `config`. */
   const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
     const queues = useQueues(place, { llm: { ...config, queue: {}, ...llm }, ...others }, { count: 10 });
-    if (isOld) withoutSnapshotTs();
     return { ...queues, value: async () => (await queues.snapshot()).value };
   };
 
@@ -47,6 +44,43 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     await enqueue("job", { count: 5.3, settles: "mutation" }, { used: 5.1 });
     await until(10_000);
     expect(await value()).toBe(1e9 - 5.1);
+  });
+
+  it("users share a fair queue by tokens: one with jobs of 100 gets as many as one with jobs of 10", async () => {
+    const { enqueueAtOnce, pass, order } = open({ rate: 100, capacity: 100, queue: { fair: true } });
+    await enqueueAtOnce(20, "large", { count: 100, fairBy: "large" });
+    await enqueueAtOnce(60, "small", { count: 10, fairBy: "small" });
+    await pass(8000);
+    const tokensOf = (label: string, count: number) => count * order().filter((own) => own === label).length;
+    expect(tokensOf("small", 10)).toBeGreaterThan(300);
+    expect(Math.abs(tokensOf("large", 100) - tokensOf("small", 10))).toBeLessThanOrEqual(200);
+  });
+
+  it("the first retryAt of a full queue is late enough: a caller that waits for it is let in", async () => {
+    const { enqueue, pass } = open({ rate: 1, period: 4000, queue: { maxQueued: 3 } });
+    const retries: number[] = [];
+    for (let i = 0; i < 40 && retries.length < 2; i++) {
+      const result = await enqueue("x", { count: 10 });
+      if (!result.ok) retries.push(result.retryAt);
+      await pass(retries.length === 1 ? 600 : 10);
+    }
+    const [first = 0, second = 0] = retries;
+    expect(first - NOW).toBeGreaterThan(30_000);
+    expect(Math.abs(second - first)).toBeLessThan(1500);
+    await pass(first - Date.now());
+    expect(await enqueue("x", { count: 10 })).toMatchObject({ ok: true });
+  });
+
+  it("a job larger than a full bucket has its start time long before, and getQueued returns it until then", async () => {
+    const { jobOf, position, cancel, pass, until, log, t } = open();
+    const job = await jobOf("large", { count: 45 });
+    await pass(1000);
+    expect(await position(job)).toEqual({ startsAt: NOW + 3510 });
+    expect(await cancel(job)).toBe(false);
+    await until(10_000);
+    expect(await position(job)).toBeNull();
+    expect(log()).toEqual(["large 3510"]);
+    expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 
   it("a ctx may inherit its parts, such as an instance of an app's own class", async () => {
@@ -97,20 +131,9 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     const first = await jobOf("first");
     await enqueue("second");
     const third = await jobOf("third");
-    expect(await position(third)).toEqual({ ahead: 2, isExact: true, runAt: NOW + 2000 });
+    expect(await position(third)).toEqual({ ahead: 2, startsAt: NOW + 2000 });
     await until(10_000);
     expect(await position(first)).toBeNull();
-  });
-
-  it("getQueued counts nothing that comes to a row which is full, as the worker does", async () => {
-    const slow = { ...config, period: 10_000 };
-    const { t, jobOf, position, until, log } = open({ ...slow, shards: 2 });
-    for (const [i, value] of [5, 0].entries()) {
-      await insertRow(place, t, { name: "llm", shard: `${i}`, value, ts: NOW, config: slow });
-    }
-    expect(await position(await jobOf("job"))).toMatchObject({ runAt: NOW + 8950 });
-    await until(10_000);
-    expect(log()).toEqual(["job 8950"]);
   });
 
   it("a job can be neither found nor cancelled under the key or the limit of another", async () => {
@@ -158,34 +181,35 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     expect(await value()).toBe(0);
   });
 
-  it("a full exact queue denies, and throws if the limit or the call says so", async () => {
-    const queue = { maxQueued: 1, exact: true };
-    const { enqueue, jobOf, cancel } = open({ throws: true, rate: 1, period: MINUTE, queue });
-    await cancel(await jobOf("cancelled"));
-    expect(await enqueue("1")).toMatchObject({ ok: true });
-    const denied = { kind: "RateLimited", name: "llm", retryAt: NOW + 1000, retryAfter: 1000 };
-    expect(await denialOf(enqueue("2"))).toEqual(denied);
-    expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: NOW + 1000 });
+  it("a full queue denies, and throws if the limit or the call says so", async () => {
+    const { enqueue, pass } = open({ throws: true, rate: 1, period: MINUTE, queue: { maxQueued: 1 } });
+    for (const label of ["paid", "waits"]) await enqueue(label);
+    await pass(100);
+    const denied = await denialOf(enqueue("2"));
+    const retryAfter = denied.retryAt - Date.now();
+    expect(denied).toEqual({ kind: "RateLimited", name: "llm", retryAt: denied.retryAt, retryAfter });
+    expect(await enqueue("3", { throws: false })).toEqual({ ok: false, retryAt: denied.retryAt });
     await expect(enqueue("4", { throws: "yes" })).rejects.toThrow('"llm": throws must be');
   });
 
   it("whether a denial throws is decided by the definition before the options; the options decide whether its error has the key", async () => {
-    const queue = { maxQueued: 1, exact: true };
-    const definitions = { loud: { ...config, queue }, quiet: { ...config, queue, throws: false } };
+    const slow = { ...config, rate: 1, period: MINUTE, queue: { maxQueued: 1 } };
+    const definitions = { loud: slow, quiet: { ...slow, throws: false } };
     const options = { throws: true, errorKeys: true };
     const { enqueueRateLimited } = rateLimitQueue(
       place === "tables"
         ? defineRateLimits(definitions, { ...options, queueModule: "limits" })
         : defineInComponent(definitions, { ...options, component }),
     );
-    const { t } = open();
-    const fill = (name: "loud" | "quiet") =>
-      t.mutation(async (ctx) => {
-        const join = () => enqueueRateLimited(ctx as never, { name, key: "a" }, run, { label: "" });
-        await join();
-        return await join();
-      });
-    expect(await fill("quiet")).toEqual({ ok: false, retryAt: NOW + 1000 });
+    const { t, pass } = useQueues(place, definitions);
+    const fill = async (name: "loud" | "quiet") => {
+      const args = { name, key: "a", count: 10 } as const;
+      const join = () => t.mutation((ctx) => enqueueRateLimited(ctx as never, args, run, { label: "" }));
+      for (let i = 0; i < 2; i++) await join();
+      await pass(100);
+      return await join();
+    };
+    expect(await fill("quiet")).toMatchObject({ ok: false });
     expect(await denialOf(fill("loud"))).toMatchObject({ name: "loud", key: "a" });
   });
 
@@ -201,6 +225,11 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
     const wrong = async (ctx: Parameters<Enqueue>[0]) =>
       // @ts-expect-error It is a mutation.
       await limits.enqueueRateLimited(ctx, { name: "llm", settles: "action" }, run, { label: "" });
+    const useless = makeFunctionReference<"mutation", { label: string }, null>("jobs:run");
+    const silent = async (ctx: Parameters<Enqueue>[0]) =>
+      // @ts-expect-error It never says what it has used.
+      await limits.enqueueRateLimited(ctx, { name: "llm", settles: "mutation" }, useless, { label: "" });
+    expect(silent).toBeTypeOf("function");
     expectTypeOf(thrown).returns.resolves.toEqualTypeOf<Extract<EnqueueResult, { ok: true }>>();
     expectTypeOf(returned).returns.resolves.toEqualTypeOf<EnqueueResult>();
     expect(wrong).toBeTypeOf("function");
@@ -243,6 +272,20 @@ describe.each(backends)("in the $place (before Convex 1.47: $isOld)", ({ place, 
       expect(await cancel(next)).toBe(true);
     }
   });
+
+  it.each([10, 60, 200])(
+    "the places of jobs that were cancelled while the worker ran are free within seconds (%i ms)",
+    async (ms) => {
+      const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });
+      await enqueue("first");
+      for (const i of [1, 2]) await enqueue(`waits ${i}`);
+      const jobs = [await jobOf("third"), await jobOf("fourth")];
+      await pass(ms);
+      for (const job of jobs) await cancel(job);
+      await pass(20_000);
+      expect((await enqueue("late")).ok).toBe(true);
+    },
+  );
 
   it("a full queue whose worker sleeps stays full for hours, and a cancelled job's place is free within ten seconds", async () => {
     const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });

@@ -2,7 +2,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { fullShard, splitTo } from "../../src/engine/sharding/shard.js";
-import { runAction, settle, settleEnded } from "../../src/queue/settle.js";
+import { settle, settleEnded } from "../../src/queue/settle.js";
+import { runAction } from "../../src/queue/start.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
@@ -59,15 +60,17 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it.each([
-    { queue: { attempts: 3 }, runs: 3, says: "has run 3 times (queue.attempts)" },
-    { queue: {}, runs: 1, says: "needs queue.attempts" },
-  ])("with $queue a job runs at most $runs times, and is then dropped", async ({ queue, runs, says }) => {
+    { queue: { attempts: 3 }, runs: 3 },
+    { queue: {}, runs: 1 },
+  ])("with $queue a job runs at most $runs times, and is then dropped", async ({ queue, runs }) => {
     const { enqueue, until, starts, value } = open(queue);
     const errors = vi.spyOn(console, "error").mockReturnValue();
     await enqueue("stubborn", Array<object>(9).fill(again));
     await until(20_000);
     expect(starts).toHaveLength(runs);
-    expect(errors.mock.calls.map(([error]) => String(error))).toEqual([expect.stringContaining(says)]);
+    expect(errors.mock.calls.map(([error]) => String(error))).toEqual([
+      expect.stringContaining("a queued job is dropped (attempts)"),
+    ]);
     errors.mockRestore();
     expect(await value()).toBe(10);
   });
@@ -134,6 +137,46 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["a1", "a2", "a3", "a3", "b1", "b2", "a4"]);
   });
 
+  it.each(["mutation", "action"])(
+    "a job (%s) whose arguments have `attempt` gets the number of its run",
+    async (settles) => {
+      const { enqueue, until, starts, jobOf } = open({ attempts: 3 });
+      await jobOf(
+        "counts",
+        { settles },
+        { attempt: 1, returns: [again, againAfter(50), null] },
+        settles === "action" ? act : run,
+      );
+      await enqueue("does not", [again], { settles });
+      await until(MINUTE);
+      expect(starts.filter(({ label }) => label === "counts").map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+      expect(starts.filter(({ label }) => label === "does not").map(({ attempt }) => attempt)).toEqual([
+        undefined,
+        undefined,
+      ]);
+    },
+  );
+
+  it.each(["mutation", "action"])(
+    "a job (%s) that ends while its bucket is damaged keeps what it wrote, and runs again after a reset",
+    async (settles) => {
+      const { t, enqueue, pass, until, reset, order } = open({ attempts: 3 }, { period: 2000 });
+      await enqueue("first", [], { settles });
+      await enqueue("job", [again, { used: 1 }], { settles });
+      await pass(1500);
+      // The job has its start time.
+      await changeIn(place, t, "rateLimits", { value: NaN });
+      const log = vi.spyOn(console, "error").mockReturnValue();
+      await pass(1500);
+      expect(order()).toEqual(["first", "job"]);
+      expect(log).toHaveBeenCalled();
+      log.mockRestore();
+      await reset();
+      await until(2 * MINUTE);
+      expect(order()).toEqual(["first", "job", "job"]);
+    },
+  );
+
   it("in a fair queue where no round is served, a job that waits again has its user's first turn", async () => {
     const { t, enqueue, until, order } = open({ attempts: 2, fair: true });
     await enqueue("a1", [again], { fairBy: "a" });
@@ -143,18 +186,6 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const label of ["a2", "b1"]) await enqueue(label, [], { fairBy: label[0] });
     await until(MINUTE);
     expect(order()).toEqual(["a1", "a1", "b1", "a2"]);
-  });
-
-  it("a job that waits again counts in an exact queue", async () => {
-    const { enqueue, pauseFor, pass, until } = open({ attempts: 2, maxQueued: 1, exact: true });
-    await enqueue("first", [againAfter(100)]);
-    await pass(50);
-    await pauseFor(MINUTE);
-    await pass(1000);
-    expect(await enqueue("late")).toMatchObject({ ok: false });
-    await until(2 * MINUTE);
-    expect(await enqueue("next")).toMatchObject({ ok: true });
-    await until(3 * MINUTE);
   });
 
   it("a full queue stays full when a job that waits again starts its worker", async () => {
@@ -189,13 +220,12 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
 
-  it.each([true, false])("jobs that run again take no room once they have ended (exact: %s)", async (exact) => {
-    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3, exact });
+  it("jobs that run again take no room once they have ended", async () => {
+    const { enqueue, until, starts } = open({ attempts: 9, maxQueued: 3 });
     for (let i = 0; i < 3; i++) await enqueue(`stubborn ${i}`, Array<object>(5).fill(again));
     await until(60_000);
     expect(starts).toHaveLength(18);
     for (let i = 0; i < 3; i++) expect(await enqueue(`next ${i}`)).toMatchObject({ ok: true });
-    if (exact) expect(await enqueue("too many")).toMatchObject({ ok: false });
     await until(70_000);
     expect(starts).toHaveLength(21);
   });
@@ -214,14 +244,15 @@ describe.each(placeNames)("in the %s", (place) => {
 it("the settlement of an action is scheduled: a mutation that an action calls fails after a few conflicts", async () => {
   const runAfter = vi.fn();
   const ctx = { runAction: () => Promise.resolve({ used: 3 }), scheduler: { runAfter } };
-  await runAction(ctx as never, { name: "llm", config, count: 10, fn: "", args: {} }, "limits");
+  const turn = { at: 1n, priority: 0, runs: 1, first: "" };
+  await runAction(ctx as never, { name: "llm", count: 10, fn: "", args: {}, turn }, "limits");
   expect(runAfter).toHaveBeenCalledExactlyOnceWith(0, expect.anything(), {
-    settlement: { name: "llm", config, count: 10, used: 3 },
+    settlement: { name: "llm", count: 10, used: 3 },
   });
 });
 
 it("a job that has used its count is settled without a look at the database", async () => {
-  await expect(settle({} as never, { name: "llm", config, count: 10, used: 10 })).resolves.toBeUndefined();
+  await expect(settle({} as never, { name: "llm", count: 10, used: 10 })).resolves.toBeUndefined();
 });
 
 it.each([63, 64])(
@@ -231,7 +262,7 @@ it.each([63, 64])(
     const deleted = vi.fn();
     const rows = Array.from({ length: waiting }, (_, _id) => ({ _id, args: { count: 10, used: 3 } }));
     const ctx = { db: { delete: deleted } } as never;
-    const queue = parseQueue({ name: "llm", config, queue: {} });
+    const queue = parseQueue({ name: "llm", configs: [{ config }], queue: {} }, {});
     const { hasUnsettled } = await settleEnded(ctx, queue, rows as never);
     expect(hasUnsettled).toBe(waiting === 64);
     expect(deleted).toHaveBeenCalledTimes(waiting);
@@ -241,7 +272,7 @@ it.each([63, 64])(
 );
 
 it("what some rows cannot take of a refund waits for others, and lapses after ten seconds; a charge does not", async () => {
-  const queue = parseQueue({ name: "llm", config: { ...config, shards: 2 }, queue: {} });
+  const queue = parseQueue({ name: "llm", configs: [{ config: { ...config, shards: 2 } }], queue: {} }, {});
   const half = splitTo(queue.limit, fullShard(queue.limit), 1, NOW).slice(1);
   const deleted = vi.fn();
   const used = { young: 3, old: 3, charge: 17 };

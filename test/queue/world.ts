@@ -203,7 +203,7 @@ class World {
         demand((position !== null) === waited, "getQueued must find exactly the waiting jobs");
         if (position) {
           this.#counts.positions++;
-          demand(position.isExact && position.ahead < this.#exact.waiting.size, "the place must be exact", position);
+          demand((position.ahead ?? NaN) < this.#exact.waiting.size, "the place must be exact", position);
         }
         demand(canceled === this.#exact.cancel(job?.id ?? ""), "only a waiting job can be cancelled", job);
         this.#counts[canceled ? "canceled" : "tooLate"]++;

@@ -13,7 +13,7 @@ import { pass, render, say } from "./acting.js";
 import { empty, FakeClient, getRateLimit, getServerTime, NOW } from "./fakeClient.js";
 
 const getQueued: QueuePlaceQuery = makeFunctionReference("limits:getQueued");
-const third: RateLimitQueuePosition = { ahead: 2, isExact: true, runAt: NOW + 2500 };
+const third: RateLimitQueuePosition = { ahead: 2, startsAt: NOW + 2500 };
 
 useClock(NOW);
 afterEach(cleanup);

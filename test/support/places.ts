@@ -72,10 +72,9 @@ export interface StoredRow {
   plan?: string | RateLimitConfig;
 }
 
-type QueueTable = "rateLimitQueue" | "rateLimitWorkers";
-type Table = QueueTable | "rateLimits";
+type Table = "rateLimits" | "rateLimitQueue" | "rateLimitWorkers" | "rateLimitQueueTerms";
 
-type Change = { table: QueueTable; fields: Record<string, Value> | null; where: Record<string, Value> };
+type Change = { table: Table; fields: Record<string, Value> | null; where: Record<string, Value> };
 
 async function changeAll(db: unknown, { table, fields, where }: Change): Promise<void> {
   const anyDb = db as GenericDatabaseWriter<GenericDataModel>;
@@ -83,7 +82,7 @@ async function changeAll(db: unknown, { table, fields, where }: Change): Promise
     Object.entries(where).every(([name, value]) => document[name] === value),
   );
   for (const { _id } of found) {
-    const id = _id as GenericId<QueueTable>;
+    const id = _id as GenericId<Table>;
     if (fields === null) await anyDb.delete(id);
     else await anyDb.patch(id, fields);
   }
@@ -137,7 +136,7 @@ export async function documentsIn(place: PlaceName, t: Backend, table: Table): P
 export async function changeIn(
   place: PlaceName,
   t: Backend,
-  table: QueueTable,
+  table: Table,
   fields: Change["fields"],
   where: Change["where"] = {},
 ): Promise<void> {

@@ -5,12 +5,17 @@ import { defineRateLimits, type RateLimitDefinitions } from "convex-rate-limits"
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { httpMutation } from "convex-rate-limits/http";
 import type { RateLimitQueuedJob, RegisteredQueue } from "convex-rate-limits/queue";
-import { onTestFinished, vi } from "vitest";
+import { vi } from "vitest";
 import { NOW } from "./clock.js";
 import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx } from "./places.js";
 import { component, openBackend, withAll } from "./places.js";
 
-const jobArgs = { label: v.string(), used: v.optional(v.number()), returns: v.optional(v.array(v.any())) };
+const jobArgs = {
+  label: v.string(),
+  used: v.optional(v.number()),
+  returns: v.optional(v.array(v.any())),
+  attempt: v.optional(v.number()),
+};
 type JobArgs = ObjectType<typeof jobArgs>;
 
 /** Jobs that record their starts. They return `{ used }` if they get `used`, or in each run the next of `returns`. */
@@ -28,6 +33,7 @@ export function openQueues(
   limits: RateLimitDefinitions,
   exported: (worker: RegisteredQueue) => object = (worker) => worker,
   exposed: (ctx: QueryCtx, requested: string) => unknown = () => null,
+  more: Parameters<typeof openBackend>[0] = {},
 ) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
@@ -36,10 +42,11 @@ export function openQueues(
   let functions = define(limits);
   /** Deploys the app with other limits. */
   const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
-  const starts: { label: string; at: number }[] = [];
-  const note = ({ label, used, returns }: JobArgs): unknown => {
-    starts.push({ label, at: Date.now() });
-    if (returns) return returns[starts.filter((start) => start.label === label).length - 1] ?? null;
+  const starts: { label: string; at: number; attempt?: number }[] = [];
+  const note = ({ label, used, returns, attempt }: JobArgs): unknown => {
+    const before = starts.filter((start) => start.label === label);
+    starts.push({ label, at: Date.now(), ...(attempt !== undefined && { attempt }) });
+    if (returns) return returns[before.length] ?? null;
     return used === undefined ? null : { used };
   };
   const jobs = {
@@ -60,7 +67,8 @@ export function openQueues(
         Promise.resolve({ ...exported(functions.exposeQueueWorker()), askLimits: httpMutation(functions as never) }),
     }),
     "./exposed.ts": () => Promise.resolve(functions.exposeQueue({ job: exposed as never })),
-    "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(functions) }),
+    ...more,
+    "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(() => functions) }),
   });
   return { t, starts, deploy, ...functions };
 }
@@ -75,8 +83,9 @@ export function useQueues(
   limits: RateLimitDefinitions,
   joining: object = {},
   exposed?: Parameters<typeof openQueues>[3],
+  more?: Parameters<typeof openQueues>[4],
 ) {
-  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed);
+  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed, more);
   let functions: AnyRateLimits = first;
   const llm = { name: "llm" };
   const enqueue = async (label: string, args: object = {}, returned: Partial<JobArgs> = {}, fn: Job = run) =>
@@ -132,35 +141,13 @@ export function useQueues(
   };
 }
 
-type Syscalls = Record<"syscall" | "asyncSyscall" | "jsSyscall", (op: string, args: string) => string>;
-
-/** Until the test ends, the backend behaves as before Convex 1.47, which could not report a query's snapshot. */
-export function withoutSnapshotTs(): void {
-  const scope = globalThis as unknown as { Convex: Syscalls };
-  const inner = scope.Convex;
-  scope.Convex = {
-    syscall(op, args) {
-      if (op === "1.0/getSnapshotTs") throw new Error(`Unknown operation ${op}`);
-      return inner.syscall(op, args);
-    },
-    get asyncSyscall() {
-      return inner.asyncSyscall;
-    },
-    get jsSyscall() {
-      return inner.jsSyscall;
-    },
-  };
-  onTestFinished(() => {
-    scope.Convex = inner;
-  });
-}
-
 /** The function that continues a sweep in the tables. */
 export const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
-const sweepIn = ({ sweepRateLimits }: AnyRateLimits) =>
+const sweepIn = (functions: () => AnyRateLimits) =>
   internalMutationGeneric({
     args: { cursor: v.optional(v.string()) },
-    handler: async (ctx: MutationCtx, { cursor }) => await sweepRateLimits(ctx, { cursor, next: continueSweep }),
+    handler: async (ctx: MutationCtx, { cursor }) =>
+      await functions().sweepRateLimits(ctx, { cursor, next: continueSweep }),
   });
 
 /** Moves the clock from one scheduled function to the next, and runs each at its time, until none is left. None may be due after `until`. */

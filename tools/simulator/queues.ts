@@ -19,7 +19,7 @@ type QueueStatus = { ok: true; job: { name: string; id: string } } | { ok: false
 interface Functions {
   enqueueRateLimited: (ctx: unknown, args: unknown, fn: unknown, fnArgs: object) => Promise<QueueStatus>;
   cancelQueued: (ctx: unknown, job: unknown) => Promise<{ canceled: boolean }>;
-  getQueued: (ctx: unknown, job: unknown) => Promise<{ ahead: number; isExact: boolean; runAt: number } | null>;
+  getQueued: (ctx: unknown, job: unknown) => Promise<{ ahead?: number; startsAt?: number } | null>;
   rateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean; retryAt?: number }>;
   getRateLimit: (ctx: unknown, args: unknown) => Promise<object>;
   adjustRateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean }>;

@@ -179,7 +179,7 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
               {denied > 0 && <span className="text-stop"> · got 429, runs again</span>}
             </p>
             <p className="text-xs text-later">
-              {place.isExact ? "in about" : "not before"} {wait(place.runAt - now)}
+              {place.startsAt === undefined ? "later" : `in about ${wait(place.startsAt - now)}`}
             </p>
           </>
         )}
@@ -197,7 +197,8 @@ function isWaiting({ startedAt, isCancelled }: Task): boolean {
   return startedAt === undefined && !isCancelled;
 }
 
-function placeOf({ ahead, isExact }: { ahead: number; isExact: boolean }): string {
-  if (!isExact) return `at least ${ahead} go first`;
+function placeOf({ ahead, startsAt }: { ahead?: number | undefined; startsAt?: number | undefined }): string {
+  if (ahead === undefined) return "has its start time";
+  if (startsAt === undefined) return `${ahead} or more go first`;
   return ahead === 0 ? "the next one" : `${ahead} ${ahead === 1 ? "goes" : "go"} first`;
 }

@@ -1,0 +1,198 @@
+/**
+ * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it can, schedules
+ * those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
+ */
+import { write } from "../storage/rows.js";
+import { COLD_MS } from "../engine/sharding/policy.js";
+import { areAll, type Shard } from "../engine/sharding/shard.js";
+import { unitsOf } from "../engine/units.js";
+import { findTerms, type Terms } from "../operations/terms.js";
+import { changeOf, loadAll, loadFirst } from "../storage/shards.js";
+import type { RunArgs, WorkArgs } from "../wire/queue.js";
+import { type Count, countOf, isOld, recounted } from "./backlog.js";
+import { isFirst, look } from "./batch.js";
+import { drop } from "./drop.js";
+import { paceOf } from "./pace.js";
+import { AHEAD_MS, type LaterPayment, mostPaidFrom, payFor, whenBrought } from "./pay.js";
+import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
+import * as storage from "./rows.js";
+import { settle, settleEnded } from "./settle.js";
+import { dropMissing, runMutation, scheduleJob } from "./start.js";
+import { parseQueue, type Queue, termsInForce } from "./terms.js";
+import { patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
+
+/** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
+const DAMAGED_MS = 60_000;
+/** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
+const MOST_WAITING = 20_000;
+/** The most jobs that a run drops because they have expired. */
+const MOST_EXPIRED = 64;
+
+export async function work(ctx: WorkerCtx, { run, job, settlement, failed, started }: WorkArgs): Promise<null> {
+  if (run) await runOnce(ctx, run);
+  if (job) await runMutation(ctx, job);
+  if (settlement) await settle(ctx, settlement);
+  if (failed) await dropMissing(ctx, failed);
+  if (started) await storage.deleteStarted(ctx, started);
+  return null;
+}
+
+async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
+  const row = await readOwnWorker(ctx, run);
+  if (!row) return;
+  const terms = await termsInForce(ctx, run.name);
+  const queue = parseQueue(terms, row);
+  const found = await serve(ctx, queue, run);
+  const { now, awaited } = found;
+  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
+  const isResting = paceOf(found).kind !== "run";
+  const mustStay = isResting && !(await isFirst(ctx, queue, awaited?.job._id));
+  const findings = mustStay ? { ...found, hasMore: true } : found;
+  const expiresAt = isResting && !mustStay ? await storage.nextExpiry(ctx, queue, now) : Infinity;
+  const count = await countBacklog(ctx, queue, run, findings);
+  const plan = planOf({ ...findings, row, run, terms: terms._id, count, maxQueued: queue.terms.maxQueued, expiresAt });
+  const planned = plan.next && (await planWork(ctx, plan.nextAt, { run: plan.next }));
+  const fields = { ...plan.row, ...(plan.isSleeping && { start: planned }) };
+  if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
+  if (plan.isSleeping && awaited) await storage.patchJob(ctx, awaited.job, { isAwaited: true });
+}
+
+/** Drops what has expired, settles what has ended, and pays for what can be paid: what a run finds and does. */
+async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs): Promise<Findings> {
+  const { now } = ctx;
+  const expired = await storage.expiredJobs(ctx, queue, now, MOST_EXPIRED);
+  for (const job of expired) {
+    await storage.deleteJob(ctx, job);
+    await drop(ctx, queue.name, job, "expired");
+  }
+  const { most = FIRST_JOBS, seenTo: seen = 0n } = run;
+  const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
+  const { taken, awaited, hasUnsettled, held, counted } = await takeJobs(ctx, queue, first, settlements);
+  // A user whose job has no round yet has no turn.
+  const isCut = hasUnsettled || isUnsorted || expired.length === MOST_EXPIRED;
+  return {
+    now,
+    seenTo,
+    arrived,
+    taken,
+    left: taken + expired.filter(({ arrivedAt }) => arrivedAt <= seen).length,
+    awaited,
+    hasMore: isCut || (!awaited && (goesOn || taken < first.length)),
+    // A clock that steps back would make it linger until it has come as far again.
+    busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
+    whenLeft: (jobs) => (counted ? whenLeft(counted, held, first.slice(taken), jobs) : now),
+  };
+}
+
+/** When as many of these jobs will have left, if the run has read all rows that pay for them; else now. */
+function whenLeft(
+  terms: Terms,
+  held: readonly Shard[] | undefined,
+  waiting: readonly storage.JobRow[],
+  jobs: number,
+): number {
+  const next = waiting.slice(0, jobs);
+  if (!held || !areAll(held) || next.length === 0) return terms.timing.now;
+  const units = next.reduce((sum, { count }) => sum + unitsOf(terms.counted.limit, count), 0);
+  // Those that it has not read take about as much.
+  return whenBrought(terms, held, Math.ceil((units / next.length) * jobs));
+}
+
+/** The jobs that wait: counted anew before the worker says for long that the queue is full. */
+async function countBacklog(ctx: WorkerCtx, queue: Queue, run: RunArgs, found: Findings): Promise<Count> {
+  const { now, awaited, hasMore } = found;
+  const { maxQueued } = queue.terms;
+  const count = countOf({ ...found, maxQueued, run, isDrained: !awaited && !hasMore });
+  if (maxQueued === Infinity || !isOld(count, maxQueued, now)) return count;
+  const all = { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING };
+  return recounted(count, await storage.countJobs(ctx, queue, all), maxQueued, now);
+}
+
+interface Taken {
+  readonly taken: number;
+  /** Why the first job that is left waits. */
+  readonly awaited?: (LaterPayment & { readonly job: storage.JobRow }) | undefined;
+  readonly hasUnsettled: boolean;
+  /** The rows that it has read, as they are left, and the terms that hold. */
+  readonly held?: readonly Shard[] | undefined;
+  readonly counted?: Terms;
+}
+
+/** Settles, then pays for jobs in order and schedules them, as many as one run may. */
+async function takeJobs(
+  ctx: WorkerCtx,
+  queue: Queue,
+  first: readonly storage.JobRow[],
+  settlements: readonly storage.JobRow[],
+): Promise<Taken> {
+  const all = [...first, ...settlements];
+  if (all.length === 0) return { taken: 0, hasUnsettled: false };
+  const loaded = await loadUndamaged(ctx, queue, all);
+  const { shards, terms } = loaded ?? {};
+  const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
+  const [head] = first;
+  // The chain of runs must not break, or nobody would serve the queue after a reset.
+  if (!shards || !settled || !terms) {
+    return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
+  }
+  let held = settled;
+  let taken = 0;
+  let awaited: Taken["awaited"];
+  for (const job of first.slice(0, mostPaidFrom(shards))) {
+    const payment = payFor(terms, held, job);
+    if (!payment.isPaid) {
+      awaited = { job, ...payment };
+      break;
+    }
+    // A job that cannot be scheduled is dropped, and its tokens stay.
+    const { runAt, takenAt, left } = payment;
+    if (await startJob(ctx, queue, { ...job, runAt, takenAt })) held = left;
+    taken++;
+  }
+  await write(ctx, changeOf(terms.counted, shards, held));
+  return { taken, awaited, hasUnsettled, held, counted: terms };
+}
+
+/** Schedules a paid job, and takes it out of the queue; whether it could be scheduled. */
+async function startJob(ctx: QueueCtx, queue: Queue, job: Parameters<typeof scheduleJob>[2]): Promise<boolean> {
+  const isScheduled = await scheduleJob(ctx, queue, job);
+  // A page may show the start of a job that has to wait for more than a full bucket.
+  if (isScheduled && job.runAt > ctx.now + AHEAD_MS) {
+    await storage.keepStarting(ctx, job, job.runAt);
+    await planWork(ctx, job.runAt, { started: job._id });
+  } else await storage.deleteJob(ctx, job);
+  return isScheduled;
+}
+
+/**
+ * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
+ * call, and the scheduler waits longer each time. Most runs therefore read a random span of rows that can hold the jobs.
+ */
+async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly storage.JobRow[]) {
+  // Some rows do not say when a job can be paid, so some runs read all.
+  const ALL_ROWS_CHANCE = 1 / 8;
+  // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.
+  const MS_PER_ROW = 100;
+  try {
+    const terms = await findTerms(ctx, queue, ctx);
+    const { counted, found } = terms;
+    const { limit } = counted;
+    if (!found.rows && ctx.random() >= ALL_ROWS_CHANCE) {
+      const row = await loadFirst(ctx, counted, found);
+      const { interval } = row;
+      const gapMs = ctx.now - row.state.ts;
+      if (gapMs < COLD_MS) {
+        const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
+        const all = needed.reduce((sum, rows) => sum + rows, 0);
+        const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
+        if (levels === 0) return { terms, shards: [row] };
+        const span = interval.slice(0, Math.max(0, interval.length - levels));
+        return { terms, shards: await loadAll(ctx, counted, found, span) };
+      }
+    }
+    return { terms, shards: await loadAll(ctx, counted, found) };
+  } catch (error) {
+    console.error(error);
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+/** A sweep deletes the rows of workers that nobody needs any more, and starts those that were lost or sleep by old terms. */
+import { readCursor } from "../storage/batches.js";
+import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
+import type { QueueTerms } from "../wire/configs.js";
+import { hasJobs, type QueueReader, type TermsRow, type WorkerRow } from "./rows.js";
+import { learnTerms } from "./terms.js";
+import { isLost, type QueueCtx, readWorker, wake } from "./worker.js";
+
+/** Kept this long after it was due: running jobs settle by its plan, actions take ten minutes at most, clocks differ by less. */
+const KEPT_MS = 15 * 60_000;
+
+/** With a few hundred bytes each, and one read of the jobs of each, far below what a transaction may read. */
+const BATCH_ROWS = 256;
+
+/** Cursors of this walk begin so; those of buckets begin with "[". */
+const WALK = "workers ";
+
+/** The result of one batch, found or done, and the start of the next batch; null after the last. */
+type FoundBatch = { buckets: BucketId[]; cursor: string | null };
+type SweptBatch = { deleted: number; cursor: string | null };
+
+/** The limits whose workers are looked at: the names, and the ids of the terms in force. */
+type Known = readonly { readonly name: string; readonly terms: TermsRow["_id"] }[];
+
+/** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found. */
+export async function sweepInTurn(
+  ctx: QueueCtx,
+  { cursor, queues }: { cursor: string | undefined; queues: readonly QueueTerms[] },
+  sweepBuckets: () => Promise<SweptBatch>,
+  find: (known: Known, cursor: string) => Promise<FoundBatch>,
+): Promise<SweptBatch> {
+  const known: { name: string; terms: TermsRow["_id"] }[] = [];
+  for (const queue of queues) known.push({ name: queue.name, terms: (await learnTerms(ctx, queue))._id });
+  const isAfterBuckets = cursor?.startsWith(WALK) === true;
+  const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
+  if (swept.cursor !== null) return swept;
+  const found = await find(known, isAfterBuckets ? cursor : WALK);
+  let { deleted } = swept;
+  for (const bucket of found.buckets) if (await tend(ctx, bucket, known)) deleted++;
+  return { deleted, cursor: found.cursor };
+}
+
+/** The buckets of one batch whose workers need a look, and the cursor of the next batch; null after the last. */
+export async function findWorkers(
+  ctx: QueueReader,
+  { known, cursor }: { known: Known; cursor: string },
+): Promise<FoundBatch> {
+  const now = Date.now();
+  const [first, place]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
+  const buckets: BucketId[] = [];
+  let room = BATCH_ROWS;
+  const names = known.map(({ name }) => name).filter((name) => name >= first);
+  for (const name of names.sort()) {
+    const after = name === first ? place : undefined;
+    const rows = await ctx.db
+      .query("rateLimitWorkers")
+      .withIndex("by_name_key", (q) =>
+        after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
+      )
+      .take(room);
+    buckets.push(...rows.filter((row) => isOver(row, now) || mustStart(row, known, now)).map(idOf));
+    room -= rows.length;
+    const last = room === 0 ? rows.at(-1) : undefined;
+    if (last) return { buckets, cursor: WALK + JSON.stringify([name, last.key ?? null]) };
+  }
+  return { buckets, cursor: null };
+}
+
+/** Starts the worker of a bucket, or deletes its row, if that is still due; whether it has deleted it. */
+async function tend(ctx: QueueCtx, bucket: BucketId, known: Known): Promise<boolean> {
+  const row = await readWorker(ctx, bucket);
+  if (!row) return false;
+  // Reading the jobs lets it conflict with a caller who adds one.
+  if (isOver(row, ctx.now) && !(await hasJobs(ctx, bucket))) {
+    await ctx.db.delete("rateLimitWorkers", row._id);
+    return true;
+  }
+  if (mustStart(row, known, ctx.now)) await wake(ctx, bucket);
+  return false;
+}
+
+const isOver = ({ runsUntil }: WorkerRow, now: number) => now >= runsUntil + KEPT_MS;
+
+/** Whether it was lost, or sleeps by terms that have changed: its job may start earlier now. */
+const mustStart = (row: WorkerRow, known: Known, now: number) =>
+  isLost(row, now) || (row.state === "waiting" && !known.some(({ terms }) => terms === row.terms));

@@ -1,0 +1,136 @@
+/** Jobs that are dropped: the app hears of each, with the job's arguments and why. */
+import { internalMutationGeneric, makeFunctionReference } from "convex/server";
+import { describe, expect, it, vi } from "vitest";
+import { MINUTE } from "convex-rate-limits";
+import { work } from "../../src/queue/run.js";
+import { runAction, runMutation, scheduleJob } from "../../src/queue/start.js";
+import { NOW, useClock } from "../support/clock.js";
+import { documentsIn, placeNames } from "../support/places.js";
+import { act, useQueues } from "../support/queues.js";
+
+useClock();
+
+/** One job of 10 tokens a second. */
+const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
+const again = { used: 0, again: true };
+const onDropped = makeFunctionReference<"mutation">("drops:hear");
+
+describe.each(placeNames)("in the %s", (place) => {
+  const open = (queue: object = {}, limit: object = {}) => {
+    const heard: unknown[] = [];
+    const hear = internalMutationGeneric({
+      handler: (_ctx, told: { args: { label: string }; reason: string }) => {
+        heard.push([told.args.label, told.reason, Date.now() - NOW]);
+        return Promise.resolve(null);
+      },
+    });
+    const more = { "./drops.ts": () => Promise.resolve({ hear }) };
+    const queues = useQueues(place, { llm: { ...config, ...limit, queue } }, { count: 10, onDropped }, undefined, more);
+    return { ...queues, heard };
+  };
+
+  it("a job that has run as often as it may is reported", async () => {
+    const { enqueue, until, heard } = open({ attempts: 2 });
+    await enqueue("stubborn", { settles: "mutation" }, { returns: [again, again] });
+    await until(MINUTE);
+    expect(heard).toEqual([["stubborn", "attempts", 20]]);
+  });
+
+  it("a job that fails, with a function that is there, is not reported", async () => {
+    const { enqueue, until, heard } = open();
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("fails", { settles: "mutation" }, {}, makeFunctionReference<"mutation">("jobs:fail") as never);
+    await until(MINUTE);
+    log.mockRestore();
+    expect(heard).toEqual([]);
+  });
+
+  it("a job that has no start time by notAfter is dropped then, wherever it waits, and takes no tokens", async () => {
+    const { enqueue, enqueueAll, until, heard, log } = open();
+    await enqueueAll(["1", "2", "3"]);
+    await enqueue("late", { notAfter: NOW + 1500 });
+    await enqueue("in time", { notAfter: NOW + 60_000 });
+    await until(MINUTE);
+    expect(heard).toHaveLength(1);
+    const [[label, reason, at]] = heard as [[string, string, number]];
+    expect([label, reason]).toEqual(["late", "expired"]);
+    expect(at).toBeGreaterThanOrEqual(1500);
+    expect(at).toBeLessThan(1600);
+    expect(log()).toMatchObject(
+      [/^1 /, /^2 /, /^3 2/, /^in time 3/].map((text) => expect.stringMatching(text) as string),
+    );
+  });
+
+  it("a job expires while its worker sleeps, and its queue has room again", async () => {
+    const { enqueue, pass, until, heard, t } = open({ maxQueued: 1 }, { period: 600 * MINUTE });
+    await enqueue("first");
+    await enqueue("waits", { notAfter: NOW + 5 * MINUTE });
+    await pass(1000);
+    expect(await enqueue("full")).toMatchObject({ ok: false });
+    await until(10 * MINUTE);
+    expect(heard).toEqual([["waits", "expired", 5 * MINUTE]]);
+    expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
+    expect(await enqueue("next", { notAfter: Date.now() + 100 })).toMatchObject({ ok: true });
+    await until(20 * MINUTE);
+  });
+
+  it("a job that nobody hears of is logged", async () => {
+    const { enqueue, until } = open({ attempts: 1 });
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("stubborn", { settles: "action", onDropped: undefined }, { returns: [again] }, act);
+    await until(MINUTE);
+    expect(String(log.mock.calls[0]?.[0])).toContain("a queued job is dropped (attempts)");
+    log.mockRestore();
+  });
+
+  it.each([NaN, -1, "soon"])("a notAfter of %j is misuse", async (notAfter) => {
+    const { enqueue } = open();
+    await expect(enqueue("never", { notAfter })).rejects.toThrow("notAfter must be");
+  });
+});
+
+/** A backend that knows which functions there are, as Convex does: convex-test learns it when they run. */
+describe("a job whose function a deploy has removed", () => {
+  const open = (fn: string) => {
+    const scheduler = {
+      runAt: vi.fn((_at: number, scheduled: unknown) =>
+        scheduled === "gone" ? Promise.reject(new Error("no such function")) : Promise.resolve("planned"),
+      ),
+      runAfter: vi.fn().mockResolvedValue("told"),
+      cancel: vi.fn(),
+    };
+    const failed = () => Promise.reject(new Error("it has failed"));
+    const ctx = { scheduler, runMutation: failed, runAction: failed, now: NOW } as never;
+    const turn = { at: 1n, priority: 0, runs: 1, first: "", onDropped: "hear" };
+    const told = [0, "hear", { args: { label: "lost" }, reason: "function missing" }];
+    return { scheduler, ctx, told, run: { name: "llm", count: 0, fn, args: { label: "lost" }, turn } };
+  };
+
+  it("is reported when it is to be scheduled, and takes no tokens", async () => {
+    const { ctx, run, told, scheduler } = open("gone");
+    expect(await scheduleJob(ctx, { name: "llm" } as never, { ...run, onDropped: "hear" } as never)).toBe(false);
+    expect(scheduler.runAfter.mock.calls).toEqual([told]);
+  });
+
+  it("is reported by the mutation that was to run it", async () => {
+    const { ctx, run, told, scheduler } = open("gone");
+    await runMutation(ctx, run);
+    expect(scheduler.runAfter.mock.calls).toEqual([told]);
+  });
+
+  it("is reported after the action that was to run it has failed", async () => {
+    const { ctx, run, told, scheduler } = open("gone");
+    await expect(runAction(ctx, run, "limits")).rejects.toThrow("it has failed");
+    expect(scheduler.runAfter.mock.calls).toEqual([[0, expect.anything(), { failed: run }]]);
+    scheduler.runAfter.mockClear();
+    await work(ctx, { failed: run });
+    expect(scheduler.runAfter.mock.calls).toEqual([told]);
+  });
+
+  it("is not mistaken for one that has failed: the probe of a function that is there is cancelled", async () => {
+    const { ctx, run, scheduler } = open("there");
+    await expect(runMutation(ctx, run)).rejects.toThrow("it has failed");
+    expect(scheduler.cancel).toHaveBeenCalledExactlyOnceWith("planned");
+    expect(scheduler.runAfter).not.toHaveBeenCalled();
+  });
+});
