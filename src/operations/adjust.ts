@@ -96,7 +96,7 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: storage.Bu
 }
 
 /** Writes what follows from a control row in its place. */
-export async function changeControl(
+async function changeControl(
   ctx: Writer,
   bucket: storage.BucketId,
   next: (control: Control) => Control,
