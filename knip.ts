@@ -28,18 +28,16 @@ export default {
     md: (text) =>
       [...text.matchAll(/^(?:import|\}) .*from "(?!\.)(.+)";$/gm)].map(([, name]) => `import "${name}";`).join("\n"),
   },
-  project: ["**/*.{ts,tsx}", "docs/*.md", "!**/_generated/**", "!dist/**"],
+  project: ["**/*.{ts,tsx,css,svelte,vue}", "docs/*.md", "!**/_generated/**", "!dist/**"],
   // The compiler names them in an app's declarations.
   ignoreExportsUsedInFile: { interface: true, type: true },
   // The built package, if there is one, and an app that imports files that are generated elsewhere.
   ignoreIssues: { "dist/**": ["unlisted"], "test/package/app/**": ["unresolved"] },
-  // Programs that scripts run by name, imports of a style sheet, and what a dependency of ours installs (Workpool's, ESLint's types).
+  // Programs that scripts run by name, and what a dependency of ours installs (Workpool's, ESLint's types).
   ignoreDependencies: [
     "@arethetypeswrong/cli",
     "publint",
     "@stryker-mutator/vitest-runner",
-    "@fontsource-variable/.+",
-    "tailwindcss",
     "@convex-dev/batch-worker",
     "estree",
     // The module "docs:start" is a page of the docs.

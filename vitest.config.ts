@@ -40,6 +40,8 @@ export default defineConfig({
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
       { find: /^convex-rate-limits\/component$/, replacement: source("src/component/index.ts") },
+      { find: /^convex-rate-limits\/jobs$/, replacement: source("src/client/jobs.ts") },
+      { find: /^convex-rate-limits\/live$/, replacement: source("src/client/live.ts") },
       { find: /^convex-rate-limits\/queue$/, replacement: source("src/client/queue.ts") },
       { find: /^convex-rate-limits\/queue\/schema$/, replacement: source("src/storage/queueSchema.ts") },
       { find: /^convex-rate-limits\/admin$/, replacement: source("src/client/admin.ts") },
@@ -56,7 +58,7 @@ export default defineConfig({
   },
   test: {
     environment: "node",
-    setupFiles: "test/support/random.ts",
+    setupFiles: ["test/support/date.ts", "test/support/random.ts"],
     // Properties and whole programs run under coverage, on two cores that other programs also use.
     testTimeout: 120_000,
     include: ["{test,tools}/**/*.test.ts"],

@@ -32,7 +32,7 @@ export default defineConfig({
     rolldownOptions: {
       input: { index: "index.html", docs: "docs.html" },
       // The docs take most of the build time. Without this line, the bundler prints long warnings about that.
-      checks: { pluginTimings: false },
+      checks: { bundlerTimings: false },
     },
   },
 });

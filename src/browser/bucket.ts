@@ -10,7 +10,7 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
-type Shard = RateLimitSnapshot["parts"][number];
+type Part = RateLimitSnapshot["parts"][number];
 
 /** A bucket under its own config, or under the override in force. */
 export interface BucketInForce extends RateLimitSnapshot {
@@ -33,51 +33,76 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
+/** A row at a time: what it holds, what it will hold if nothing is taken, and what it would owe after a reservation of units. */
+interface Row {
+  held: number;
+  later: (time: number) => number;
+  owed: (units: number) => number;
+}
+
+/** A row whose units arrive in runs. What is owed may be more than a full row: `runs` go on. */
+function refilling(part: Part, runs: Part["runs"], now: number): Row {
+  const held = heldBy(part, now);
+  const ts = Math.max(now, part.ts);
+  return { held, later: (time) => held + arrived(runs, ts, time), owed: (units) => units - held };
+}
+
+/** A row that logs what was taken: each unit comes back `lastsMs` later. */
+function logging(part: Part, lastsMs: number, now: number): Row {
+  const later = (time: number) => heldBy(part, time);
+  // What is still missing after everything taken until now has come back was promised.
+  const promised = part.capacity - later(Math.max(now, part.ts) + lastsMs);
+  return { held: later(now), later, owed: (units) => promised + units };
+}
+
 /**
  * A demand.
  *
  * - `units`: Infinity if the bucket can never give them.
- * - `most`: the most tokens that a call may ask for.
  * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
  * - `decide`: the decision at a time.
  */
 export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
   const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;
-  const { until = END_OF_TIME, lastsMs = END_OF_TIME, lastStart = 0, unlimited } = bucket;
-  /** A sliding window has no runs: its units come back one by one. */
-  const [refills] = runs;
-  const bound = reserve && refills ? capacity + maxReserved : capacity;
+  const { until = END_OF_TIME, lastsMs, lastStart = 0, unlimited, pausedUntil = 0 } = bucket;
+  const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
   const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
   const units = (unlimited ?? (!reason && asked <= bound)) ? asked : Infinity;
+  const rowsAt = (now: number) =>
+    parts.map((part) =>
+      lastsMs ? logging(part, lastsMs, now) : refilling(part, parts.length > 1 ? part.runs : runs, now),
+    );
+
+  /** When a reservation starts on the row that serves it first; of several rows each promises no more than its share. */
+  const reservedFrom = (rows: readonly Row[], from: number) =>
+    Math.min(
+      Infinity,
+      ...rows.flatMap(({ later, owed }, i) => {
+        const share = Number(parts[i]?.capacity) / capacity;
+        const isAble = parts.length === 1 || units <= share * capacity;
+        if (!isAble || (units && owed(units) > share * maxReserved)) return [];
+        return Math.max(from, units && lastStart, firstTime(from, (time) => later(time) >= units));
+      }),
+    );
 
   const decide = (now: number): BucketDecision => {
-    const ts = Math.max(now, lastWrite);
-    const value = sum(parts, (part) => heldBy(part, now));
-    // If a server whose clock is ahead wrote one part, the time of the others moves with it.
-    const stored = (time: number) => sum(parts, (part) => heldBy(part, time - ts + Math.max(now, part.ts)));
-    /** The units at a later time, if nobody calls and a full bucket loses nothing. */
-    const held = refills ? (time: number) => value + arrived(runs, ts, time) : stored;
-    // The debt of a sliding window is what is still missing after everything taken until now has come back.
-    const debt = refills ? -value : capacity - held(ts + lastsMs);
-    const start =
-      (unlimited ?? units <= value)
-        ? now
-        : !reserve || (units && debt + units > maxReserved)
-          ? Infinity
-          : Math.max(
-              // A demand for nothing writes nothing: no part of a unit is lost now.
-              firstTime(ts, (time) => (units ? held : stored)(time) >= units),
-              units && lastStart,
-            );
+    const from = units ? Math.max(now, pausedUntil) : now;
+    const ts = Math.max(from, lastWrite);
+    const rows = rowsAt(from);
+    const given = sum(rows, ({ held }) => Math.max(0, held));
+    // A demand for nothing waits until debts are paid.
+    const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
+    const start = isThere && from === now ? now : !reserve ? Infinity : isThere ? from : reservedFrom(rows, ts);
     const taken = start < Infinity ? units : 0;
     return {
       start,
       describe: () => {
-        const resetAt = firstTime(ts, (time) =>
+        const all = (time: number) => sum(rows, ({ later }) => later(time));
+        const resetAt = firstTime(Math.max(now, lastWrite), (time) =>
           windowsFrom === undefined
-            ? held(time) - (time < Math.max(ts, start) + lastsMs ? taken : 0) >= capacity
-            : held(time) > value,
+            ? all(time) - (lastsMs && time >= Math.max(ts, start) + lastsMs ? 0 : taken) >= capacity
+            : all(time) > sum(rows, ({ held }) => held),
         );
         return {
           // During a block only its end matters.
@@ -85,8 +110,8 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
             ? decide(until).describe()
             : // A list of windows says nothing about windows before its first or after its last.
               !(windowsFrom !== undefined && ts < (resetAt < END_OF_TIME ? windowsFrom : resetAt)) && { resetAt }),
-          value: value / unitsPerToken,
-          remaining: reason ? 0 : Math.max(0, Math.floor((value - taken) / unitsPerToken)),
+          value: sum(rows, ({ held }) => held) / unitsPerToken,
+          remaining: reason || now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
         };
       },
     };
@@ -98,15 +123,21 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
         decide(time).start < Infinity &&
         (units > few || parts.every((part) => heldBy(part, time) >= Math.min(units, part.capacity)) || reserve),
     );
-  return { units, most: bound / unitsPerToken, servedFrom, decide };
+  return { units, servedFrom, decide };
 }
 
-function heldBy({ capacity, value, runs, ts }: Shard, time: number): number {
+/** The tokens that were used: those that are missing, and in the same window also what was used above a capacity that was lowered. */
+export function usedOf({ parts, unitsPerToken, capacity, used, runs, ts }: BucketInForce, now: number): number {
+  const missing = capacity - sum(parts, (part) => heldBy(part, now));
+  return missing / unitsPerToken + (arrived(runs, ts, Math.max(now, ts)) > 0 ? 0 : used);
+}
+
+function heldBy({ capacity, value, runs, ts }: Part, time: number): number {
   return Math.min(capacity, value + arrived(runs, ts, time));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
-function arrived(runs: Shard["runs"], from: number, to: number): number {
+function arrived(runs: Part["runs"], from: number, to: number): number {
   return Math.floor(
     sum(runs, ({ start, units, period, count = Infinity }) => {
       const steps = (time: number) => Math.max(0, Math.min(count, Math.floor((time - start) / period)));

@@ -6,7 +6,7 @@ import { type RateLimitQuery, type Source, type WatchOptions, type WatchResult, 
 
 export type { ServerTimeMutation } from "./serverClock.js";
 export type { Demand } from "./bucket.js";
-export { project, type ProjectedStatus } from "./project.js";
+export { type ProjectedStatus, projectRateLimit, type RateLimitUsage, usageOf } from "./project.js";
 export type { RateLimitQuery } from "./watch.js";
 
 export interface WatchRateLimitOptions extends WatchOptions {

@@ -2,22 +2,14 @@
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type BucketInForce, type Demand, END_OF_TIME, requestOn } from "./bucket.js";
-
-/** A denial of a count that the bucket can never give. `retryAt` is the last time that a Date can name. */
-interface TooLargeStatus {
-  ok: false;
-  retryAt: number;
-  reason: "too large";
-  resetAt?: number;
-}
+import { type BucketInForce, type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
 
 /**
  * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative while tokens
- * are owed. A `count` that the bucket can never give is denied with the `reason` "too large". If a time is later than the calendar
- * windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date can name.
+ * are owed. If a time is later than the calendar windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date
+ * can name.
  */
-export type ProjectedStatus = (RateLimitStatus | TooLargeStatus) & { value: number; remaining: number };
+export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
 /** The config that holds now: the limit's, its plan's, or an override's. */
 export interface LimitInForce {
@@ -28,79 +20,113 @@ export interface LimitInForce {
   plan?: string | undefined;
 }
 
+/** What was used of a limit, in tokens. */
+export interface RateLimitUsage {
+  /** The tokens that are used now: more than `of` after a downgrade, or while tokens are owed. */
+  used: number;
+  /** What a full bucket holds, under the plan or override in force. */
+  of: number;
+  /** When the bucket is full again, or the fixed window ends, in milliseconds since the epoch; absent if the snapshot does not say. */
+  resetAt?: number | undefined;
+  /** The plan, if the limit has plans and no other config overrides it. */
+  plan?: string | undefined;
+}
+
 /**
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when `snapshot` is not a snapshot, `now` is not a time that a Date can name, or the bucket can never give `count`.
+ * @throws when `snapshot` is not a snapshot, `now` is not a time that a Date can name, or `count` is not a number of at least 0.
  * @example
  * ```ts
- * import { projectRateLimit, type RateLimitSnapshot } from "convex-rate-limits";
+ * import { projectRateLimit } from "convex-rate-limits/client";
+ * import type { RateLimitSnapshot } from "convex-rate-limits/live";
  *
  * function mayPost(snapshot: RateLimitSnapshot): boolean {
  *   return projectRateLimit(snapshot, { now: Date.now() }).ok;
  * }
  * ```
  */
-export function projectRateLimit(
-  snapshot: RateLimitSnapshot,
-  options: { now: number } & Demand,
-): RateLimitStatus & { remaining: number } {
-  // The types forbid anything else, JavaScript does not.
-  if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) {
-    throw new Error("projectRateLimit needs a snapshot.");
-  }
-  const { now } = { ...options };
+export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
+  checkSnapshot("projectRateLimit", snapshot, options.now);
+  return projectUntilChange(snapshot, { ...options, now: Math.floor(options.now) }).status;
+}
+
+/**
+ * What was used of a limit at `now`, from what `getRateLimit` returned: "150 of 100 used". It stays true after a downgrade and under an
+ * override.
+ *
+ * @param now - milliseconds since the epoch, on the server's clock.
+ * @throws when `snapshot` is not a snapshot, or `now` is not a time that a Date can name.
+ * @example
+ * ```ts
+ * import { usageOf } from "convex-rate-limits/client";
+ * import type { RateLimitSnapshot } from "convex-rate-limits/live";
+ *
+ * function describe(snapshot: RateLimitSnapshot): string {
+ *   const { used, of } = usageOf(snapshot, Date.now());
+ *   return `${used} of ${of} used`;
+ * }
+ * ```
+ */
+export function usageOf(snapshot: RateLimitSnapshot, now: number): RateLimitUsage {
+  checkSnapshot("usageOf", snapshot, now);
+  const time = Math.floor(now);
+  const bucket = inForce(snapshot, time);
+  const { resetAt } = requestOn(bucket, 0, false).decide(time).describe();
+  const { plan } = bucket;
+  return { used: usedOf(bucket, time), of: bucket.tokens, ...(resetAt && { resetAt }), ...(plan && { plan }) };
+}
+
+/** The types forbid anything else, JavaScript does not. */
+function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now: number): void {
+  if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) throw new Error(`${call} needs a snapshot.`);
   if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
   }
-  const { status, refusal } = projectUntilChange(snapshot, { ...options, now: Math.floor(now) });
-  if (refusal) throw refusal();
-  delete (status as Partial<ProjectedStatus>).value;
-  // A status with the reason "too large" comes with a refusal.
-  return status as RateLimitStatus & { remaining: number };
 }
 
-/** The same, with `value`, at a whole millisecond; a `count` that is too large is denied. @throws when `count` is no count. */
-export function project(snapshot: RateLimitSnapshot, asked: { now: number } & Demand): ProjectedStatus {
-  return projectUntilChange(snapshot, asked).status;
+/** The bucket under the override in force. One by another config is a whole bucket. */
+function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
+  const { override, pausedUntil } = snapshot;
+  if (!override || now >= override.until) return snapshot;
+  return "parts" in override ? { ...override, pausedUntil } as BucketInForce : { ...snapshot, ...override };
 }
 
-/** A status, when time alone changes it, and the error for a `count` that the bucket can never give. */
+/** A status at a whole millisecond, and when time alone changes it. @throws when `count` is no count. */
 export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
-  const { override } = snapshot;
-  // An override by another config is a whole bucket.
-  const bucket: BucketInForce =
-    override && now < override.until ? ("parts" in override ? override : { ...snapshot, ...override }) : snapshot;
-  const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan } = bucket;
+  const bucket = inForce(snapshot, now);
+  const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan, pausedUntil = 0 } = bucket;
+  if (!(count >= 0 && count < Infinity)) {
+    throw new Error(`Rate limit "${snapshot.name}": count must be a finite number of at least 0, got ${count}.`);
+  }
   const request = requestOn(bucket, count, reserve);
   /** The same demand on the limit's own config, which holds again from `until` on. */
   const later = requestOn(snapshot, count, reserve);
-  const refuse = () => new Error(`Rate limit "${snapshot.name}": count must be from 0 to ${later.most}, got ${count}.`);
-  if (count !== Math.abs(count)) throw refuse();
-  const isTooLarge = Math.min(request.units, later.units) === Infinity;
   const { start, describe } = request.decide(now);
   const ok = start < Infinity;
   let retryAt = ok ? start : request.servedFrom(now);
   if (!ok && retryAt >= until) retryAt = later.servedFrom(until);
   const outlook = describe();
-  const denialReason = isTooLarge ? "too large" : reason;
+  const isTooLarge = (until < END_OF_TIME ? later : request).units === Infinity;
+  const denialReason = reason ?? (isTooLarge && retryAt >= END_OF_TIME ? ("too large" as const) : undefined);
   return {
     status: {
       ...outlook,
       // In shadow every call is allowed at once, under any override.
       ...(snapshot.mode || start <= now
-        ? { ok: true }
-        : ({ ok, retryAt, ...(denialReason && { reason: denialReason }) } as TooLargeStatus)),
-    } satisfies ProjectedStatus,
+        ? { ok: true as const }
+        : { ok, retryAt, ...(!ok && denialReason && { reason: denialReason }) }),
+    } as ProjectedStatus,
     limit: { config, tokens, plan },
-    // A full bucket stays as it is.
+    // A full bucket stays as it is. The start of a reservation that waits moves on with time.
     changesAt:
-      now >= fullAt
+      now >= fullAt && now >= pausedUntil && !(ok && start > now)
         ? until
         : Math.min(
-            ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until].filter((time) => time > now),
+            ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until, pausedUntil].filter(
+              (time) => time > now,
+            ),
           ),
-    refusal: isTooLarge && refuse,
   };
 }

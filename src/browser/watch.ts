@@ -2,7 +2,7 @@
 import type { FunctionReference } from "convex/server";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { type Demand, END_OF_TIME } from "./bucket.js";
-import { type LimitInForce, project, type ProjectedStatus, projectUntilChange } from "./project.js";
+import { type LimitInForce, type ProjectedStatus, projectUntilChange } from "./project.js";
 import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 
 /** `getRateLimit` of `exposeRateLimit`, or any query of the app's own that returns a snapshot. */
@@ -53,7 +53,7 @@ export function watchSource(
 
   const check = (other?: Demand) => {
     const latest = current();
-    return latest && project(latest, { ...demand, ...other, now: now() });
+    return latest && projectUntilChange(latest, { ...demand, ...other, now: now() }).status;
   };
 
   const loading: WatchResult = { status: undefined, limit: undefined, check };

@@ -15,7 +15,7 @@ import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
 import { BY_ROWS, definitionUnder, plansOf } from "./plans.js";
-import { checkScheduler, isReference, type SchedulingCtx } from "./schedule.js";
+import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
 export type { RateLimitOverride } from "../wire/configs.js";

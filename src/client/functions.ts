@@ -2,17 +2,14 @@
 import { booleanField, checkField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
-import type { RateLimitAllStatus, RateLimitedJob, RateLimitStatus } from "../wire/answers.js";
-import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowsArg } from "./args.js";
 import { conclude, concludeOne, decisionsOf } from "./decision.js";
 import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
-import { type AnyExposeArgs, expose, readSnapshot } from "./expose.js";
 import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
-import { type CancellingCtx, cancelScheduled, schedule, type SchedulingCtx, type JobCall } from "./schedule.js";
 
 const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
 const callFields = (): Fields => ({ ...demandFields(), throws: throwsField });
@@ -61,15 +58,7 @@ export function functionsOf(set: LimitSet) {
       return null;
     },
 
-    async getRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<RateLimitSnapshot> {
-      return await readSnapshot(set, ctx, findBucket(definitions, "getRateLimit", args, BY_ROWS));
-    },
-
     adjustRateLimit: (ctx: Ctx, args: AdjustmentArgs) => adjust(set, ctx, args),
-    exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
-    scheduleRateLimited: (ctx: Ctx & SchedulingCtx, args: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
-      schedule(set, ctx, args, { fn, fnArgs }),
-    cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
   } satisfies Record<keyof RateLimits<never, InTables>, unknown>;
 }
 

@@ -20,7 +20,7 @@ import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf 
 import { setOf } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
-import { checkFunction, type JobCall } from "./schedule.js";
+import { checkFunction, type JobCall } from "./scheduler.js";
 
 export type { EnqueueArgs, ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
 export type { CancelQueuedResult, EnqueueResult, RateLimitQueuedJob, RateLimitQueuePosition } from "../wire/queue.js";

@@ -1,12 +1,8 @@
 /** The functions that `defineRateLimits` returns, as their users see them. */
-import type { GenericDataModel, OptionalRestArgs, Scheduler } from "convex/server";
-import type { RateLimitAllStatus, RateLimitedJob } from "../wire/answers.js";
-import type { RateLimitSnapshot } from "../wire/snapshots.js";
+import type { RateLimitAllStatus } from "../wire/answers.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
-import type { ExposeArgs, ExposedRateLimit } from "./expose.js";
 import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
-import type { CancellingCtx, CancelResult, ScheduleResult, SchedulingCtx } from "./schedule.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a value out of range.
@@ -89,41 +85,4 @@ export interface RateLimits<
     ctx: Contexts["mutation"],
     args: args.WrittenBucketArgs<Limits, Name>,
   ) => Promise<null>;
-
-  /** The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. */
-  getRateLimit: <Name extends args.NameIn<Limits>>(
-    ctx: Contexts["query"],
-    args: args.WrittenBucketArgs<Limits, Name>,
-  ) => Promise<RateLimitSnapshot>;
-
-  /**
-   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
-   * the key that the client requests) to the key; a client can choose neither name nor config nor shards.
-   */
-  exposeRateLimit: <Name extends args.NameIn<Limits>, DataModel extends GenericDataModel = GenericDataModel>(
-    name: Name,
-    args: ExposeArgs<Limits, Name, DataModel>,
-  ) => ExposedRateLimit;
-
-  /**
-   * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform random delay
-   * of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a mutation that throws leaves
-   * neither the job nor the reservation.
-   */
-  scheduleRateLimited: <
-    Name extends args.NameIn<Limits>,
-    Fn extends Parameters<Scheduler["runAt"]>[1],
-    Said extends ThrowChoice | undefined = undefined,
-  >(
-    ctx: Contexts["mutation"] & SchedulingCtx,
-    args: args.ScheduleArgs<Limits, Name, Said>,
-    fn: Fn,
-    ...fnArgs: OptionalRestArgs<Fn>
-  ) => Promise<args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
-
-  /**
-   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that
-   * runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
-   */
-  cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }

@@ -2,7 +2,7 @@
 import { modeField } from "../client/options.js";
 import { type Definitions, findBucket } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
-import { isReference } from "../client/schedule.js";
+import { isReference } from "../client/scheduler.js";
 import {
   checkFields,
   describePermitted,

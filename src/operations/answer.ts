@@ -101,7 +101,7 @@ async function letThrough(ctx: Reader, request: Request, first: StoredShard, cal
     // A clock ahead may have written the row.
     ...(isRefundable && { takenAt: waits ? now : Math.max(now, after.state.ts) }),
   };
-  if (units === 0) return { status, before };
+  if (units === 0 || call.isCheck) return { status, before };
   const change = { before: first, after, demand: { units, reserve: false } };
   return { status, before, change: await reshaped(ctx, request, change, call) };
 }

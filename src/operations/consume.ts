@@ -9,7 +9,7 @@ import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { type Answer, answer, untouched } from "./answer.js";
-import { startCall, termsOf } from "./terms.js";
+import { type Call, startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
@@ -20,13 +20,13 @@ export async function consume(ctx: Writer, request: Request): Promise<RateLimitS
 
 /** The same decision, taking nothing. */
 export async function check(ctx: Reader, request: Request): Promise<RateLimitStatus> {
-  const { status } = await answer(ctx, request, startCall());
+  const { status } = await answer(ctx, request, startCall(true));
   return status;
 }
 
 /** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
 export async function consumeAll(ctx: Writer, requests: readonly Request[]): Promise<RateLimitAllStatus> {
-  const { all, answers } = await answerAll(ctx, requests);
+  const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;
   for (const { change } of answers) if (change) await write(ctx, change);
   return all;
@@ -34,12 +34,11 @@ export async function consumeAll(ctx: Writer, requests: readonly Request[]): Pro
 
 /** The same decision, taking nothing. */
 export async function checkAll(ctx: Reader, requests: readonly Request[]): Promise<RateLimitAllStatus> {
-  return (await answerAll(ctx, requests)).all;
+  return (await answerAll(ctx, requests, startCall(true))).all;
 }
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
-async function answerAll(ctx: Reader, requests: readonly Request[]) {
-  const call = startCall();
+async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) {
   const found = new Map<number, Promise<Answer>>();
   for (const place of orderOf(requests)) found.set(place, answer(ctx, requests[place] as Request, call));
   const answers = await Promise.all(requests.map(async (_, place) => (await found.get(place)) as Answer));

@@ -137,7 +137,7 @@ async function answerOn(ctx: Reader, request: Request, call: SplitCall, [shard, 
   const isWhole = shard.interval === WHOLE;
   const shown = isWhole ? status : present({ ...status, remaining: undefined, resetAt: undefined });
   const before = { limit, shards: [shard], timing: call };
-  if (!taken) return { status: shown, before };
+  if (!taken || call.isCheck) return { status: shown, before };
   const after = { ...shard, state: taken };
   // Evening out two rows of a window writes to one that other calls have just read.
   const balanced = short && !looksFurther(limit, demand) ? balance(advance(short, now), after) : undefined;

@@ -10,10 +10,12 @@ export interface Call {
   readonly now: number;
   /** Random numbers in [0, 1). */
   readonly random: () => number;
+  /** Whether nothing is taken. */
+  readonly isCheck?: boolean;
 }
 
-export function startCall(): Call {
-  return { now: Date.now(), random: Math.random };
+export function startCall(isCheck = false): Call {
+  return { now: Date.now(), random: Math.random, isCheck };
 }
 
 /** A bucket under the terms that hold now. */

@@ -1,6 +1,6 @@
 /**
  * convex-rate-limits/queue/schema: the tables behind queues, for the app's schema (in your tables) and for the component's own, and validators
- * of what apps store or return. Needs convex 1.43.
+ * of what apps store or return.
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";

@@ -322,6 +322,7 @@ describe("Workpool", () => {
 it("Better Auth keeps its limits in this package: for each address, by its own rule for sign-ins", async () => {
   vi.stubEnv("BETTER_AUTH_SECRET", "0123456789abcdef0123456789abcdef");
   vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+  const warn = vi.spyOn(console, "warn").mockReturnValue();
   const t = openApp();
   const signIn = (address: string) =>
     t.fetch("/api/auth/sign-in/email", {
@@ -339,6 +340,9 @@ it("Better Auth keeps its limits in this package: for each address, by its own r
   expect(seconds).toBeLessThanOrEqual(10);
   vi.setSystemTime(NOW + seconds * SECOND);
   expect((await signIn("192.0.2.1")).status).toBe(401);
+  expect(warn.mock.calls.map(([message]) => String(message))).toEqual(
+    Array<unknown>(5).fill(expect.stringContaining("User not found")),
+  );
   const rows = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
   const buckets = ["192.0.2.1", "192.0.2.2"].map((address) => ["auth", `${address}|/sign-in/email`]);
   expect(rows.map(({ name, key }) => [name, key])).toEqual(buckets);

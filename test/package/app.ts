@@ -1,10 +1,14 @@
 /** A fresh app with the tarball installed, in a folder outside the project, as a user has after `npm install`. */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { run } from "./shell.js";
+import { openShell, run, type Run } from "./shell.js";
 
-/** A version of convex other than the pinned one: the oldest supported one, or the newest (.github/workflows/nightly.yml). */
-const { CONVEX_VERSION } = process.env;
+/** A fresh app: its folder, its version of convex if that is not the pinned one, and how its commands run. */
+export interface App {
+  readonly folder: string;
+  readonly convex: string | undefined;
+  readonly run: Run;
+}
 
 /** The strictest settings that an app may have. They also check the types of its dependencies, and that its own declarations can name them. */
 const TSCONFIG = {
@@ -39,16 +43,22 @@ export default defineConfig({
 `;
 
 /**
- * Writes the app of test/package/app into `folder`, and installs the tarball and the versions that the project itself pins. The app is
+ * Writes the app of test/package/app into its folder, and installs the tarball and the versions that the project itself pins. The app is
  * typechecked there, with its generated code.
  */
-export function installApp(root: string, folder: string, tarball: string): void {
+export async function installApp(root: string, app: App, tarball: string): Promise<void> {
+  const { folder } = app;
   mkdirSync(folder);
   cpSync(path.join(root, "test/package/app"), folder, { recursive: true });
   const { devDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
     devDependencies: Record<string, string>;
   };
-  const versions = CONVEX_VERSION ? { ...devDependencies, convex: CONVEX_VERSION } : devDependencies;
+  const versions: Record<string, string | undefined> = {
+    ...devDependencies,
+    ...(app.convex && { convex: app.convex }),
+    // The project's own `typescript` is version 6, for tools that need its API.
+    typescript: devDependencies["@typescript/native"],
+  };
   const pinned = (names: string[]) => Object.fromEntries(names.map((name) => [name, versions[name]]));
   const manifest = {
     name: "fresh-app",
@@ -61,28 +71,39 @@ export function installApp(root: string, folder: string, tarball: string): void 
   write(folder, "tsconfig.json", JSON.stringify(TSCONFIG));
   write(folder, "convex/tsconfig.json", '{ "extends": "../tsconfig.json", "include": ["."] }');
   write(folder, "vitest.config.ts", VITEST_CONFIG);
-  run(folder, "npm", "install", "--no-audit", "--no-fund");
+  await app.run(folder, "npm", "install", "--no-audit", "--no-fund");
+}
+
+/** Installs this version of Node.js into a folder, from npm, and returns how commands run with it. */
+export async function installNode(folder: string, version: string): Promise<Run> {
+  mkdirSync(folder);
+  write(folder, "package.json", "{}");
+  await run(folder, "npm", "install", "--no-audit", "--no-fund", `node@${version}`);
+  const shell = openShell(path.join(folder, "node_modules/node/bin"));
+  const installed = (await shell(folder, "node", "--version")).trim();
+  if (installed !== `v${version}`) throw new Error(`npm installed Node.js ${installed}, not ${version}`);
+  return shell;
 }
 
 /** The entries that run without React, ESLint or Vite. */
 const IN_NODE = " /component /queue /queue/schema /admin /schema /http /client /compat /convex.config.js".split(" ");
 
 /** Loads the entry points that contain code in plain Node, without a bundler. */
-export function importInNode(folder: string): void {
+export async function importInNode({ folder, run }: App): Promise<void> {
   const script = `
     for (const entry of ${JSON.stringify(IN_NODE)}) {
       const exported = Object.values(await import("convex-rate-limits" + entry));
       if (exported.length === 0 || exported.includes(undefined)) throw new Error("convex-rate-limits" + entry);
     }`;
-  run(folder, process.execPath, "--input-type=module", "--eval", script);
+  await run(folder, "node", "--input-type=module", "--eval", script);
 }
 
 /**
  * Pushes the app with Convex's own CLI to the stand-in for a deployment, which judges the push. The app has the component twice, inside
  * another component, and next to the official one.
  */
-export function push(root: string, folder: string, command: "codegen" | "dev" | "deploy"): void {
-  run(root, "npx", "tsx", "tools/deployment/main.ts", folder, command);
+export async function push(root: string, { folder, run }: App, command: "codegen" | "dev" | "deploy"): Promise<void> {
+  await run(root, "npx", "tsx", "tools/deployment/main.ts", folder, command);
 }
 
 function write(folder: string, file: string, text: string): void {

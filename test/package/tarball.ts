@@ -14,23 +14,23 @@ export interface Tarball {
 }
 
 /** Packs the project as `npm publish` does (its `prepack` builds), and unpacks the tarball in the same folder. */
-export function pack(root: string, into: string): Tarball {
-  run(root, "npm", "pack", "--pack-destination", into);
+export async function pack(root: string, into: string): Promise<Tarball> {
+  await run(root, "npm", "pack", "--pack-destination", into);
   const name = readdirSync(into).find((entry) => entry.endsWith(".tgz"));
   if (name === undefined) throw new Error("npm pack made no tarball");
   const unpacked = path.join(into, "unpacked");
   mkdirSync(unpacked);
-  run(into, "tar", "-xzf", name, "-C", unpacked);
+  await run(into, "tar", "-xzf", name, "-C", unpacked);
   return { file: path.join(into, name), contents: path.join(unpacked, "package") };
 }
 
 /** Runs `npm publish --dry-run` with the fields that only the owner knows filled in. */
-export function publishDry({ contents }: Tarball): void {
+export async function publishDry({ contents }: Tarball): Promise<void> {
   const address = "https://github.com/someone/convex-rate-limits";
   const owner = { repository: address, homepage: `${address}#readme`, bugs: `${address}/issues`, author: "Someone" };
-  run(contents, "npm", "pkg", "set", ...Object.entries(owner).map(([field, value]) => `${field}=${value}`));
+  await run(contents, "npm", "pkg", "set", ...Object.entries(owner).map(([field, value]) => `${field}=${value}`));
   // The contents are built already, and npm would build them again.
-  run(contents, "npm", "publish", "--dry-run", "--ignore-scripts", "--access", "public");
+  await run(contents, "npm", "publish", "--dry-run", "--ignore-scripts", "--access", "public");
 }
 
 /** The largest permitted sizes in bytes, and number of files: the cost of installing the package. */

@@ -5,5 +5,11 @@ import base, { repository } from "../../vitest.config.js";
 export default defineConfig({
   ...base,
   root: new URL("../..", import.meta.url).pathname,
-  test: { ...base.test, include: repository, exclude: [...configDefaults.exclude, "test/package/app/**"] },
+  test: {
+    ...base.test,
+    // Without test/support/date.ts, so that the documents' tests run on the clock that users of convex-test have.
+    setupFiles: "test/support/random.ts",
+    include: repository,
+    exclude: [...configDefaults.exclude, "test/package/app/**"],
+  },
 });

@@ -1,4 +1,7 @@
-/** A limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server decides everything. */
+/**
+ * convex-rate-limits/live: a limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server
+ * decides everything.
+ */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, isFunction, isObjectOrFunction } from "../engine/fields.js";
@@ -8,10 +11,13 @@ import type { BucketArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
-import type { ConfigArg, KeyArg, PlanArg } from "./args.js";
+import type { ConfigArg, KeyArg, NameIn, PlanArg, WrittenBucketArgs } from "./args.js";
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
-import type { AnyDataModel, Ctx, LimitSet } from "./place.js";
+import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
+import { setOf } from "./place.js";
 import { BY_ROWS } from "./plans.js";
+
+export type { RateLimitSnapshot } from "../wire/snapshots.js";
 
 /** A value that the server chooses from a query's ctx and a key, and the client cannot. */
 type Decided<DataModel extends convex.GenericDataModel, Value> = (
@@ -42,7 +48,7 @@ export type ExposeArgs<Limits, Name, DataModel extends convex.GenericDataModel> 
   : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
 
 /** The arguments as JavaScript may pass them. */
-export interface AnyExposeArgs {
+interface AnyExposeArgs {
   key?: ExposedKey<AnyDataModel> | undefined;
   config?: ExposedConfig<AnyDataModel>;
   plan?: string | Decided<AnyDataModel, string> | undefined;
@@ -55,6 +61,51 @@ export interface ExposedRateLimit {
   getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
+/** The functions of `rateLimitLive`. Misuse throws as it does from the functions of `defineRateLimits`. */
+export interface RateLimitLive<Limits, Contexts extends InTables | InComponent> {
+  /**
+   * The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. It reads all rows of a bucket that
+   * is split: in a mutation beside `rateLimit` it conflicts with every other call.
+   */
+  getRateLimit: <Name extends NameIn<Limits>>(
+    ctx: Contexts["query"],
+    args: WrittenBucketArgs<Limits, Name>,
+  ) => Promise<RateLimitSnapshot>;
+
+  /**
+   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
+   * the key that the client requests) to the key; a client can choose neither name nor config nor shards.
+   */
+  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends convex.GenericDataModel = convex.GenericDataModel>(
+    name: Name,
+    args: ExposeArgs<Limits, Name, DataModel>,
+  ) => ExposedRateLimit;
+}
+
+/**
+ * The functions that show a limit to clients, in either place.
+ *
+ * @param limits - what `defineRateLimits` returned.
+ * @example
+ * ```ts
+ * import { defineRateLimits, MINUTE } from "convex-rate-limits";
+ * import { rateLimitLive } from "convex-rate-limits/live";
+ *
+ * const limits = defineRateLimits({ publish: { kind: "token bucket", rate: 20, period: MINUTE } });
+ * export const { getRateLimit, getServerTime } = rateLimitLive(limits).exposeRateLimit("publish", {});
+ * ```
+ */
+export function rateLimitLive<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitLive<TypesOf<Set>["limits"], TypesOf<Set>["contexts"]> {
+  const set = setOf(limits, "rateLimitLive");
+  return {
+    getRateLimit: async (ctx: Ctx, args: AnyBucketArgs) =>
+      await readSnapshot(set, ctx, findBucket(set.definitions, "getRateLimit", args, BY_ROWS)),
+    exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
+  } satisfies Record<keyof RateLimitLive<never, InTables>, unknown> as never;
+}
+
 export async function readSnapshot(
   { definitions, place }: LimitSet,
   ctx: Ctx,
@@ -65,7 +116,7 @@ export async function readSnapshot(
 }
 
 /** @throws at once when it is already certain that name, key and config do not fit together. */
-export function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRateLimit {
+function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRateLimit {
   const call = "exposeRateLimit";
   checkName(name);
   checkFields(name, "the options of exposeRateLimit", options, {

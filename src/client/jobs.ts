@@ -1,26 +1,26 @@
-/** Work that waits for its tokens: reserved and scheduled in one transaction, by the caller's own scheduler. */
-import * as convex from "convex/server";
-import { convexToJson, type Value } from "convex/values";
+/** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction by the caller's own scheduler. */
+import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import type { BucketArgs } from "../engine/request.js";
-import { checkCtx, fieldError, misuseError, show } from "../engine/misuse.js";
+import { checkCtx, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
 import type { AllowedStatus, DeniedStatus, RateLimitedJob } from "../wire/answers.js";
 import { present } from "../wire/present.js";
+import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
 import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
+import type { ThrowChoice } from "./definitionTypes.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
-import { type Ctx, type LimitSet, wakeQueue } from "./place.js";
+import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
+import { setOf, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
+import { checkFunction, checkScheduler, type JobCall, type SchedulingCtx } from "./scheduler.js";
 
-/** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
-export interface SchedulingCtx {
-  scheduler: convex.Scheduler;
-}
+export type { RateLimitedJob } from "../wire/answers.js";
 
 /** The same for cancelling, which also reads the job's state. */
 export type CancellingCtx = SchedulingCtx & JobReader;
@@ -39,25 +39,72 @@ export type ScheduleResult =
 export type CancelResult =
   { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
-/** A function and its arguments, as the scheduler takes them. */
-export interface JobCall {
-  fn: convex.SchedulableFunctionReference;
-  fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
+/** The functions of `rateLimitJobs`. Misuse throws as it does from the functions of `defineRateLimits`. */
+export interface RateLimitJobs<
+  Limits,
+  Contexts extends InTables | InComponent,
+  Default extends ThrowChoice | undefined = false,
+> {
+  /**
+   * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform random delay
+   * of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a mutation that throws leaves
+   * neither the job nor the reservation.
+   */
+  scheduleRateLimited: <
+    Name extends args.NameIn<Limits>,
+    Fn extends Parameters<convex.Scheduler["runAt"]>[1],
+    Said extends ThrowChoice | undefined = undefined,
+  >(
+    ctx: Contexts["mutation"] & SchedulingCtx,
+    args: args.ScheduleArgs<Limits, Name, Said>,
+    fn: Fn,
+    ...fnArgs: convex.OptionalRestArgs<Fn>
+  ) => Promise<args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
+
+  /**
+   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that
+   * runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
+   */
+  cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 }
 
-export async function schedule(
+/**
+ * The functions that schedule work for the time at which its tokens exist, in either place.
+ *
+ * @param limits - what `defineRateLimits` returned.
+ * @example
+ * ```ts
+ * import { defineRateLimits, MINUTE } from "convex-rate-limits";
+ * import { rateLimitJobs } from "convex-rate-limits/jobs";
+ *
+ * const limits = defineRateLimits({ generate: { kind: "token bucket", rate: 20, period: MINUTE } });
+ * export const { scheduleRateLimited, cancelRateLimited } = rateLimitJobs(limits);
+ * ```
+ */
+export function rateLimitJobs<Set extends DefinedRateLimits>(
+  limits: Set,
+): RateLimitJobs<TypesOf<Set>["limits"], TypesOf<Set>["contexts"], TypesOf<Set>["throws"]> {
+  const set = setOf(limits, "rateLimitJobs");
+  return {
+    scheduleRateLimited: (ctx: Ctx & SchedulingCtx, asked: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
+      schedule(set, ctx, asked, { fn, fnArgs }),
+    cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
+  } satisfies Record<keyof RateLimitJobs<never, InTables>, unknown> as never;
+}
+
+async function schedule(
   set: LimitSet,
   ctx: Ctx & SchedulingCtx,
-  args: AnyArgs,
+  asked: AnyArgs,
   work: JobCall,
 ): Promise<ScheduleResult> {
-  const request = judge(set, "scheduleRateLimited", args, {
+  const request = judge(set, "scheduleRateLimited", asked, {
     count: anything,
     spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
     mode: modeField,
     throws: throwsField,
   });
-  const { name, key, config, count = 1, spread = 0 } = args;
+  const { name, key, config, count = 1, spread = 0 } = asked;
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
@@ -106,7 +153,7 @@ async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, at, takenAt }:
   await wakeQueue(set, ctx, bucket);
 }
 
-export async function cancelScheduled(
+async function cancelScheduled(
   set: LimitSet,
   ctx: Ctx & CancellingCtx,
   job: RateLimitedJob,
@@ -125,36 +172,6 @@ export async function cancelScheduled(
   if (state !== "pending") return { canceled: false, state };
   await giveBack(set, ctx, { bucket, count, at: dueAt, takenAt });
   return { canceled: true };
-}
-
-/** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
-export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
-  if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
-  // Convex stores these two anywhere but as a function's arguments.
-  if (!isObject(args) || args instanceof ArrayBuffer) {
-    throw fieldError(name, "the function's arguments", "an object", args);
-  }
-  try {
-    convexToJson(args as Value);
-  } catch (error) {
-    throw misuseError(name, `the function's arguments cannot be stored: ${(error as Error).message}`);
-  }
-}
-
-/** Whether Convex can call it: a reference, in full, or the text of one. */
-export function isReference(fn: unknown): boolean {
-  if (fn === "") return false;
-  try {
-    convex.getFunctionAddress(fn);
-    return true;
-  } catch {
-    // No reference, or one that stops at a module.
-    return false;
-  }
-}
-
-export function checkScheduler(ctx: unknown, call: string): void {
-  checkCtx(ctx, "scheduler", `${call} needs the ctx of a mutation or action`);
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
