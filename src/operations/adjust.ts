@@ -32,7 +32,9 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
   const owes = heldByAll(left, now) < 0;
-  const retryAt = owes ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0))) : undefined;
+  const retryAt = owes
+    ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0)))
+    : undefined;
   return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
 }
 
@@ -87,7 +89,10 @@ async function adjustFew(
  * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and writes nothing.
  * @throws when the time is more than five years ahead.
  */
-export async function pause(ctx: Writer, { until: asked, ...bucket }: storage.BucketId & { until: number }): Promise<null> {
+export async function pause(
+  ctx: Writer,
+  { until: asked, ...bucket }: storage.BucketId & { until: number },
+): Promise<null> {
   const now = Date.now();
   checkBucket(bucket);
   const until = parsePause(bucket.name, asked, now);

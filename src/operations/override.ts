@@ -28,7 +28,11 @@ export async function clearOverride(ctx: storage.Writer, bucket: storage.BucketI
 }
 
 /** Nothing stays of a control row that cannot be used. */
-async function putOverride(ctx: storage.Writer, bucket: storage.BucketId, override: Control["override"]): Promise<null> {
+async function putOverride(
+  ctx: storage.Writer,
+  bucket: storage.BucketId,
+  override: Control["override"],
+): Promise<null> {
   const rows = await storage.readControl(ctx, bucket);
   let control = NO_CONTROL;
   try {

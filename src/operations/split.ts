@@ -70,7 +70,12 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
 }
 
 /** The answer of a demand that some rows are short of. */
-async function answerShort(ctx: Reader, request: Request, call: SplitCall, rows: readonly StoredShard[]): Promise<Answer> {
+async function answerShort(
+  ctx: Reader,
+  request: Request,
+  call: SplitCall,
+  rows: readonly StoredShard[],
+): Promise<Answer> {
   const { limit, demand } = request;
   const { now, pausedUntil, found } = call;
   const best = demand.reserve ? soonest(rows, call, demand) : undefined;

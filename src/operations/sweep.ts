@@ -96,7 +96,9 @@ function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number
     const hasEnded = !override || (override.until ?? Infinity) <= now - SETTLED_MS;
     const held = hasEnded ? { ...control, override: undefined } : control;
     const full = new Set(
-      bucketsAmong(rows).filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now)).flat(),
+      bucketsAmong(rows)
+        .filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now))
+        .flat(),
     );
     const going = rows.filter((row) => full.has(row));
     const isLast = going.length === rows.length && isFull(defined, { ...bucket, rows: [] }, held, now);

@@ -6,7 +6,17 @@ import { damageError, show } from "../engine/misuse.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type BucketId, controlOf, isControl, type Reader, readControl, readLast, readRows, type Row, type RowChange } from "./rows.js";
+import {
+  type BucketId,
+  controlOf,
+  isControl,
+  type Reader,
+  readControl,
+  readLast,
+  readRows,
+  type Row,
+  type RowChange,
+} from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
@@ -63,7 +73,8 @@ function latest(rows: readonly Row[]): Row | null {
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
   const { control, rows, row, point } = found;
-  const isOwn = row && !rows && !isControl(row) && isOf(bucket.limit, row);
+  const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
+  const isOwn = covers && isOf(bucket.limit, row);
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
   const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
   const shard = shards.find(({ interval }) => point.startsWith(interval));

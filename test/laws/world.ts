@@ -2,7 +2,8 @@
  * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
  * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
-import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
@@ -34,7 +35,6 @@ export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
   readonly count?: number;
-  readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
   readonly refundable?: boolean;
   readonly throws?: boolean;

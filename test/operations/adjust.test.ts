@@ -1,4 +1,5 @@
-import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import { describe, expect, it, vi } from "vitest";
 import { NOW, useClock } from "../support/clock.js";
 import { draw } from "../support/draw.js";

@@ -59,8 +59,15 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a count that is too large denies all with its reason, and a limit in shadow denies none", async () => {
-    const statuses = [{ ok: true, remaining: 2 }, { ok: false, reason: "too large", remaining: 5 }];
-    expect(await rateLimitAll([ofUser(), ofTeam({ count: 6 })])).toMatchObject({ ok: false, retryAt: 8.64e15, statuses });
+    const statuses = [
+      { ok: true, remaining: 2 },
+      { ok: false, reason: "too large", remaining: 5 },
+    ];
+    expect(await rateLimitAll([ofUser(), ofTeam({ count: 6 })])).toMatchObject({
+      ok: false,
+      retryAt: 8.64e15,
+      statuses,
+    });
     const shadowed = await rateLimitAll([ofUser(), ofTeam({ count: 6, mode: "shadow" })]);
     expect(shadowed).toMatchObject({ ok: true });
     expect(await rows()).toHaveLength(1);

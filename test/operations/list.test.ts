@@ -84,6 +84,37 @@ describe.each(placeNames)("in the %s", (place) => {
     for (const limit of [1, 100]) expect((await walk({ name, onlyLimited: true, limit })).keys).toEqual(keys);
   });
 
+  it("each bucket of a key, by kind and period, is an entry, unless a deploy has taken its plan away", async () => {
+    const plans = { free: { rate: 5 }, pro: { kind: "fixed window", rate: 50, start: NOW } } as const;
+    const shape = { kind: "token bucket", period: 1000 } as const;
+    const both = define({ send: { ...shape, plans: { ...plans, old: { kind: "sliding window", rate: 9 } } } });
+    for (const [plan, count] of Object.entries({ free: 2, pro: 20, old: 3 })) {
+      expect(await both.rateLimit({ name: "send", key: "a", plan, count })).toMatchObject({ ok: true });
+    }
+    await both.pauseRateLimit({ name: "send", key: "b", until: NOW + 9 });
+    const free = { key: "a", plan: "free", value: 3, ok: true, remaining: 2 };
+    const pro = { key: "a", plan: "pro", value: 30, ok: true, remaining: 29 };
+    const paused = { key: "b", value: 0, ok: false, retryAt: NOW + 209, pausedUntil: NOW + 9 };
+    expect((await both.listRateLimits({ name: "send" })).page).toMatchObject([
+      free,
+      pro,
+      { plan: "old", value: 6 },
+      paused,
+    ]);
+    const after = define({ send: { ...shape, plans } });
+    expect((await after.listRateLimits({ name: "send" })).page).toMatchObject([free, pro, paused]);
+    await after.overrideRateLimit({
+      name: "send",
+      key: "a",
+      config: { kind: "sliding window", period: 1000, rate: 4 },
+    });
+    expect((await after.listRateLimits({ name: "send", onlyOverridden: true })).page).toMatchObject([
+      { plan: "free", value: 1 },
+      { plan: "pro", value: 1 },
+      { value: 1 },
+    ]);
+  });
+
   it("a sharded bucket is one entry, whose value is the sum of its shards", async () => {
     await use("hot", { a: 50, b: 64 });
     for (let i = 0; i < 9; i++) await rateLimit({ name: "hot", key: "a" });

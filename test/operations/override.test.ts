@@ -1,5 +1,6 @@
 /** Overrides, which change one key's limit at run time, in the tables and in the component. */
-import { isRateLimitError, projectRateLimit, type RateLimitConfig } from "convex-rate-limits";
+import { isRateLimitError, type RateLimitConfig } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { internalMutationGeneric, makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
@@ -94,7 +95,7 @@ const cases = [
   ...when("a config that serves what the limit cannot", { after: 40, terms: { config: large, ...ending(1000) } }, [
     [0, { count: 19 }, denied(950)],
     [0, { count: 30 }, tooLarge],
-    [0, { count: 30, reserve: { within: 500 } }, tooLarge],
+    [0, { count: 30, reserve: { within: 500 } }, forEver],
   ]),
   ...when("a smaller config", { terms: { config: small } }, [[0, { count: 3 }, tooLarge]]),
   ...when("a smaller config with an end", { terms: { config: small, ...ending(MINUTE) } }, [
@@ -195,7 +196,7 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await called).toEqual(await checked);
       if (!("reserve" in request && typeof request.reserve === "object") && !("config" in request)) {
         const projected = projectRateLimit(snapshot, { now: NOW + at, ...request });
-        expect(projected).toEqual({ ...(await checked), shadow: undefined });
+        expect(projected).toEqual({ ...(await checked), shadow: undefined, value: expect.any(Number) as number });
       }
     }
     if (typeof answer === "string" || !("ok" in answer && answer.ok)) expect(await rows()).toEqual(stored);
@@ -260,14 +261,19 @@ describe.each(placeNames)("in the %s", (place) => {
     // A pause also holds for an unlimited key: only a reservation is made, for its end.
     if (isPaused) {
       for (const reserve of [false, { within: 59_998 }]) {
-        expect(await rateLimit({ ...alice, reserve })).toMatchObject({ ok: false, retryAt: NOW + 60_000, remaining: 0 });
+        expect(await rateLimit({ ...alice, reserve })).toMatchObject({
+          ok: false,
+          retryAt: NOW + 60_000,
+          remaining: 0,
+        });
       }
     }
     const status = await rateLimit({ ...alice, count: 30, refundable: true, reserve: isPaused });
     expect(status).toMatchObject({ ok: true, ...(isPaused && { retryAt: NOW + 60_000, takenAt: NOW + 1 }) });
-    expect((await getRateLimit(alice)).value).toBe(before - 30);
+    // What has come in a millisecond is less than a hundredth.
+    expect((await getRateLimit(alice)).value).toBeCloseTo(before - 30, 2);
     await limits.adjustRateLimit({ ...alice, count: -30, takenAt: status.ok ? status.takenAt : NaN });
-    expect((await getRateLimit(alice)).value).toBe(before);
+    expect((await getRateLimit(alice)).value).toBeCloseTo(before, 2);
   });
 
   it("an unlimited key does not change if another limit of the call denies", async () => {
@@ -426,17 +432,11 @@ describe.each(placeNames)("in the %s", (place) => {
     },
   );
 
-  it("an override in another row has no effect, and a reset deletes it with the bucket's other rows", async () => {
-    const damage = { value: 0, ts: NOW, override: { unlimited: true } } as const;
-    for (const call of [rateLimit, checkRateLimit]) {
-      await insert({ ...alice, shard: "0", ...damage });
-      await expect(call(alice)).rejects.toThrow("the stored shards overlap or leave a gap");
-      await limits.resetRateLimit(alice);
-      await insert({ ...alice, ...damage });
-      expect(await call(alice)).toMatchObject({ ok: false });
-      await limits.resetRateLimit(alice);
-      expect(await rows()).toEqual([]);
-    }
+  it("an override in another row has no effect, and a reset deletes it", async () => {
+    await insert({ ...alice, value: 0, ts: NOW, override: { unlimited: true } });
+    for (const call of [rateLimit, checkRateLimit]) expect(await call(alice)).toMatchObject({ ok: false });
+    await limits.resetRateLimit(alice);
+    expect(await rows()).toEqual([]);
   });
 });
 

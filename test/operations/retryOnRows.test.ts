@@ -81,7 +81,9 @@ describe.each(placeNames)("in the %s, a denial on two rows", (place) => {
     const rate = Math.max(32, 2 * rows);
     const config = { kind: "fixed window", rate, period: 1000, start: 0, capacity: rate } as const;
     const parts = partsOf(Math.log2(rows));
-    await insert(...parts.map((shard) => ({ name: "hot", bucket: "fixed window 1000", shard, value: 0, ts: NOW - 10 })));
+    await insert(
+      ...parts.map((shard) => ({ name: "hot", bucket: "fixed window 1000", shard, value: 0, ts: NOW - 10 })),
+    );
     const limits = define({ hot: { ...config, shards: rows } });
     vi.setSystemTime(NOW - 1);
     for (let seed = 0; seed < 20; seed++) {
