@@ -114,6 +114,9 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: alone("pause"),
     schedule: alone("schedule"),
     cancel: alone("cancel"),
+    sweep: alone("sweep"),
+    /** What all rows hold, and whether the bucket owes. */
+    held: ({ config }: Bucket) => alone("adjust")({ config, count: 0 }),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),
     rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),
