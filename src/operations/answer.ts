@@ -35,7 +35,7 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
   const { override, bucket, timing, found } = terms;
   const request = override?.limit ? requestTo(terms.counted, bucket.asked) : bucket;
   const first = await loadFirst(ctx, request, found);
-  if (override?.reason) return block(terms, first);
+  if (override?.reason) return block(terms, first, override.until);
   const split = { ...call, ...timing, found };
   if (override?.unlimited) return await letThrough(ctx, request, first, split);
   const answered =
@@ -66,8 +66,7 @@ export function untouched({ before }: Answer): RateLimitStatus {
   return { ok: true, ...(areAll(shards) && overview(limit, shards, timing)) };
 }
 
-function block({ bucket, override, timing }: Terms<Request>, first: StoredShard): Answer {
-  const { until = END_OF_TIME } = override ?? {};
+function block({ bucket, timing }: Terms<Request>, first: StoredShard, until: number): Answer {
   const { limit, demand } = bucket;
   const shards = [first];
   const later = { ...timing, now: until };

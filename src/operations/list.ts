@@ -9,7 +9,7 @@ import { foundAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
-import { termsOf } from "./terms.js";
+import { startCall, termsOf } from "./terms.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
@@ -108,9 +108,8 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows,
     if (row && !isOf(bucket.limit, row) && !isOf(counted.limit, row)) return undefined;
     const { capacity, unitsPerToken } = counted.limit;
     const count = Math.min(1, capacity / unitsPerToken);
-    const call = { now, random: () => 0 };
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
-    const { status } = await answerUnder(ctx, asked, call);
+    const { status } = await answerUnder(ctx, asked, startCall(true));
     const value = heldByAll(shardsOf(counted, found.control, found.rows), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {

@@ -150,9 +150,8 @@ async function answerOn(ctx: Reader, request: Request, call: SplitCall, [shard, 
   return {
     status: shown,
     before,
-    change: balanced
-      ? changeOf(request, short ? [short, shard] : [shard], balanced)
-      : await reshaped(ctx, request, change, call),
+    change:
+      short && balanced ? changeOf(request, [short, shard], balanced) : await reshaped(ctx, request, change, call),
   };
 }
 

@@ -55,6 +55,8 @@ const two = { count: 2 };
 const ten = each(4, 10);
 const owing = { ok: false, retryAt: NOW + 53 };
 const later = { ok: true, retryAt: NOW + 115 };
+const reserve = (count: number) => ({ count, reserve: true });
+const afterAll = { ...whole(0, 100 * HOUR), retryAt: NOW + 36 * HOUR };
 const tooLarge = { ok: false, retryAt: 8.64e15, reason: "too large" };
 const slowTwo = { ...slow, asked: two };
 const slowFive = { ...slow, asked: { count: 5 } };
@@ -102,6 +104,21 @@ const rows: Row[] = [
   ["keeps its rows while the first is in use", each(4, 12), [11, 12, 12, 12], { ...slow, ages: [1999, ...cold] }],
   ["folds an idle row with its neighbour", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
   ["folds more rows if it was idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
+
+  ["folds with no row that owes", [12, -3, 12, 12], [11, -3, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
+  [
+    "merges rows for a large reservation",
+    [4, 4, 16, 16],
+    [28],
+    { ...slow, asked: reserve(12), status: whole(28, 36 * HOUR) },
+  ],
+  ["reserves it on one row if another owes", [-4, 16, 16, 16], [-4, 4, 16, 16], { ...slow, asked: reserve(12) }],
+  [
+    "reserves more than a row's share when all have paid",
+    [-4, 16, 16, 16],
+    [-20],
+    { ...slow, asked: reserve(20), status: afterAll },
+  ],
 
   ["denies after it read two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
   ["owes a reservation on one of two rows", each(4, 0), [-1, 0, 0, 0], { ages: ten, asked: { reserve: true }, status: reserved }], // prettier-ignore

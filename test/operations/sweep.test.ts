@@ -244,6 +244,15 @@ describe("in the tables", () => {
     await expect(define({ send }).sweepRateLimits({})).rejects.toThrow("sweepRateLimits needs next");
   });
 
+  it("a sweep passes 1,000 names of other limits in a batch, and goes on from the last", async () => {
+    const others = Array.from({ length: 1000 }, (_, i) => row({ name: `other ${1000 + i}` }));
+    await insert(...others, row());
+    vi.setSystemTime(NOW + 9000 + SETTLED);
+    expect(await start({ send })).toEqual({ deleted: 0, isDone: false });
+    expect(await finish()).toBe(1);
+    expect(await left()).not.toContain("send a");
+  });
+
   it("a cursor of a removed limit continues with the next limit", async () => {
     // Rows of another set of limits are not read.
     await insert(row(), row({ name: "u" }));
