@@ -1,4 +1,6 @@
-/** Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting. */
+/**
+ * Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting.
+ */
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
@@ -46,8 +48,8 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
- * a cancelled job may be another row's.
+ * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no
+ * room for it: tokens of a cancelled job may be another row's.
  */
 async function adjustFew(
   ctx: Writer,
@@ -86,7 +88,8 @@ async function adjustFew(
 }
 
 /**
- * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and writes nothing.
+ * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and
+ * writes nothing.
  * @throws when the time is more than five years ahead.
  */
 export async function pause(
@@ -111,8 +114,9 @@ async function changeControl(
 }
 
 /**
- * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is split forgets by its control
- * row, since its rows are many. So does one of whose tokens some may come back: otherwise a later cancel would take from others.
+ * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is
+ * split forgets by its control row, since its rows are many. So does one of whose tokens some may come back: otherwise
+ * a later cancel would take from others.
  */
 export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);

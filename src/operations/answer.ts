@@ -60,7 +60,9 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], ti
   return { status, change, before: { limit, shards, timing } };
 }
 
-/** The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that. */
+/**
+ * The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that.
+ */
 export function untouched({ before }: Answer): RateLimitStatus {
   const { limit, shards, timing } = before;
   return { ok: true, ...(areAll(shards) && overview(limit, shards, timing)) };

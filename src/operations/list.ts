@@ -88,8 +88,8 @@ export function bucketsAmong(rows: readonly Row[]): Row[][] {
 }
 
 /**
- * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken its kind or period away:
- * no call asks it.
+ * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken
+ * its kind or period away: no call asks it.
  */
 async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows, own }: OwnRows, now: number) {
   const { override, pause } = controlOf(rows.find(isControl));

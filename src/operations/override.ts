@@ -6,7 +6,9 @@ import { checkBucket } from "../engine/names.js";
 import * as storage from "../storage/rows.js";
 import { controlAmong } from "../storage/shards.js";
 
-/** Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins. */
+/**
+ * Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins.
+ */
 export async function setOverride(
   ctx: storage.Writer,
   bucket: storage.BucketId,

@@ -106,7 +106,7 @@ describe("Law 9, live config", () => {
             }
           });
           const ask = async (count: number) =>
-            (await run(async (ctx) => await limits.rateLimit(ctx, { name, ...terms, count } as never))).ok;
+            (await run(async (ctx) => await limits.rateLimit(ctx, { name, ...terms, count }))).ok;
           const count = await drain(ask, all ? largest : 1);
           if (count > 0) grants.push({ at: now, count });
         }
@@ -152,11 +152,7 @@ describe("Law 9, live config", () => {
           const take = (db: FakeDb | undefined) =>
             drain(
               async (count) =>
-                (
-                  await (db as FakeDb).transaction((ctx) =>
-                    limits.rateLimit(ctx as never, { name, plan, count } as never),
-                  )
-                ).ok,
+                (await db!.transaction((ctx) => limits.rateLimit(ctx as never, { name, plan, count }))).ok,
               most,
             );
           // Each is as if the others were not there.

@@ -39,7 +39,7 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
     maxLength: 9,
   });
   const both = async <T>(all: readonly World[], call: (one: World) => Promise<T>) => {
-    const [own, other] = await Promise.all([call(all[0] as World), call(all[1] as World)]);
+    const [own, other] = await Promise.all([call(all[0]!), call(all[1]!)]);
     expect(own).toEqual(other);
     return own;
   };

@@ -27,8 +27,8 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
   const plans = { free: { rate: 40 }, pro: { rate: 400 } };
   const limits = define({ api: { kind, period: 1000, ...kinds[kind], shards, plans } as never });
   const { rateLimit, adjustRateLimit, pauseRateLimit, resetRateLimit, getRateLimit } = limits;
-  const alice = { name: "api", key: "alice", plan: "free" };
-  const { plan: _, ...id } = alice;
+  const id = { name: "api", key: "alice" };
+  const alice = { ...id, plan: "free" };
   const take = (more: object = {}) => rateLimit({ ...alice, ...more });
   const heldNow = async () => {
     const { page } = await limits.listRateLimits({ name: "api" });

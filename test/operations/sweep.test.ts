@@ -60,6 +60,7 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
     Infinity,
     row({ ...ofWindow, name: "send", value: -1 }),
   ],
+  ["a token bucket's row that no definition has stays", Infinity, row({ name: "window", value: 10 })],
   ["a row of a kind that there is not stays", Infinity, row({ name: "send", bucket: "leaky 5", value: 10 })],
   [
     "a pause is deleted when a bucket that was paused is full",
