@@ -152,7 +152,8 @@ describe("Law 9, live config", () => {
           const take = (db: FakeDb | undefined) =>
             drain(
               async (count) =>
-                (await db!.transaction((ctx) => limits.rateLimit(ctx as never, { name, plan, count }))).ok,
+                (await (db ?? new FakeDb()).transaction((ctx) => limits.rateLimit(ctx as never, { name, plan, count })))
+                  .ok,
               most,
             );
           // Each is as if the others were not there.

@@ -38,8 +38,8 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
     minLength: 1,
     maxLength: 9,
   });
-  const both = async <T>(all: readonly World[], call: (one: World) => Promise<T>) => {
-    const [own, other] = await Promise.all([call(all[0]!), call(all[1]!)]);
+  const both = async <T>(all: readonly [World, World], call: (one: World) => Promise<T>) => {
+    const [own, other] = await Promise.all([call(all[0]), call(all[1])]);
     expect(own).toEqual(other);
     return own;
   };
@@ -49,8 +49,8 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
     { runs: 120, least: { swept: isOneRow && subject.title !== "a calendar window" ? 10 : -1 } },
     [worlds, subject.exact, stepsUpTo(12), acts],
     async (open, config, steps, acts, seen) => {
-      const all = [open(), open()];
-      const [swept] = all as [World, World];
+      const all: [World, World] = [open(), open()];
+      const [swept] = all;
       let step = 0;
       let isDone = false;
       let later = 0;
@@ -85,8 +85,8 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
     { runs: 100, least: { used: 20 } },
     [worlds, subject.exact, stepsUpTo(8), stepsUpTo(8)],
     async (open, config, before, since, seen) => {
-      const all = [open(), open()];
-      const [world] = all as [World, World];
+      const all: [World, World] = [open(), open()];
+      const [world] = all;
       const undo: (() => Promise<unknown>)[] = [];
       let last = T0;
       await world.walk(config, before, async (request, now) => {
@@ -108,7 +108,10 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
       await world.walk(config, since, async (request, now) => {
         if (now < last) world.setClock(last);
         await undo.shift()?.();
-        if (!isOneRow) return void (await both(all, (one) => one.held({ config }).then(({ remaining }) => remaining)));
+        if (!isOneRow) {
+          await both(all, (one) => one.held({ config }).then(({ remaining }) => remaining));
+          return undefined;
+        }
         const { ok, retryAt } = await both(all, (one) =>
           one.consume(request).then(({ ok, retryAt, remaining }) => ({ ok, retryAt, remaining })),
         );
@@ -123,8 +126,8 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
     { runs: 150, least: { refunded: 20 } },
     [worlds, subject.exact, stepsUpTo(12), fc.nat(11), fc.nat(11)],
     async (open, config, steps, taking, later, seen) => {
-      const all = [open(), open()];
-      const [world] = all as [World, World];
+      const all: [World, World] = [open(), open()];
+      const [world] = all;
       const undo: { takenAt: number; count: number }[] = [];
       let step = 0;
       let last = 0;
