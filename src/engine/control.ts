@@ -48,8 +48,9 @@ export function withoutPause({ pause: _, ...control }: Control): Control {
 
 /** The state of a row after what it has not seen of its control row. */
 export function applyControl(limit: Limit, state: State, { count, reset, pause }: Control): State {
-  const { seen = 0 } = state;
-  if (seen >= count) return state;
+  // A row has seen more than there is if a control row that could not be used was cleared.
+  const seen = state.seen !== undefined && state.seen <= count ? state.seen : 0;
+  if (seen === count) return state;
   const begun = reset && seen < reset.count ? forgotten(limit, state.ts, reset.at) : state;
   const left = pause && seen < pause.count ? limit.kind.pause(limit, begun, pause) : begun;
   return { ...left, seen: count };
@@ -103,10 +104,11 @@ export function parseOverride(name: string, override: RateLimitOverride): RateLi
  * @throws when this package cannot have written it: nothing is let through until it is cleared.
  */
 export function overrideOf(bucket: Bucket, { override }: Control, now: number): Override | undefined {
-  if (!override || now >= (override.until ?? END_OF_TIME)) return undefined;
+  if (!override) return undefined;
   const { name, limit } = bucket;
   try {
     const { config, more, block, until = END_OF_TIME } = parseOverride(name, override);
+    if (now >= until) return undefined;
     if (block) return { until, reason: "blocked" };
     if (config) return { until, limit: limitUnder(bucket, config) };
     return more === undefined ? { until, unlimited: true } : { until, limit: limitUnder(bucket, added(limit, more)) };

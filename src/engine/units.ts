@@ -61,9 +61,13 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
   if (!(isPlausible && isTime(ts) && Number.isInteger(seen)))
     throw unusableError(limit, key, "state", { value, ts, seen });
+  const held = Math.min(capacity, floorUnits(value, unitsPerToken));
+  // A log that was lost does not say that nothing was taken.
+  const isLogLost = !limit.kind.runsFrom && !recent && held < capacity;
   return {
-    value: Math.min(capacity, floorUnits(value, unitsPerToken)),
+    value: held,
     ts,
+    ...(isLogLost && { recent: [{ at: ts, units: capacity - held }] }),
     ...(seen > 0 && { seen }),
     ...(window && { window: windowFrom(limit, window, key) }),
     ...(recent && { recent: entriesFrom(limit, "recent", recent, key) }),

@@ -1,4 +1,6 @@
-/** Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting. */
+/**
+ * Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting.
+ */
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
@@ -33,7 +35,9 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
   const owes = heldByAll(left, now) < 0;
-  const retryAt = owes ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0))) : undefined;
+  const retryAt = owes
+    ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0)))
+    : undefined;
   return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
 }
 
@@ -50,8 +54,8 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no room for it: tokens of
- * a cancelled job may be another row's.
+ * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no
+ * room for it: tokens of a cancelled job may be another row's.
  */
 async function adjustFew(
   ctx: Writer,
@@ -90,10 +94,14 @@ async function adjustFew(
 }
 
 /**
- * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and writes nothing.
+ * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and
+ * writes nothing.
  * @throws when the time is more than five years ahead.
  */
-export async function pause(ctx: Writer, { until: asked, ...bucket }: storage.BucketId & { until: number }): Promise<null> {
+export async function pause(
+  ctx: Writer,
+  { until: asked, ...bucket }: storage.BucketId & { until: number },
+): Promise<null> {
   const now = Date.now();
   checkBucket(bucket);
   const until = parsePause(bucket.name, asked, now);
@@ -102,7 +110,7 @@ export async function pause(ctx: Writer, { until: asked, ...bucket }: storage.Bu
 }
 
 /** Writes what follows from a control row in its place. */
-export async function changeControl(
+async function changeControl(
   ctx: Writer,
   bucket: storage.BucketId,
   next: (control: Control) => Control,
@@ -112,8 +120,9 @@ export async function changeControl(
 }
 
 /**
- * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is split forgets by its control
- * row, since its rows are many. So does one of whose tokens some may come back: otherwise a later cancel would take from others.
+ * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is
+ * split forgets by its control row, since its rows are many. So does one of whose tokens some may come back: otherwise
+ * a later cancel would take from others.
  */
 export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);

@@ -37,7 +37,7 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
   const { override, bucket, timing, found } = terms;
   const request = override?.limit ? requestTo(terms.counted, bucket.asked) : bucket;
   const first = await loadFirst(ctx, request, found);
-  if (override?.reason) return block(terms, first);
+  if (override?.reason) return block(terms, first, override.until);
   const split = { ...call, ...timing, found };
   if (override?.unlimited) return await letThrough(ctx, request, first, split);
   const answered =
@@ -62,14 +62,15 @@ export function answerOnAll(request: Request, shards: readonly StoredShard[], ti
   return { status, change, before: { limit, shards, timing } };
 }
 
-/** The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that. */
+/**
+ * The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that.
+ */
 export function untouched({ before }: Answer): RateLimitStatus {
   const { limit, shards, timing } = before;
   return { ok: true, ...(areAll(shards) && overview(limit, shards, timing)) };
 }
 
-function block({ bucket, override, timing }: Terms<Request>, first: StoredShard): Answer {
-  const { until = END_OF_TIME } = override ?? {};
+function block({ bucket, timing }: Terms<Request>, first: StoredShard, until: number): Answer {
   const { limit, demand } = bucket;
   const shards = [first];
   const later = { ...timing, now: until };

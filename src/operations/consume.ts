@@ -1,4 +1,6 @@
-/** Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call. */
+/**
+ * Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call.
+ */
 import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
@@ -24,7 +26,9 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return status;
 }
 
-/** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
+/**
+ * Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others.
+ */
 export async function consumeAll(ctx: Writer, requests: readonly Request[]): Promise<RateLimitAllStatus> {
   const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;

@@ -9,7 +9,7 @@ import { foundAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
-import { termsOf } from "./terms.js";
+import { startCall, termsOf } from "./terms.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
@@ -23,6 +23,11 @@ export interface ListOptions {
   onlyLimited?: boolean | undefined;
   /** Only keys whose limit is overridden now. A page may then be short, even empty, before the last. */
   onlyOverridden?: boolean | undefined;
+}
+
+/** The rows at a key, and those of one of its buckets. */
+interface OwnRows extends BucketRows {
+  readonly own: readonly Row[];
 }
 
 /** A page ends at the first bucket after this many rows. */
@@ -40,14 +45,16 @@ const FIELDS: Fields = {
  * @throws when `limit` is no whole number from 1 to 1,000, or the cursor is another limit's.
  */
 export function parseList(asked: BucketArgs, options: ListOptions) {
-  const { name, config } = asked;
+  const { name } = asked;
   // Without `shards`: several rows are shown as one.
-  const { limit } = bucketOf({ ...asked, config: storedConfig(config), definition: undefined });
+  const config = storedConfig(asked.config);
+  const plans = asked.plans?.map((own) => ({ ...own, config: storedConfig(own.config) }));
+  const { limit } = bucketOf({ name, config });
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
   const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
   // Parsed once for all keys.
-  const listed = { ...asked, definition: { config, limit } };
+  const listed = { ...asked, plans, definition: { config, limit } };
   return { listed, from, most, onlyLimited, onlyOverridden };
 }
 
@@ -59,7 +66,7 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
     const entries = await Promise.all(
-      bucketsAmong(bucket.rows).map((rows) => describe(ctx, listed, { ...bucket, rows }, now)),
+      bucketsAmong(bucket.rows).map((own) => describe(ctx, listed, { ...bucket, own }, now)),
     );
     for (const entry of entries) {
       const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
@@ -81,10 +88,10 @@ export function bucketsAmong(rows: readonly Row[]): Row[][] {
 }
 
 /**
- * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken its kind or period away:
- * no call asks it.
+ * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken
+ * its kind or period away: no call asks it.
  */
-async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows }: BucketRows, now: number) {
+async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows, own }: OwnRows, now: number) {
   const { override, pause } = controlOf(rows.find(isControl));
   const entry = {
     key,
@@ -92,16 +99,17 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows 
     pausedUntil: pause && pause.until > now ? pause.until : undefined,
   };
   try {
-    const found = foundAmong({ ...listed, key }, rows);
-    const terms = termsOf(bucketOf({ ...listed, key }), found, now);
+    const id = { ...listed, key };
+    // An override may be of another kind: of another of the buckets.
+    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row };
+    const terms = termsOf(bucketOf(id), found, now);
     const { bucket, counted } = terms;
-    const [first] = found.rows;
-    if (first && !isOf(bucket.limit, first) && !isOf(counted.limit, first)) return undefined;
+    const { row } = found;
+    if (row && !isOf(bucket.limit, row) && !isOf(counted.limit, row)) return undefined;
     const { capacity, unitsPerToken } = counted.limit;
     const count = Math.min(1, capacity / unitsPerToken);
-    const call = { now, random: () => 0 };
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
-    const { status } = await answerUnder(ctx, asked, call);
+    const { status } = await answerUnder(ctx, asked, startCall(true));
     const value = heldByAll(shardsOf(counted, found.control, found.rows), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {

@@ -1,8 +1,8 @@
 /**
- * A bucket that is split: which rows a call reads, until the answer is clear. One random row first, since each row read is one
- * that other calls conflict on. A second if it is short (the power of two choices, asked lazily), and a reservation is made on the one
- * that has its units first. Of a window up to twenty. All rows only for a count that is larger than a row's share, and for one of a slow
- * limit that two rows are short of.
+ * A bucket that is split: which rows a call reads, until the answer is clear. One random row first, since each row read
+ * is one that other calls conflict on. A second if it is short (the power of two choices, asked lazily), and a
+ * reservation is made on the one that has its units first. Of a window up to twenty. All rows only for a count that is
+ * larger than a row's share, and for one of a slow limit that two rows are short of.
  */
 import { canServe, decide, type Timing } from "../engine/decide.js";
 import type { Request } from "../engine/request.js";
@@ -35,7 +35,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: SplitCall
   const isPaused = now < pausedUntil && units > 0;
   if (isPaused && !reserve) return denialOn(request, [first], call);
   if (!isPaused && heldBy(first, now) >= units) return await answerOn(ctx, request, call, [first]);
-  // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's `retryAt` says.
+  // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's
+  // `retryAt` says.
   const isTooSmall = first.interval.length > limit.levels.most;
   if (!isTooSmall && looksFurther(limit, demand) && fitsFew(first, units)) {
     return await answerLooking(ctx, request, call, first);
@@ -51,8 +52,8 @@ async function loadAnother(ctx: Reader, bucket: Bucket, { random, found }: Split
 }
 
 /**
- * The answer of a count that is large for a row, or of rows that are too small. The rows around a row are merged with it, so that the next
- * such count finds a row that can hold it.
+ * The answer of a count that is large for a row, or of rows that are too small. The rows around a row are merged with
+ * it, so that the next such count finds a row that can hold it.
  */
 async function answerAround(ctx: Reader, request: Request, call: SplitCall, first: StoredShard): Promise<Answer> {
   const { limit, demand } = request;
@@ -70,7 +71,12 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
 }
 
 /** The answer of a demand that some rows are short of. */
-async function answerShort(ctx: Reader, request: Request, call: SplitCall, rows: readonly StoredShard[]): Promise<Answer> {
+async function answerShort(
+  ctx: Reader,
+  request: Request,
+  call: SplitCall,
+  rows: readonly StoredShard[],
+): Promise<Answer> {
   const { limit, demand } = request;
   const { now, pausedUntil, found } = call;
   const best = demand.reserve ? soonest(rows, call, demand) : undefined;
@@ -82,8 +88,9 @@ async function answerShort(ctx: Reader, request: Request, call: SplitCall, rows:
 }
 
 /**
- * The answer of a window whose first row is short. It reads one row after another, until one holds the count or several do together, or
- * enough are short. Several at once cost as many attempts: a row that need not have been read is one more to conflict on.
+ * The answer of a window whose first row is short. It reads one row after another, until one holds the count or several
+ * do together, or enough are short. Several at once cost as many attempts: a row that need not have been read is one
+ * more to conflict on.
  */
 async function answerLooking(ctx: Reader, request: Request, call: SplitCall, first: StoredShard): Promise<Answer> {
   const { limit, demand } = request;
@@ -145,13 +152,14 @@ async function answerOn(ctx: Reader, request: Request, call: SplitCall, [shard, 
   return {
     status: shown,
     before,
-    change: balanced
-      ? changeOf(request, short ? [short, shard] : [shard], balanced)
-      : await reshaped(ctx, request, change, call),
+    change:
+      short && balanced ? changeOf(request, [short, shard], balanced) : await reshaped(ctx, request, change, call),
   };
 }
 
-/** The write of a row's new state: the row stays, is split, or is merged with its neighbours, unless one of these owes. */
+/**
+ * The write of a row's new state: the row stays, is split, or is merged with its neighbours, unless one of these owes.
+ */
 export async function reshaped(
   ctx: Reader,
   bucket: Bucket,

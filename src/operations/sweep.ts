@@ -1,4 +1,7 @@
-/** Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and what no longer holds of control rows. */
+/**
+ * Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and what no longer
+ * holds of control rows.
+ */
 import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { parseLimit } from "../engine/kinds/limit.js";
@@ -10,14 +13,17 @@ import type { SweepArgs } from "../wire/answers.js";
 import { bucketsAmong } from "./list.js";
 
 /**
- * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less than a
- * minute, so all agree that it is full, and none is about to write it. After the same time all agree that an override has ended.
+ * A bucket's rows are deleted when it has been full and unwritten for this long. The clocks of servers differ by less
+ * than a minute, so all agree that it is full, and none is about to write it. After the same time all agree that an
+ * override has ended.
  */
 const SETTLED_MS = 60_000;
 
 type Targets = SweepArgs["targets"];
 
-/** The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last. */
+/**
+ * The buckets of one batch (of one limit) with the rows that go, and the cursor of the next batch; null after the last.
+ */
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
   const limits = parseTargets(targets);
@@ -38,11 +44,14 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   return { buckets, cursor: next && JSON.stringify(next) };
 }
 
-/** The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another set of limits. */
+/**
+ * The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another
+ * set of limits.
+ */
 async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: string): Promise<storage.Cursor | null> {
   // A transaction may read 4,096 ranges. The next batch goes on from the last name.
   const MOST_NAMES = 1000;
-  let name = after;
+  let name = after ?? "";
   for (let names = 0; names < MOST_NAMES; names++) {
     const row = await storage.readNextName(ctx, name);
     if (!row) return null;
@@ -50,7 +59,7 @@ async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: s
     if (typeof row.plan === "object") return [name, undefined];
     if (limitsOf(limits, name).length > 0) return [name];
   }
-  return name === undefined ? null : [name];
+  return [name];
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
@@ -85,7 +94,10 @@ function parseTargets(targets: Targets): Limit[] {
 
 const limitsOf = (limits: readonly Limit[], name: string) => limits.filter((limit) => limit.name === name);
 
-/** An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny after its end. */
+/**
+ * An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny
+ * after its end.
+ */
 function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
   const controls = bucket.rows.filter(storage.isControl);
   const rows = bucket.rows.filter((row) => !storage.isControl(row));
@@ -96,7 +108,9 @@ function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number
     const hasEnded = !override || (override.until ?? Infinity) <= now - SETTLED_MS;
     const held = hasEnded ? { ...control, override: undefined } : control;
     const full = new Set(
-      bucketsAmong(rows).filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now)).flat(),
+      bucketsAmong(rows)
+        .filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now))
+        .flat(),
     );
     const going = rows.filter((row) => full.has(row));
     const isLast = going.length === rows.length && isFull(defined, { ...bucket, rows: [] }, held, now);
@@ -108,8 +122,8 @@ function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number
 }
 
 /**
- * Whether one of the buckets at a key is full under each plan of its definition, and under the config of a call that its rows were written
- * under. A damaged bucket is not: its rows stay, and continue to deny.
+ * Whether one of the buckets at a key is full under each plan of its definition, and under the config of a call that
+ * its rows were written under. A damaged bucket is not: its rows stay, and continue to deny.
  */
 function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, control: Control, now: number): boolean {
   const isFullUnder = (limit: Limit) => {
@@ -121,7 +135,8 @@ function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, cont
   const overridden = limits.flatMap((limit) => overrideOf({ name, limit, key }, control, now)?.limit ?? []);
   const judged = [...limits, ...overridden].filter((limit) => rows.every((row) => isOf(limit, row)));
   if (judged.length > 0) return judged.every(isFullUnder);
-  const left = limits.length > 0 ? leftBehind(name, rows[0]) : undefined;
+  const [row] = rows;
+  const left = row && limits.length > 0 ? leftBehind(name, row) : undefined;
   return left !== undefined && rows.every(({ value }) => value >= 0) && isFullUnder(left);
 }
 
@@ -129,15 +144,20 @@ function isFullSince({ limit, state }: Shard, time: number): boolean {
   return state.ts <= time && limit.kind.advance(limit, state, time).value === limit.capacity;
 }
 
-/** A window's row stays for one window more: it says when its windows began. Those of a calendar may be longer than the average. */
+/**
+ * A window's row stays for one window more: it says when its windows began. Those of a calendar may be longer than the
+ * average.
+ */
 function rememberedMs({ kind, periodMs, config }: Limit): number {
   if (!kind.whenReset) return 0;
   return typeof config.period === "string" ? 2 * periodMs : periodMs;
 }
 
-/** A limit of a kind and period that no definition has since a deploy: windows that are over say nothing at any rate. */
-function leftBehind(name: string, row: storage.Row | undefined): Limit | undefined {
-  const [, kind, period = ""] = /^(fixed window|sliding window) (.+)$/.exec(row?.bucket ?? "") ?? [];
+/**
+ * A limit of a kind and period that no definition has since a deploy: windows that are over say nothing at any rate.
+ */
+function leftBehind(name: string, row: storage.Row): Limit | undefined {
+  const [, kind, period = ""] = /^(fixed window|sliding window) (.+)$/.exec(row.bucket ?? "") ?? [];
   if (!kind) return undefined;
   return parseLimit(name, { kind, rate: 1, period: Number(period) || period } as Limit["config"]);
 }

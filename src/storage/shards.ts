@@ -1,12 +1,22 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import { applyControl, type Control, overrideError } from "../engine/control.js";
 import type { Bucket, StoredPlan } from "../engine/bucket.js";
-import type { Limit } from "../engine/kinds/kind.js";
+import { fullState, type Limit } from "../engine/kinds/kind.js";
 import { damageError, show } from "../engine/misuse.js";
-import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
+import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { type BucketId, controlOf, isControl, type Reader, readControl, readLast, readRows, type Row, type RowChange } from "./rows.js";
+import {
+  type BucketId,
+  controlOf,
+  isControl,
+  type Reader,
+  readControl,
+  readLast,
+  readRows,
+  type Row,
+  type RowChange,
+} from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
@@ -63,7 +73,8 @@ function latest(rows: readonly Row[]): Row | null {
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
   const { control, rows, row, point } = found;
-  const isOwn = row && !rows && !isControl(row) && isOf(bucket.limit, row);
+  const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
+  const isOwn = covers && isOf(bucket.limit, row);
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
   const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
@@ -100,11 +111,13 @@ export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], 
   const { limit } = bucket;
   const rows = all.filter((row) => !isControl(row) && isOf(limit, row));
   if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
+  // A reset has made them full, whatever is wrong with them.
+  const isReset = within === WHOLE && rows.every((row) => isForgotten(row, control));
+  if (isReset && !tile(within, intervalsOf(rows))) return [{ ...controlled(fullShard(limit), control), rows }];
   const parts = rows.filter(({ shard }) => shard !== undefined);
   if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, control, rows, parts)];
   const shards = rows.map((row) => fromRow(bucket, control, row));
-  const intervals = shards.map(({ interval }) => interval);
-  if (!tile(within, intervals)) throw gapError(bucket);
+  if (!tile(within, intervalsOf(rows))) throw gapError(bucket);
   if (limit.levels.most > 0 || parts.length === 0) return shards;
   return [{ ...fold(limit, shards, Math.max(...rows.map(({ ts }) => ts))), rows }];
 }
@@ -133,7 +146,17 @@ function fromRow({ limit, key }: Bucket, control: Control, row: Row): StoredShar
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
   }
   const share = shareOf(limit, interval);
-  return { ...controlled({ interval, limit: share, state: fromStored(share, row, key) }, control), rows: [row] };
+  const state = isForgotten(row, control) ? { ...fullState(share), ts: row.ts } : fromStored(share, row, key);
+  return { ...controlled({ interval, limit: share, state }, control), rows: [row] };
+}
+
+function intervalsOf(rows: readonly Row[]): Interval[] {
+  return rows.map(({ shard = WHOLE }) => shard);
+}
+
+/** Whether the control row says that a row is full, since it was written before a reset. */
+function isForgotten({ seen = 0, ts }: Row, { reset }: Control): boolean {
+  return seen < (reset?.count ?? 0) && Number.isInteger(ts);
 }
 
 function controlled(shard: Shard, control: Control): Shard {

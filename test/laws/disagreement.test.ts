@@ -4,7 +4,8 @@
  * interval longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by
  * `apartMs`, and work that waits counts when it starts. One row needs this much, and several rows need no more.
  */
-import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import { minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";

@@ -1,8 +1,9 @@
-/** Law 7, for the two places. test/model compares answers after sweeps and resets with exact buckets. */
+/** Law 7: both places answer alike, a sweep changes no answer, and a reset makes a key fresh. */
+import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { stepsUpTo } from "./arbitraries.js";
+import { stepsUpTo, T0 } from "./arbitraries.js";
 import { subjects } from "./subjects.js";
-import { holds, inBothPlaces, underFakeClock, type World } from "./world.js";
+import { holds, inBothPlaces, inEveryWorld, underFakeClock, type World } from "./world.js";
 
 describe("Law 7, equivalence: both places answer alike", () => {
   underFakeClock();
@@ -30,4 +31,126 @@ describe("Law 7, equivalence: both places answer alike", () => {
       );
     });
   });
+});
+
+inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
+  const acts = fc.array(fc.constantFrom("refund", "pause", "reset", "none", "none", "none"), {
+    minLength: 1,
+    maxLength: 9,
+  });
+  const both = async <T>(all: readonly [World, World], call: (one: World) => Promise<T>) => {
+    const [own, other] = await Promise.all([call(all[0]), call(all[1])]);
+    expect(own).toEqual(other);
+    return own;
+  };
+
+  holds(
+    "a sweep changes no answer, whatever the rows were written under",
+    { runs: 120, least: { swept: isOneRow && subject.title !== "a calendar window" ? 10 : -1 } },
+    [worlds, subject.exact, stepsUpTo(12), acts],
+    async (open, config, steps, acts, seen) => {
+      const all: [World, World] = [open(), open()];
+      const [swept] = all;
+      let step = 0;
+      let isDone = false;
+      let later = 0;
+      await swept.walk(config, steps, async (request, walked) => {
+        if (isDone) return undefined;
+        const now = walked + later;
+        swept.setClock(now);
+        const act = acts[step++ % acts.length];
+        if (act === "refund")
+          await both(all, (one) => one.adjust({ config, count: -request.count, takenAt: now - 1000 }));
+        if (act === "pause") await both(all, (one) => one.pause({ config, until: now + 500 }));
+        if (act === "reset") await both(all, (one) => one.reset({ config }));
+        const { retryAt } = await both(all, (one) => one.consume({ ...request, refundable: true }));
+        // Rows that have been full for a minute are deleted.
+        later += step % 2 === 0 ? 70_000 : 0;
+        swept.setClock(walked + later);
+        const before = (await swept.rows()).length;
+        await swept.sweep();
+        if ((await swept.rows()).length < before) {
+          seen.swept++;
+          await both(all, (one) => one.held({ config }));
+          // Calls on several rows draw other rows from here on.
+          isDone = !isOneRow;
+        }
+        return retryAt && retryAt - later;
+      });
+    },
+  );
+
+  holds(
+    "a reset makes a key fresh, whatever was done to it, and nothing from before comes back",
+    { runs: 100, least: { used: 20 } },
+    [worlds, subject.exact, stepsUpTo(8), stepsUpTo(8)],
+    async (open, config, before, since, seen) => {
+      const all: [World, World] = [open(), open()];
+      const [world] = all;
+      const undo: (() => Promise<unknown>)[] = [];
+      let last = T0;
+      await world.walk(config, before, async (request, now) => {
+        last = now;
+        const { ok, retryAt, takenAt } = (await world.consume({ ...request, refundable: true })) as {
+          ok: boolean;
+          retryAt?: number;
+          takenAt?: number;
+        };
+        if (ok && takenAt !== undefined) undo.push(() => world.adjust({ config, count: -1, takenAt }));
+        const scheduled = await world.schedule({ config, count: request.count });
+        if (scheduled.ok) undo.push(() => world.cancel(scheduled.job));
+        if (request.reserve) await world.pause({ config, until: now + 500 });
+        seen.used++;
+        return retryAt;
+      });
+      await world.reset({ config });
+      await both(all, (one) => one.held({ config }).then(({ remaining }) => remaining));
+      await world.walk(config, since, async (request, now) => {
+        if (now < last) world.setClock(last);
+        await undo.shift()?.();
+        if (!isOneRow) {
+          await both(all, (one) => one.held({ config }).then(({ remaining }) => remaining));
+          return undefined;
+        }
+        const { ok, retryAt } = await both(all, (one) =>
+          one.consume(request).then(({ ok, retryAt, remaining }) => ({ ok, retryAt, remaining })),
+        );
+        return ok ? undefined : retryAt;
+      });
+    },
+  );
+
+  if (!isOneRow) return;
+  holds(
+    "law 12: a refund by date is as if the tokens had never been taken",
+    { runs: 150, least: { refunded: 20 } },
+    [worlds, subject.exact, stepsUpTo(12), fc.nat(11), fc.nat(11)],
+    async (open, config, steps, taking, later, seen) => {
+      const all: [World, World] = [open(), open()];
+      const [world] = all;
+      const undo: { takenAt: number; count: number }[] = [];
+      let step = 0;
+      let last = 0;
+      await world.walk(config, steps, async ({ count }, now) => {
+        // No two events share a millisecond.
+        const at = Math.max(now, last + 1);
+        last = at + 1;
+        world.setClock(at);
+        if (step === taking % steps.length) {
+          const status = await world.consume({ config, count, refundable: true });
+          if (status.ok && status.retryAt === undefined && count > 0)
+            undo.push({ takenAt: status.takenAt ?? NaN, count });
+        } else await Promise.all(all.map((one) => one.adjust({ config, count })));
+        world.setClock(at + 1);
+        const [taken] = undo;
+        if (taken && step > later % steps.length) {
+          await world.adjust({ config, count: -taken.count, takenAt: taken.takenAt });
+          undo.pop();
+          seen.refunded++;
+        }
+        if (undo.length === 0) await both(all, (one) => one.held({ config }));
+        step++;
+      });
+    },
+  );
 });

@@ -2,6 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect } from "vitest";
+import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { isLess, plus, exactly, rational, ZERO } from "../model/rational.js";
 import { levelOf, START_OF_WALK } from "./accrual.js";
 import { capacityOf, T0 } from "./arbitraries.js";
@@ -90,7 +91,8 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, subject }
       const world = open();
       const count = capacityOf(config);
       const value = held === "full" ? count : held;
-      await world.plant({ value, ts });
+      const { bucket } = parseLimit("limit", config);
+      await world.plant({ value, ts, ...(bucket !== undefined && { bucket }) });
       const before = await world.rows();
       const went = count > 0 && (await goes(world, { config, count }));
       const possible = Number.isFinite(value) && Number.isInteger(ts) && ts >= 0 && ts <= 8.64e15;

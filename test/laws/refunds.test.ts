@@ -58,26 +58,20 @@ describe("tokens that come back by date", () => {
     });
   });
 
-  it("a row keeps no dates unless a call was refundable", async () => {
+  it("a row keeps no dates unless a call was refundable, and none when the bucket has been full", async () => {
     for (const { config, shards } of where) {
       const world = worldIn("tables", shards);
+      const keepsDates = async () => (await world.rows()).some((row) => "headroom" in row);
       await world.consume({ config });
       await world.adjust({ config, count: 1 });
-      await world.adjust({ config, count: -1 });
-      expect((await world.rows()).some((row) => "headroom" in row)).toBe(false);
+      expect(await keepsDates()).toBe(false);
+      await world.consume({ config, refundable: true });
+      // A sliding window has a log of them.
+      expect(await keepsDates()).toBe(config !== sliding);
+      world.setClock(T0 + 4 * MINUTE);
+      for (let call = 0; call < 3; call++) await world.consume({ config });
+      if (shards === 1) expect(await keepsDates()).toBe(false);
     }
-  });
-
-  it("a row that is written again keeps no dates when the bucket has been full, and no window of another kind", async () => {
-    const world = worldIn("tables", 1);
-    await world.consume({ config: bucket, refundable: true });
-    expect((await world.rows())[0]).toHaveProperty("headroom");
-    world.setClock(T0 + 2 * MINUTE);
-    await world.consume({ config: window });
-    expect((await world.rows())[0]).not.toHaveProperty("headroom");
-    expect((await world.rows())[0]).toHaveProperty("window");
-    await world.consume({ config: bucket });
-    expect((await world.rows())[0]).not.toHaveProperty("window");
   });
 
   it("a date that was lost on the way is refused, as is one that is none", async () => {

@@ -8,7 +8,7 @@ import { afterAll } from "vitest";
 import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/limit.js";
-import type { Kind, Limit, Outlook, Share, State } from "../../src/engine/kinds/kind.js";
+import type { Kind, Limit, Share, State } from "../../src/engine/kinds/kind.js";
 import { RefillingKind } from "../../src/engine/kinds/refilling.js";
 import { shareOfUnits } from "../../src/engine/kinds/shares.js";
 import { levelsOf } from "../../src/engine/sharding/levels.js";
@@ -39,15 +39,18 @@ class Tidal extends RefillingKind<Limit> implements Kind {
   parse(name: string, config: RateLimitConfig & { depth?: number }): Limit {
     const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;
+    const reserved = maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS);
     const most = { shards, most: tokens, perSecond: (rate / period) * 1000, capacity: tokens };
     return {
       name,
       kind: this,
       config,
+      bucket: undefined,
       tokens,
       unitsPerToken: UNITS,
       capacity: Math.floor(tokens * UNITS),
-      maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
+      maxReserved: reserved,
+      mostReserved: Math.floor(tokens * UNITS) + reserved,
       // Of a wave.
       refill: (rate * UNITS * WAVE_MS) / period,
       periodMs: WAVE_MS,
@@ -68,7 +71,6 @@ class Tidal extends RefillingKind<Limit> implements Kind {
   });
   whenReset = (_limit: Limit, { ts }: State, now: number) => startOf(waveAt(Math.max(ts, now)) + 1);
   windowMs = () => 1000;
-  renewedAt = (_limit: Limit, { resetAt }: Outlook) => resetAt;
 }
 
 // The registry is a constant for everybody else, and other files share it.

@@ -2,7 +2,8 @@
  * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
  * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
-import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
@@ -34,7 +35,6 @@ export interface Request {
   readonly key?: string | undefined;
   readonly config: RateLimitConfig;
   readonly count?: number;
-  readonly atLeast?: number;
   readonly reserve?: boolean | { within: number };
   readonly refundable?: boolean;
   readonly throws?: boolean;
@@ -114,6 +114,9 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     pause: alone("pause"),
     schedule: alone("schedule"),
     cancel: alone("cancel"),
+    sweep: alone("sweep"),
+    /** What all rows hold, and whether the bucket owes. */
+    held: ({ config }: Bucket) => alone("adjust")({ config, count: 0 }),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),
     rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),

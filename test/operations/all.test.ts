@@ -1,12 +1,10 @@
 /**
- * Several limits at once. test/engine/bundle.test.ts checks how requests to one bucket add up, test/client/throws.test.ts what is
- * thrown, and test/model every answer.
+ * Several limits at once, each asked once. test/client/throws.test.ts checks what is thrown.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { adjustmentOf } from "../../src/engine/adjustment.js";
-import { bundle } from "../../src/engine/bundle.js";
-import { bucketOf, parseRequest } from "../../src/engine/request.js";
+import { bucketOf, requestOf } from "../../src/engine/request.js";
 import { adjust, pause } from "../../src/operations/adjust.js";
 import { consume, consumeAll } from "../../src/operations/consume.js";
 import { setOverride } from "../../src/operations/override.js";
@@ -50,6 +48,31 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rateLimitAll(layers.toReversed())).toMatchObject({ ok: false, retryAt: NOW + 1000 });
   });
 
+  it("one bucket twice is misuse, and takes nothing", async () => {
+    for (const more of [{}, { count: 3 }]) {
+      await expect(rateLimitAll([ofUser(), ofTeam(), ofUser(more)])).rejects.toThrow(
+        'Rate limit "user": one bucket may be asked once in a call: add the counts.',
+      );
+    }
+    expect(await rows()).toEqual([]);
+    expect(await rateLimitAll([ofUser(), ofUser({ key: "b" })])).toMatchObject({ ok: true });
+  });
+
+  it("a count that is too large denies all with its reason, and a limit in shadow denies none", async () => {
+    const statuses = [
+      { ok: true, remaining: 2 },
+      { ok: false, reason: "too large", remaining: 5 },
+    ];
+    expect(await rateLimitAll([ofUser(), ofTeam({ count: 6 })])).toMatchObject({
+      ok: false,
+      retryAt: 8.64e15,
+      statuses,
+    });
+    const shadowed = await rateLimitAll([ofUser(), ofTeam({ count: 6, mode: "shadow" })]);
+    expect(shadowed).toMatchObject({ ok: true });
+    expect(await rows()).toHaveLength(1);
+  });
+
   it("reservations wait together for the latest one", async () => {
     await rateLimit({ name: "queue", count: 10 });
     const requests = [{ name: "queue", count: 3, reserve: true }, ofUser({ count: 4, reserve: true }), ofTeam()];
@@ -65,13 +88,15 @@ const db = {
   insert: () => Promise.reject(new Error("not written")),
 };
 const asked = { name: "everyone", count: 1 };
+const given = { name: "everyone", config: user };
+const request = requestOf({ bucket: given, asked });
 
 it.each<[string, (ctx: Writer) => Promise<unknown>]>([
-  ["a call", (ctx) => consume(ctx, parseRequest({ ...asked, config: user }))],
-  ["several limits at once", (ctx) => consumeAll(ctx, bundle([parseRequest({ ...asked, config: user })]))],
-  ["a charge", (ctx) => adjust(ctx, adjustmentOf(bucketOf({ ...asked, config: user }), asked))],
-  ["a pause", (ctx) => pause(ctx, { ...bucketOf({ ...asked, config: user }), until: NOW + 1 })],
-  ["an override", (ctx) => setOverride(ctx, asked, { block: true })],
+  ["a call", (ctx) => consume(ctx, request)],
+  ["several limits at once", (ctx) => consumeAll(ctx, [request])],
+  ["a charge", (ctx) => adjust(ctx, adjustmentOf(bucketOf(given), asked))],
+  ["a pause", (ctx) => pause(ctx, { ...given, until: NOW + 1 })],
+  ["an override", (ctx) => setOverride(ctx, given, { block: true })],
 ])("%s waits for its writes, and fails if they fail", async (_what, operation) => {
   await expect(operation({ db } as unknown as Writer)).rejects.toThrow("not written");
 });

@@ -58,7 +58,16 @@ const each = (value: number) => [value, value, value, value];
 
 type Draws = readonly number[];
 /** Calls on four rows, which were written a ms ago. The draws choose the rows that a call reads, by default the first and the last. */
-const onFourRows: [what: string, name: Wide, held: number[], call: Called, args: object, Costs, ok?: boolean, Draws?][] = [
+const onFourRows: [
+  what: string,
+  name: Wide,
+  held: number[],
+  call: Called,
+  args: object,
+  Costs,
+  ok?: boolean,
+  Draws?,
+][] = [
   ["a call reads a row and the control row's range", "slow", full, "rateLimit", {}, [2, 2, 1]],
   ["so does a call of a fast limit", "fast", full, "rateLimit", {}, [2, 2, 1]],
   ["so does a call of a fixed window", "fixed", full, "rateLimit", {}, [2, 2, 1]],
@@ -78,7 +87,15 @@ const onFourRows: [what: string, name: Wide, held: number[], call: Called, args:
   ["a call whose first row is short writes the second", "slow", [1, 4, 4, 4], "rateLimit", { count: 2 }, [3, 3, 1]],
   ["or both if they share tokens", "slow", [0, 16, 16, 16], "rateLimit", { count: 4 }, [3, 4, 2]],
   ["a large count reads the rows around one, and merges", "slow", full, "rateLimit", { count: 40 }, [4, 13, 4]],
-  ["a large count that they do not hold reads them once", "slow", each(9), "rateLimit", { count: 62 }, [3, 5, 0], false],
+  [
+    "a large count that they do not hold reads them once",
+    "slow",
+    each(9),
+    "rateLimit",
+    { count: 62 },
+    [3, 5, 0],
+    false,
+  ],
   ["a snapshot reads all rows in one range", "slow", full, "getRateLimit", {}, [1, 4, 0]],
   ["a page of a list does", "slow", full, "listRateLimits", {}, [1, 4, 0]],
 ];
@@ -111,21 +128,29 @@ describe.each(placeNames)("in the %s", (place) => {
     });
   });
 
-  it.each(onOneRow)("a control row is one document more, in the same range: %s", async (_what, count, called, args, expected) => {
-    if (count > 0) await limits.rateLimit({ name: "bucket", count });
-    await limits.overrideRateLimit({ name: "bucket", unlimited: true, until: NOW + 1 });
-    // It has ended, but no sweep has deleted it. A token needs half a second.
-    vi.setSystemTime(NOW + 1);
-    const [ranges, read, written] = expected;
-    const call = (calls: Calls) => calls[called]({ name: "bucket", ...args });
-    expect(await costOf(call)).toEqual([ranges, read + 1, written]);
-  });
+  it.each(onOneRow)(
+    "a control row is one document more, in the same range: %s",
+    async (_what, count, called, args, expected) => {
+      if (count > 0) await limits.rateLimit({ name: "bucket", count });
+      await limits.overrideRateLimit({ name: "bucket", unlimited: true, until: NOW + 1 });
+      // It has ended, but no sweep has deleted it. A token needs half a second.
+      vi.setSystemTime(NOW + 1);
+      const [ranges, read, written] = expected;
+      const call = (calls: Calls) => calls[called]({ name: "bucket", ...args });
+      expect(await costOf(call)).toEqual([ranges, read + 1, written]);
+    },
+  );
 
   it.each(decisions)("%s costs the same, whatever the calls", async (_what, called, args, ...costs) => {
     await limits.rateLimit({ name: "bucket", key: "one" });
     await limits.rateLimit({ name: "bucket", key: "back", refundable: true });
     await split("slow", full);
-    const buckets = [{ name: "bucket", key: "one" }, { name: "bucket", key: "none" }, { name: "slow" }, { name: "bucket", key: "back" }];
+    const buckets = [
+      { name: "bucket", key: "one" },
+      { name: "bucket", key: "none" },
+      { name: "slow" },
+      { name: "bucket", key: "back" },
+    ];
     for (const [i, id] of buckets.entries()) {
       expect(await costOf((calls) => calls[called]({ ...id, ...args })), JSON.stringify(id)).toEqual(costs[i]);
     }
@@ -137,11 +162,14 @@ describe.each(placeNames)("in the %s", (place) => {
     ["no limit", { unlimited: true }, { count: 9 }, [1, 3, 1]],
     ["a block", { block: true }, {}, [1, 2, 0]],
     ["a block that ends", { block: true, until: NOW + 1 }, {}, [1, 2, 0]],
-  ] as const)("a call under %s reads the row and the control row in one range", async (_what, terms, args, expected) => {
-    await limits.rateLimit({ name: "bucket" });
-    await limits.overrideRateLimit({ name: "bucket", ...terms });
-    expect(await costOf((calls) => calls.rateLimit({ name: "bucket", ...args }))).toEqual(expected);
-  });
+  ] as const)(
+    "a call under %s reads the row and the control row in one range",
+    async (_what, terms, args, expected) => {
+      await limits.rateLimit({ name: "bucket" });
+      await limits.overrideRateLimit({ name: "bucket", ...terms });
+      expect(await costOf((calls) => calls.rateLimit({ name: "bucket", ...args }))).toEqual(expected);
+    },
+  );
 
   it("throwing, other keys and other limits add no cost", async () => {
     await limits.rateLimit({ name: "bucket", count: 2 });
@@ -168,16 +196,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await queryCost((calls) => calls.checkRateLimitAll(requests))).toEqual([4, 3, 0]);
   });
 
-  it.each(onFourRows)("on four rows, %s: %s, %j", async (_what, name, held, called, args, expected, ok = true, draws = [0]) => {
-    await split(name, held);
-    draw(...draws);
-    const call = async (calls: Calls) => {
-      const answer = await calls[called]({ name, ...args });
-      if ("ok" in (answer as object)) expect(answer).toMatchObject({ ok });
-    };
-    expect(await costOf(call)).toEqual(expected);
-    if (!/^(adjust|rateLimit)/.test(called)) expect(await queryCost(call)).toEqual(expected);
-  });
+  it.each(onFourRows)(
+    "on four rows, %s: %s, %j",
+    async (_what, name, held, called, args, expected, ok = true, draws = [0]) => {
+      await split(name, held);
+      draw(...draws);
+      const call = async (calls: Calls) => {
+        const answer = await calls[called]({ name, ...args });
+        if ("ok" in (answer as object)) expect(answer).toMatchObject({ ok });
+      };
+      expect(await costOf(call)).toEqual(expected);
+      if (!/^(adjust|rateLimit)/.test(called)) expect(await queryCost(call)).toEqual(expected);
+    },
+  );
 
   it("a bucket that may be split reads one range while it is one row, and two when it begins or is split", async () => {
     const grown = define({ grown: { kind: "token bucket", rate: 64, period: 64_000_000, shards: 4 } });

@@ -55,6 +55,8 @@ const two = { count: 2 };
 const ten = each(4, 10);
 const owing = { ok: false, retryAt: NOW + 53 };
 const later = { ok: true, retryAt: NOW + 115 };
+const reserve = (count: number) => ({ count, reserve: true });
+const afterAll = { ...whole(0, 100 * HOUR), retryAt: NOW + 36 * HOUR };
 const tooLarge = { ok: false, retryAt: 8.64e15, reason: "too large" };
 const slowTwo = { ...slow, asked: two };
 const slowFive = { ...slow, asked: { count: 5 } };
@@ -103,6 +105,21 @@ const rows: Row[] = [
   ["folds an idle row with its neighbour", each(4, 12), [23, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
   ["folds more rows if it was idle for longer", each(4, 12), [47], { ...slow, ages: [4000] }],
 
+  ["folds with no row that owes", [12, -3, 12, 12], [11, -3, 12, 12], { ...slow, ages: [2000, 0, 9000] }],
+  [
+    "merges rows for a large reservation",
+    [4, 4, 16, 16],
+    [28],
+    { ...slow, asked: reserve(12), status: whole(28, 36 * HOUR) },
+  ],
+  ["reserves it on one row if another owes", [-4, 16, 16, 16], [-4, 4, 16, 16], { ...slow, asked: reserve(12) }],
+  [
+    "reserves more than a row's share when all have paid",
+    [-4, 16, 16, 16],
+    [-20],
+    { ...slow, asked: reserve(20), status: afterAll },
+  ],
+
   ["denies after it read two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
   ["owes a reservation on one of two rows", each(4, 0), [-1, 0, 0, 0], { ages: ten, asked: { reserve: true }, status: reserved }], // prettier-ignore
   ["reserves on the row that serves it first", [-2, -1, 1, 1], [-2, -2, 1, 1], { ages: ten, asked: { reserve: true }, status: later }], // prettier-ignore
@@ -113,7 +130,12 @@ const rows: Row[] = [
   ["is read whole if only the first row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], ...known }],
   ["is read whole if only the second row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], ...known }],
   ["allows a count of 0 by one row", each(4, 0), each(4, 0), { ...slow, asked: { count: 0 } }],
-  ["denies a count of 0 if two rows owe", [-1, -1, 9, 9], [-1, -1, 9, 9], { ages: ten, asked: { count: 0 }, status: owing }],
+  [
+    "denies a count of 0 if two rows owe",
+    [-1, -1, 9, 9],
+    [-1, -1, 9, 9],
+    { ages: ten, asked: { count: 0 }, status: owing },
+  ],
   ["denies more than it can hold", each(4, 16), each(4, 16), { asked: { count: 65 }, status: tooLarge }],
 
   // A call reads several rows of a window, one after another, until they hold the count together. The fullest gives first.
@@ -141,7 +163,7 @@ describe.each(placeNames)("a bucket of four rows in the %s", (place) => {
     expect((await values()).map((value) => Math.floor(2 * value) / 2)).toEqual(left);
   });
 
-    const paidAfter = (hours: number, remaining: number) => ({ ok: true, remaining, resetAt: NOW + hours * HOUR });
+  const paidAfter = (hours: number, remaining: number) => ({ ok: true, remaining, resetAt: NOW + hours * HOUR });
   it.each<[string, rows: number[], count: number, left: number[], status: object]>([
     ["refunds where most room is, within each row's share", [16, 15, 10, 4], -15, [16, 15, 13, 16], paidAfter(12, 60)],
     ["refunds no more than up to its capacity", [16, 15, 10, 4], -50, each(4, 16), paidAfter(0, 64)],
@@ -235,7 +257,7 @@ describe("a fixed window on several rows", () => {
 
   it("draws two random numbers for a denial on two rows, one for each", async () => {
     const config = { ...start, rate: 64 };
-    await insert(...rowsOf([0, 0], [10, 10], { ...config, capacity: 64 }));
+    await insert(...rowsOf([0, 0], [10, 10], config));
     const { rateLimit } = define({ hot: { ...config, shards: 2 } });
     vi.setSystemTime(NOW - 5);
     draw(0);
@@ -245,7 +267,7 @@ describe("a fixed window on several rows", () => {
 
   it.each([1, 20, 21, 40, 51])("of 256 that hold three of their four tokens serves a count of %i", async (count) => {
     const config = { ...start, rate: 1024 };
-    await insert(...rowsOf(each(256, 3), each(256, -1), { ...config, capacity: 1024 }));
+    await insert(...rowsOf(each(256, 3), each(256, -1), config));
     const { rateLimit } = define({ hot: { ...config, shards: 256 } });
     vi.setSystemTime(NOW + 2);
     expect(await rateLimit({ name: "hot", count })).toMatchObject({ ok: true });

@@ -17,11 +17,15 @@ const SETTLED = 60_000;
 const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 const send: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1000, capacity: 10 };
 const row = (more: Partial<StoredRow> = {}): StoredRow => ({ name: "send", key: "a", value: 1, ts: NOW, ...more });
+const ofWindow = { name: "window", bucket: "fixed window 1000" };
+const ofSliding = { name: "sliding", bucket: "sliding window 1000" };
+const controlled = (control: StoredRow["control"]) => row({ shard: CONTROL_SHARD, value: 0, control });
 const overridden = (override: RateLimitOverride) => row({ shard: CONTROL_SHARD, value: 0, override });
 const all: RateLimitDefinitions = {
   send,
   window: { kind: "fixed window", rate: 10, period: 1000, start: 0 },
   hashed: { kind: "fixed window", rate: 10, period: 64_000 },
+  sliding: { kind: "sliding window", rate: 10, period: 1000 },
   spaced: { ...send, capacity: 0 },
   hot: { kind: "token bucket", rate: 64, period: 64_000, shards: { atLeast: 4, atMost: 4 } },
 };
@@ -37,14 +41,60 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   ["a row that a clock ahead wrote is deleted when it is full by our clock", 6000, row({ value: 9, ts: NOW + 5000 })],
   ["a row of a limit with capacity 0 is deleted when it owes nothing", 2000, row({ name: "spaced", value: -2 })],
   // The row has the start of its window.
-  ["a window's row is deleted after one more window", 2000, row({ name: "window", value: 7 })],
-  // Used under a larger capacity.
-  ["a row with excess stays", 4000, row({ name: "window", value: 10, window: { since: NOW, used: 0, excess: 25 } })],
-  ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", value: 7 })],
+  ["a window's row is deleted after one more window", 2000, row({ ...ofWindow, value: 7 })],
+  ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", bucket: "fixed window 64000", value: 7 })], // prettier-ignore
+  [
+    "a sliding window's row is deleted a period after its last entry",
+    1000,
+    row({ ...ofSliding, value: 9, recent: [{ at: NOW, count: 1 }] }),
+  ],
+  [
+    "a row of a kind that no definition has is deleted when its window is over",
+    1000,
+    row({ ...ofWindow, name: "send", value: 7 }),
+  ],
+  ["a row of a period that none has is, too", 2 * DAY, row({ name: "send", bucket: "fixed window day", value: 7 })],
+  ["a sliding one is, too", 1000, row({ ...ofSliding, name: "send", value: 0, recent: [{ at: NOW, count: 1 }] })],
+  [
+    "a row of a kind that no definition has, and that owes, stays",
+    Infinity,
+    row({ ...ofWindow, name: "send", value: -1 }),
+  ],
+  ["a token bucket's row that no definition has stays", Infinity, row({ name: "window", value: 10 })],
+  ["a row of a kind that there is not stays", Infinity, row({ name: "send", bucket: "leaky 5", value: 10 })],
+  [
+    "a pause is deleted when a bucket that was paused is full",
+    15_000,
+    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
+  ],
+  [
+    "a pause and its bucket are",
+    15_000,
+    row({ value: 10 }),
+    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
+  ],
+  ["a reset is deleted", 0, controlled({ count: 1, reset: { count: 1, at: NOW } })],
+  [
+    "a reset of rows that have not seen it is, with them",
+    0,
+    row({ value: -50 }),
+    controlled({ count: 1, reset: { count: 1, at: NOW } }),
+  ],
+  [
+    "a reset whose row is not full stays with it",
+    9000,
+    row({ seen: 1 }),
+    controlled({ count: 1, reset: { count: 1, at: NOW } }),
+  ],
   ["a call's row is deleted when it is full by the call's config", 90_000, row({ value: 10, plan: ample })],
   ["a call's row is deleted when full by the definition, too", 5000, row({ value: 5, plan: { ...send, rate: 1000 } })],
   ["an override is deleted when it ends", 1000, overridden({ block: true, until: NOW + 1000 })],
-  ["an override's bucket is deleted with it", 1, row({ value: 10 }), overridden({ config: ample, until: NOW + 1 })],
+  [
+    "an override and its bucket are deleted",
+    1000,
+    row({ value: 9 }),
+    overridden({ unlimited: true, until: NOW + 1000 }),
+  ],
   ["a bucket not full under its override stays", Infinity, row(), overridden({ config: { ...send, rate: 1e-6 } })],
   ["an override without an end stays", Infinity, overridden({ unlimited: true })],
   ["a row with an invalid value stays", Infinity, row({ value: NaN })],
@@ -112,6 +162,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await stored()).toHaveLength(2);
     await sweepAt(NOW + 99_000 + SETTLED, all);
     expect(await stored()).toEqual([override]);
+  });
+
+  it("the buckets of two kinds at a key are deleted each when it is full", async () => {
+    const [bucket] = await insert(row(), row({ ...ofWindow, name: "send", value: 7 })).then(stored);
+    await sweepAt(NOW + 1000 + SETTLED, all);
+    expect(await stored()).toEqual([bucket]);
+    await sweepAt(NOW + 9000 + SETTLED, all);
+    expect(await stored()).toEqual([]);
   });
 
   it("the rows of a split bucket are deleted together, once all are full", async () => {
@@ -185,6 +243,15 @@ describe("in the tables", () => {
 
   it("a sweep needs next, even if one batch is enough", async () => {
     await expect(define({ send }).sweepRateLimits({})).rejects.toThrow("sweepRateLimits needs next");
+  });
+
+  it("a sweep passes 1,000 names of other limits in a batch, and goes on from the last", async () => {
+    const others = Array.from({ length: 1000 }, (_, i) => row({ name: `other ${1000 + i}` }));
+    await insert(...others, row());
+    vi.setSystemTime(NOW + 9000 + SETTLED);
+    expect(await start({ send })).toEqual({ deleted: 0, isDone: false });
+    expect(await finish()).toBe(1);
+    expect(await left()).not.toContain("send a");
   });
 
   it("a cursor of a removed limit continues with the next limit", async () => {

@@ -2,10 +2,10 @@
 import type {
   RateLimitAllStatus,
   RateLimitDefinitions,
-  RateLimitSnapshot,
   RateLimitsOptions,
   RateLimitStatus,
 } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { beforeEach } from "vitest";
 import { type Cost, costOf } from "./cost.js";
 import type { AnyRateLimits, Backend, MutationCtx, PlaceName, QueryCtx, StoredRow } from "./places.js";

@@ -24,6 +24,8 @@ import {
 } from "convex-rate-limits";
 import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import { type RateLimitJobs, rateLimitJobs } from "convex-rate-limits/jobs";
+import { type RateLimitLive, rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -47,7 +49,9 @@ export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
 /** Limits in either place, for a ctx that fits both. */
-export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown> &
+export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitJobs<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitLive<RateLimitDefinitions, InTables & InComponent> &
   RateLimitAdmin<RateLimitDefinitions, InTables & InComponent> &
   RateLimitQueues<RateLimitDefinitions, InTables & InComponent>;
 
@@ -172,6 +176,7 @@ export function defineIn(
 
 /** The functions of all entries, for one set of limits. */
 export function withAll(limits: object): AnyRateLimits {
-  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown>;
-  return { ...defined, ...rateLimitAdmin(defined), ...rateLimitQueue(defined) };
+  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
+  const entries = [rateLimitJobs, rateLimitLive, rateLimitAdmin, rateLimitQueue];
+  return Object.assign({}, defined, ...entries.map((entry) => entry(defined))) as AnyRateLimits;
 }

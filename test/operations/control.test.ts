@@ -1,0 +1,153 @@
+/** Pauses and resets, which the control row says: on one row and on four, of every kind. */
+import { makeFunctionReference } from "convex/server";
+import { describe, expect, it, vi } from "vitest";
+import { NOW, useClock } from "../support/clock.js";
+import { run } from "../support/jobs.js";
+import { useBackend } from "../support/limits.js";
+import { partsOf } from "../support/parts.js";
+import { placeNames } from "../support/places.js";
+
+useClock();
+
+const END = NOW + 5000;
+const kinds = {
+  "token bucket": {},
+  "fixed window": { start: NOW },
+  "sliding window": {},
+} as const;
+const shards = { atLeast: 4, atMost: 4 };
+const next = makeFunctionReference<"mutation">("jobs:sweep");
+const each = Object.keys(kinds) as (keyof typeof kinds)[];
+const cases = placeNames.flatMap((place) =>
+  each.flatMap((kind) => [undefined, shards].map((own) => ({ place, kind, rows: own ? 4 : 1, shards: own }))),
+);
+
+describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows: count, shards }) => {
+  const { define, rows, parts, insert } = useBackend(place);
+  const plans = { free: { rate: 40 }, pro: { rate: 400 } };
+  const limits = define({ api: { kind, period: 1000, ...kinds[kind], shards, plans } as never });
+  const { rateLimit, adjustRateLimit, pauseRateLimit, resetRateLimit, getRateLimit } = limits;
+  const id = { name: "api", key: "alice" };
+  const alice = { ...id, plan: "free" };
+  const take = (more: object = {}) => rateLimit({ ...alice, ...more });
+  const heldNow = async () => {
+    const { page } = await limits.listRateLimits({ name: "api" });
+    return page.map(({ value }) => value);
+  };
+  const control = async () => (await rows()).filter((row) => row.control);
+
+  it("paused starts nothing before the end, under no plan, and then holds nothing", async () => {
+    await take();
+    const before = await parts();
+    expect(before).toHaveLength(count);
+    await pauseRateLimit({ ...id, until: END - 0.5 });
+    // A pause until an earlier time, or one that has passed, does not end it.
+    await pauseRateLimit({ ...id, until: NOW + 1 });
+    await pauseRateLimit({ ...id, until: NOW });
+    expect((await parts()).filter((row) => !row.control)).toEqual(before);
+    const [first] = await control();
+    expect(first?.control).toEqual({ count: 2, pause: { count: 2, at: NOW, until: END } });
+    expect(await getRateLimit(id)).toMatchObject({ pausedUntil: END });
+    for (const now of [NOW, END - 1]) {
+      vi.setSystemTime(now);
+      for (const plan of ["free", "pro"]) {
+        const denied = await take({ plan });
+        expect(denied).toMatchObject({ ok: false });
+        expect(denied.retryAt).toBeGreaterThanOrEqual(END);
+        expect(await take({ plan, count: 0 })).toMatchObject({ ok: true });
+        expect(await limits.checkRateLimit({ ...alice, plan })).toEqual(denied);
+      }
+      const [entry] = (await limits.listRateLimits({ name: "api" })).page;
+      expect(entry).toMatchObject({ ok: false, remaining: 0, pausedUntil: END });
+    }
+    vi.setSystemTime(END);
+    expect(await heldNow()).toEqual([0]);
+    // Time counts from there: everything is back after a period.
+    vi.setSystemTime(END + 1000);
+    expect(await take({ count: 40 })).toMatchObject({ ok: true });
+  });
+
+  it("paused is reserved from as of the end, and a cancel in the pause gives it back", async () => {
+    await pauseRateLimit({ ...id, until: END });
+    vi.setSystemTime(NOW + 1);
+    expect(await take({ reserve: { within: 4998 } })).toMatchObject({ ok: false });
+    const status = await take({ count: 8, reserve: true, refundable: true });
+    expect(status).toMatchObject({ ok: true, takenAt: NOW + 1 });
+    expect(status.retryAt).toBeGreaterThan(END);
+    const [promised = NaN] = await heldNow();
+    const scheduled = await limits.scheduleRateLimited({ ...alice, count: 4 }, run, { label: "job", tokens: 4 });
+    const { job } = scheduled as { job: object };
+    await limits.cancelRateLimited(job);
+    // Another row gets no more than it owes then.
+    expect([promised, ...(count === 4 ? [promised - 4] : [])]).toContain((await heldNow())[0]);
+  });
+
+  it("is full again after a reset, which ends a pause and keeps an override, and nothing from before comes back", async () => {
+    const first = await take({ count: 30, refundable: true });
+    const scheduled = await limits.scheduleRateLimited({ ...alice, count: 4 }, run, { label: "job", tokens: 4 });
+    await pauseRateLimit({ ...id, until: END });
+    await limits.overrideRateLimit({ ...id, more: 1000, until: END });
+    vi.setSystemTime(NOW + 1);
+    expect(await resetRateLimit(id)).toBeNull();
+    await limits.clearRateLimitOverride(id);
+    expect(await take({ count: 20 })).toMatchObject({ ok: true });
+    await limits.cancelRateLimited((scheduled as { job: object }).job);
+    await adjustRateLimit({ ...alice, count: -30, takenAt: (first as { takenAt: number }).takenAt });
+    expect((await heldNow()).map(Math.round)).toEqual([20]);
+  });
+
+  it("is repaired by a reset, whatever is wrong with its rows", async () => {
+    const bucket = kind === "token bucket" ? {} : { bucket: `${kind} 1000` };
+    const names = count === 4 ? ["00", "01", "1"] : ["0"];
+    await insert(...names.map((shard) => ({ ...id, ...bucket, shard, value: NaN, ts: NOW })));
+    await expect(take()).rejects.toThrow("resetRateLimit makes it full again");
+    await resetRateLimit(id);
+    expect(await take()).toMatchObject({ ok: true });
+    if (count === 1) return;
+    // A part is missing.
+    await resetRateLimit(id);
+    const key = "bob";
+    await insert(...["0", "11"].map((shard) => ({ ...id, ...bucket, key, shard, value: 1, ts: NOW })));
+    vi.spyOn(Math, "random").mockReturnValue(0.6);
+    await expect(take({ key })).rejects.toThrow("overlap or leave a gap");
+    await resetRateLimit({ ...id, key });
+    expect(await take({ key, count: 40 })).toMatchObject({ ok: true });
+  });
+
+  it("is reset for ever: rows that a call had read before do not undo it", async () => {
+    await take({ count: 20 });
+    await resetRateLimit(id);
+    const parting = count === 4 ? partsOf(2) : [undefined];
+    const bucket = kind === "token bucket" ? {} : { bucket: `${kind} 1000` };
+    expect((await rows()).filter(({ seen }) => seen !== undefined)).toEqual([]);
+    for (let call = 0; call < 40; call++) expect(await take()).toMatchObject({ ok: true });
+    expect(await take()).toMatchObject({ ok: false });
+    const kept = (await rows()).filter((row) => !row.control);
+    expect(kept.every((row) => row.bucket === bucket.bucket)).toBe(true);
+    expect(kept.length).toBeLessThanOrEqual(parting.length);
+    vi.setSystemTime(NOW + 100_000);
+    await limits.sweepRateLimits({ next });
+    expect(await rows()).toEqual([]);
+  });
+});
+
+describe.each(placeNames)("in the %s", (place) => {
+  const { define, rows, insert } = useBackend(place);
+  const { resetRateLimit, pauseRateLimit } = define({ api: { kind: "token bucket", rate: 5, period: 1000 } });
+
+  it("a reset of one row writes no control row, unless tokens may come back; it deletes the pause of a bucket without one", async () => {
+    await resetRateLimit({ name: "api" });
+    await insert({ name: "api", value: 0, ts: NOW });
+    await resetRateLimit({ name: "api" });
+    expect(await rows()).toEqual([]);
+    await pauseRateLimit({ name: "api", until: END });
+    await resetRateLimit({ name: "api" });
+    expect(await rows()).toMatchObject([{ control: { count: 1 } }]);
+    expect((await rows())[0]?.control).not.toHaveProperty("pause");
+  });
+
+  it.each([NaN, Infinity, -1, NOW + 6 * 366 * 86_400_000])("a pause until %d is refused", async (until) => {
+    await expect(pauseRateLimit({ name: "api", until })).rejects.toThrow("until must be");
+    expect(await rows()).toEqual([]);
+  });
+});
