@@ -10,7 +10,8 @@ import type { Bucket } from "../engine/bucket.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute, mayDenyOnTwo, soonest, whenAnyServes } from "../engine/sharding/pool.js";
+import { distribute, soonest } from "../engine/sharding/pool.js";
+import { mayDenyOnTwo, whenAnyServes } from "../engine/sharding/waits.js";
 import { advance, balance, fold, givenByAll, heldBy, isOwing, merged, splitTo } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
@@ -69,7 +70,12 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
 }
 
 /** The answer of a demand that some rows are short of. */
-async function answerShort(ctx: Reader, request: Request, call: SplitCall, rows: readonly StoredShard[]): Promise<Answer> {
+async function answerShort(
+  ctx: Reader,
+  request: Request,
+  call: SplitCall,
+  rows: readonly StoredShard[],
+): Promise<Answer> {
   const { limit, demand } = request;
   const { now, pausedUntil, found } = call;
   const best = demand.reserve ? soonest(rows, call, demand) : undefined;
