@@ -108,6 +108,7 @@ export const snapshotValidator = () =>
 export type RateLimitSnapshot = Bucket & {
   mode?: "shadow";
   plan?: string;
+  pausedUntil?: number;
   override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | (Bucket & { until: number });
 };
 type Bucket = Omit<Infer<ReturnType<typeof bucketValidator>>, "config"> & { config: RateLimitConfig };
