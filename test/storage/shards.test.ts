@@ -7,9 +7,10 @@ import type { Bucket } from "../../src/engine/bucket.js";
 import { type Interval, WHOLE } from "../../src/engine/sharding/interval.js";
 import { fold, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { fromStored, toStored } from "../../src/engine/units.js";
+import { NO_CONTROL } from "../../src/engine/control.js";
 import { consume } from "../../src/operations/consume.js";
 import { type Row, write } from "../../src/storage/rows.js";
-import { changeOf, loadAll, loadAt, shardsOf, type StoredShard } from "../../src/storage/shards.js";
+import { changeOf, controlAmong, find, loadAll, loadAt, shardsOf, type StoredShard } from "../../src/storage/shards.js";
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { useBackend } from "../support/limits.js";
 import type { QueryCtx, StoredRow } from "../support/places.js";
@@ -36,27 +37,75 @@ async function reading<T>(read: (ctx: QueryCtx) => Promise<T>): Promise<T> {
   await query(async (ctx) => void results.push(await read(ctx)));
   return results[0] as T;
 }
-const load = (of = bucket, interval?: Interval) => reading((ctx) => loadAll(ctx, of, interval));
-const loadPart = (random: number, of = bucket) => reading((ctx) => loadAt(ctx, of, random));
+const load = (of = bucket, interval?: Interval) =>
+  reading(async (ctx) => loadAll(ctx, of, { control: (await find(ctx, of, 0)).control }, interval));
+const loadPart = (random: number, of = bucket) =>
+  reading(async (ctx) => loadAt(ctx, of, await find(ctx, of, random), random));
 
 describe("the rows of a split bucket", () => {
-  it("have their shard, and the config that their shares come from", async () => {
+  it("have their shard, and no config: each is a share of the limit as it is now", async () => {
     await splitBucket(1);
     const rows = await stored();
-    expect(rows).toMatchObject([
-      { name: "send", key: "alice", value: 16, ts: NOW, shard: "0" },
-      { name: "send", key: "alice", value: 16, ts: NOW, shard: "1" },
+    const stamps = { _id: expect.anything() as string, _creationTime: expect.anything() as number };
+    expect(rows).toEqual([
+      { ...stamps, name: "send", key: "alice", value: 16, ts: NOW, shard: "0" },
+      { ...stamps, name: "send", key: "alice", value: 16, ts: NOW, shard: "1" },
     ]);
-    // The config is without shards and maxReserved, which do not decide the shares.
-    const cutFrom = { kind: "token bucket", rate: 64, period: 1000, capacity: 64 };
-    for (const row of rows) expect(row.config).toEqual(cutFrom);
-  });
-
-  it("stay valid if only the bounds of rows or of reservations change", async () => {
+    open();
     await splitBucket(2);
-    for (const more of [{ shards: "auto" }, { maxReserved: 5 }, { capacity: 64 }]) {
+    for (const more of [{ shards: "auto" }, { maxReserved: 5 }, { capacity: 64 }, { rate: 8, capacity: 64 }]) {
       expect(tokensIn(await load(under(more)))).toEqual([8, 8, 8, 8]);
     }
+    expect(tokensIn(await load(under({ capacity: 20 })))).toEqual([5, 5, 5, 5]);
+    expect(tokensIn(await load(under({ rate: 8, capacity: 64 })), NOW + 1000)).toEqual([10, 10, 10, 10]);
+    // A limit of one row counts them as one.
+    expect(tokensIn(await load(under({ shards: 1 })))).toEqual([32]);
+  });
+
+  it("of another kind or period are another bucket's", async () => {
+    await splitBucket(1);
+    for (const more of [{ kind: "sliding window" }, { kind: "fixed window", period: "day" }]) {
+      const other = under(more);
+      expect(await load(other)).toMatchObject([{ interval: WHOLE, rows: [], state: { value: other.limit.capacity } }]);
+    }
+  });
+});
+
+describe("a control row", () => {
+  const control = { count: 1, pause: { count: 1, at: NOW, until: NOW + 500 } };
+  const row = { name: "send", key: "alice", shard: "!", value: 0, ts: 0, control };
+
+  it.each([[0], [1], [2]])(
+    "is found on level %i, and its pause holds for each row that has not seen it",
+    async (level) => {
+      await splitBucket(level);
+      await insert(row);
+      for (const random of [0, 0.7]) {
+        expect((await reading((ctx) => find(ctx, bucket, random))).control).toEqual(control);
+        expect((await loadPart(random)).state).toMatchObject({ value: 0, ts: NOW + 500, seen: 1 });
+      }
+      const all = await load();
+      expect(tokensIn(all, NOW + 500)).toEqual(all.map(() => 0));
+      await save(bucket, all, all);
+      expect(tokensIn(await load(), NOW + 1500)).toEqual(all.map(() => 64 / all.length));
+    },
+  );
+
+  it("alone holds for a bucket without rows, of one row or of several", async () => {
+    await insert(row);
+    for (const of of [bucket, under({ shards: 1 })]) {
+      expect((await loadPart(0.3, of)).state).toMatchObject({ value: 0, ts: NOW + 500, seen: 1 });
+    }
+  });
+
+  const problem = 'Rate limit "send": the stored override of key "alice" cannot be used';
+  it.each<[string, object[]]>([
+    ["there are two", [row, row]],
+    ["a pause counts more than the row", [{ ...row, control: { ...control, count: 0 } }]],
+    ["a time is none", [{ ...row, control: { ...control, pause: { count: 1, at: NOW, until: NaN } } }]],
+    ["it says nothing", [{ ...row, control: { count: 0 } }]],
+  ])("lets nothing through if %s", (_what, rows) => {
+    expect(() => controlAmong(bucket, rows as Row[])).toThrow(problem);
   });
 });
 
@@ -74,13 +123,11 @@ it("a call reads only the row that covers its random number", async () => {
 describe("damage", () => {
   const damaged = 'Rate limit "send": the bucket of key "alice" cannot be used: ';
   const gap = `${damaged}the stored shards overlap or leave a gap, so nothing is let through.`;
-  const cutFrom = { kind: "token bucket", rate: 64, period: 1000, capacity: 64 } as const;
   const row = (shard: string | undefined, more: object = {}): StoredRow => {
-    const part = shard !== undefined && { shard, config: cutFrom };
+    const part = shard !== undefined && { shard };
     return { name: "send", key: "alice", value: 1, ts: NOW, ...part, ...more };
   };
   const [left, right, quarter] = ["0", "1", "10"];
-  const without = { config: undefined };
 
   it.each<[string, StoredRow[], string]>([
     ["a gap at the end", [row(left)], gap],
@@ -88,20 +135,10 @@ describe("damage", () => {
     ["a gap in the middle", [row(left), row("11")], gap],
     ["two rows for one part", [row(left), row(right), row(right)], gap],
     ["a row within another", [row(left), row(quarter), row(right)], gap],
-    ["the whole and a part", [row(undefined), row(left)], gap],
-    ["parts without a config", [row(left, without), row(right, without)], gap],
-    ["the whole and a part of another config", [row(undefined), row(left, { config: { ...config, rate: 5 } })], gap],
-    ["parts of two configs", [row(left, { config: { ...cutFrom, rate: 5 } }), row(right)], gap],
     ["an invalid shard", [row("02")], `${damaged}the stored shard "02" is unusable`],
     ["a part that is too small", [row("0".repeat(12))], `${damaged}the stored shard "000000000000" is unusable`],
     ["an invalid shard of three", [row(left), row("override"), row(right)], `${damaged}the stored shard "override"`],
-    [
-      "an invalid config",
-      [left, right].map((part) => row(part, { config: { ...config, rate: -1 } })),
-      `${damaged}the stored config is unusable (Rate limit "send": rate must be a number above 0 and at most 1e12, got -1.), so nothing is let through. resetRateLimit`,
-    ],
     ["the whole, written as an empty shard", [row("")], `${damaged}the stored shard "" is unusable`],
-    ["an empty shard without a config", [row("", without)], gap],
     ["an invalid value", [row(left, { value: NaN }), row(right)], `${damaged}the stored state is unusable`],
   ])("is %s, and then nothing is let through", async (_what, rows, problem) => {
     const withoutGaps = (each: object) => Object.entries(each).filter(([, value]) => value !== undefined);
@@ -109,67 +146,14 @@ describe("damage", () => {
     await expect(load()).rejects.toThrow(problem);
   });
 
-  it("is found by a call that reads one row, or the rows of an interval", async () => {
+  it("is found by a call that reads the rows of an interval, or finds no row", async () => {
     await insert(row(left), row("11"));
-    await expect(loadPart(0.6)).rejects.toThrow(gap);
     await expect(load(bucket, "1")).rejects.toThrow(gap);
-    expect(await loadPart(0.1)).toMatchObject({ interval: "0" });
+    // The row before a gap answers for it, with its own share.
+    for (const random of [0.1, 0.6]) expect(await loadPart(random)).toMatchObject({ interval: "0" });
     open();
     await insert(row(right));
     await expect(loadPart(0.1)).rejects.toThrow(gap);
-  });
-});
-
-describe("a bucket that was split under another config", () => {
-  const slower = under({ rate: 8, capacity: 64 });
-
-  it.each<[string, more: object, held: number, later: number]>([
-    ["tokens since then arrive by the new config", { rate: 8, capacity: 64 }, 32, 40],
-    ["it holds at most its new capacity", { capacity: 5 }, 5, 5],
-    ["it may have another kind", { kind: "sliding window" }, 32, 64],
-  ])("is one shard at its last write, also for a call that finds one row: %s", async (_what, more, held, later) => {
-    await splitBucket(2, 32);
-    const now = under(more);
-    const shards = await load(now);
-    expect(shards).toMatchObject([{ interval: WHOLE, rows: Array(4).fill({ key: "alice" }), state: { ts: NOW } }]);
-    expect([tokensIn(shards), tokensIn(shards, NOW + 1000)]).toEqual([[held], [later]]);
-    expect([await loadPart(0.7, now)]).toEqual(shards);
-  });
-
-  it("has the time of the last write of any row, and follows the old config until then", async () => {
-    await splitBucket(1, 32);
-    const [, second] = (await load()) as [StoredShard, StoredShard];
-    await save(bucket, [second], [shardAt(bucket.limit, second.interval, { value: 0, ts: NOW + 250 })]);
-    const shards = await load(slower);
-    expect(shards[0]?.state.ts).toBe(NOW + 250);
-    // One row held 16 and got 8 until then. The other is empty.
-    expect(tokensIn(shards)).toEqual([24]);
-  });
-
-  it.each([
-    { before: 0, now: 0, isSame: true },
-    { before: undefined, now: undefined, isSame: true },
-    { before: 0, now: undefined, isSame: false },
-    { before: undefined, now: 0, isSame: false },
-  ])("has another config if a field was removed or added, but not if it is undefined: $before, $now", async (row) => {
-    const windowsFrom = (start: number | undefined) => under({ kind: "fixed window", shards: 4, start });
-    await splitBucket(2, 32, windowsFrom(row.before));
-    expect((await loadPart(0.7, windowsFrom(row.now))).interval.length === 2).toBe(row.isSame);
-  });
-
-  it("used the window starts of its own key", async () => {
-    const window = { rate: 8, period: 64_000, shards: 4 };
-    const windows = under({ kind: "fixed window", ...window });
-    const { limit } = windows;
-    // The hash of this key chooses phase 27 of 64.
-    const boundary = Math.ceil(NOW / 64_000) * 64_000 + 27_000;
-    const at = (ts: number, value: number, used: number, since: number) => {
-      return { value: value * limit.unitsPerToken, ts, window: { since, used: used * limit.unitsPerToken } };
-    };
-    const empty = shardAt(limit, WHOLE, at(boundary - 1, 0, 8, boundary - 64_000));
-    const [left, right] = splitTo(limit, empty, 1, boundary - 1) as [Shard, Shard];
-    await save(windows, [], [left, { ...right, state: at(boundary, 1, 3, boundary) }]);
-    expect(tokensIn(await load(under(window)), boundary)).toEqual([4 + 1]);
   });
 });
 
@@ -187,9 +171,9 @@ describe("several rows that are each the whole bucket", () => {
     const several = fc.array(histories, { minLength: 2, maxLength: 4 });
     forAny([whole, several, fc.nat(200_000)], 100, (limit, found, later) => {
       const states = found.map((history) => stateAfter(limit, history).state);
-      const rows = states.map((state) => ({ name: "some", ...toStored(limit, state) }) as Row);
+      const rows = states.map((state) => ({ name: "some", ...toStored(limit, state), bucket: limit.bucket }) as Row);
       const of: Bucket = { name: "some", key: undefined, limit };
-      const [healed, ...others] = shardsOf(of, rows) as [StoredShard];
+      const [healed, ...others] = shardsOf(of, NO_CONTROL, rows) as [StoredShard];
       expect(others).toEqual([]);
       expect(healed.rows).toEqual(rows);
       const lastWrite = Math.max(...states.map(({ ts }) => ts));
@@ -206,10 +190,16 @@ describe("several rows that are each the whole bucket", () => {
 
   it("hold all tokens of the next window, less what they owe", () => {
     const of = bucketOf({ name: "send", config: { kind: "fixed window", rate: 10, period: 1000, start: 0 } });
-    const row = { name: "send", value: 6, ts: NOW + 500, window: { since: NOW, used: 4 } } as Row;
+    const row = {
+      name: "send",
+      value: 6,
+      ts: NOW + 500,
+      window: { since: NOW, used: 4 },
+      bucket: of.limit.bucket,
+    } as Row;
     const held = [2, 3].map((count) => {
       const rows = new Array<Row>(count).fill(row);
-      return [999, 1000, 2000].map((ms) => tokensIn(shardsOf(of, rows), NOW + ms));
+      return [999, 1000, 2000].map((ms) => tokensIn(shardsOf(of, NO_CONTROL, rows), NOW + ms));
     });
     expect(held.flat(2)).toEqual([2, 10, 10, -2, 8, 10]);
   });

@@ -5,7 +5,8 @@
  */
 import { type Limit, unitsPerMs } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { mayDenyOnTwo } from "./pool.js";
+
+import { mayDenyOnTwo } from "./waits.js";
 import { areAll, givenByAll, heldBy, type Shard, sumOf } from "./shard.js";
 
 /**

@@ -1,12 +1,12 @@
 /** Decisions and changes on several shards of a bucket. Each pays with what it holds, and owes for itself. */
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { canServe, decide, outlook, type Timing } from "../decide.js";
-import { emptyState, type Limit } from "../kinds/kind.js";
+import type { Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
-import { END_OF_TIME, firstTime } from "../time.js";
 import { isFast, levelsFor } from "./policy.js";
 import * as shard from "./shard.js";
 import type { Change, Shard } from "./shard.js";
+import { mayDenyOnTwo, whenAnyServes, whenAsOne, whenEachHolds, whenServed } from "./waits.js";
 
 /**
  * The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of
@@ -40,7 +40,10 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   if (best) return decideOn(best, shards, timing, demand);
   const whole = shard.merged(limit, shards, now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
-  return { status, left: left[0] === whole ? shards : left };
+  if (left[0] !== whole || status.ok) return { status, left: left[0] === whole ? shards : left };
+  // A log loses nothing, and takes long to join.
+  const retryAt = limit.kind.runsFrom ? whenAsOne(limit, shards, timing, demand) : status.retryAt;
+  return { status: { ...status, retryAt }, left: shards };
 }
 
 /** The decision of one shard, whose status is that of all. */
@@ -140,56 +143,7 @@ export function overview(limit: Limit, shards: readonly Shard[], timing: Timing)
 export function servedFrom(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   if (!shard.areAll(shards)) return whenAnyServes(limit, shards, timing, demand.units);
   const { status } = decideOnAll(limit, shards, timing, demand);
-  return status.ok ? timing.now : status.retryAt;
-}
-
-/**
- * The first time at which several shards hold together what they do not now, each enough if a call may ask two of them
- * only.
- */
-function whenServed(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
-  const { units } = demand;
-  // Units that may come back decide nothing here.
-  const plain = shards.map((own) => ({ ...own, state: { ...own.state, headroom: undefined } }) as Shard);
-  const from = Math.max(timing.now, timing.pausedUntil);
-  if (units > limit.capacity) return END_OF_TIME;
-  const found = mayDenyOnTwo(limit, demand) ? whenEachHolds(plain, from, units) : from;
-  return firstTime(found, (at) => shard.givenByAll(plain, at) >= units);
-}
-
-/** Whether a denial may rest on what two of several rows say. */
-export function mayDenyOnTwo(limit: Limit, { units, reserve }: Demand): boolean {
-  return !reserve && isFast(limit, units);
-}
-
-/**
- * The first time by which any row that a call may draw holds its demand, and any span of rows that it may fold. Rows
- * that were read count as they are, all others as if they were empty now.
- */
-export function whenAnyServes(limit: Limit, shards: readonly Shard[], timing: Timing, units: number): number {
-  if (units > limit.capacity) return END_OF_TIME;
-  const from = Math.max(timing.now, timing.pausedUntil);
-  let level = limit.levels.most;
-  // The last share is the largest of its level: where it is too small for the count, all are, and a call takes from a
-  // span of them.
-  while (level > 0 && shard.shareOf(limit, "1".repeat(level)).capacity < 2 * units) level--;
-  const smallest = "0".repeat(level);
-  const empty = emptyState(shard.shareOf(limit, smallest), from);
-  const { window } = empty;
-  // If windows have moved, a row's may have begun later, and the next one brings less.
-  const begun = [empty, ...shards.map((row) => shard.advance(row, from).state)].map(
-    (state) => state.window?.since ?? 0,
-  );
-  const state = window ? { ...empty, window: { ...window, since: Math.max(...begun) } } : empty;
-  return whenEachHolds([shard.shardAt(limit, smallest, state), ...shards], from, units);
-}
-
-/** The first time from one on at which each of some shards holds units, or all that it can. */
-function whenEachHolds(shards: readonly Shard[], from: number, units: number): number {
-  const whenHeld = shards.map((own) => {
-    const { limit, state } = own;
-    const most = Math.min(units, limit.capacity);
-    return shard.heldBy(own, from) >= most ? from : limit.kind.whenHolding(limit, state, most);
-  });
-  return Math.min(END_OF_TIME, Math.max(...whenHeld));
+  if (!status.ok) return status.retryAt;
+  const isByTwo = shards.length > 1 && mayDenyOnTwo(limit, demand);
+  return isByTwo ? whenEachHolds(shards, timing.now, demand.units) : timing.now;
 }

@@ -103,7 +103,7 @@ describe("a sliding window", () => {
   it("without a log has parts without takes", () => {
     const [left, right] = [0, 1].map((index) => kind.shareOf(limit, { index, count: 2 })) as [Limit, Limit];
     expect(kind.split(left, right, fullState(limit)).map(({ recent }) => recent)).toEqual([[], []]);
-    expect(kind.join(limit, [fullState(limit), fullState(limit)])).toEqual(stateOf(0));
+    expect(kind.join(limit, [fullState(limit), fullState(limit)])).toEqual({ ...stateOf(0), ts: 0 });
   });
 
   it("waits at most until the end of time", () => {

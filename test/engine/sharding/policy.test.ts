@@ -24,8 +24,6 @@ interface Case {
   reserve?: boolean;
   /** Whether the call found too few tokens in another row. */
   wasShort?: boolean;
-  /** Whether a token of a sliding window is reserved for later. */
-  isPromised?: boolean;
   /** The key, or null for a limit without keys. */
   key?: string | null;
   /** The random numbers, in order. */
@@ -35,14 +33,12 @@ interface Case {
 /** The level of a row after a call, lower after a fold and higher after a split, and how many random numbers the call used. */
 function after(given: Case): { level: number; used: number } {
   const { limit: whole = limit, level = 0, gapMs = 1, left, key = "alice", random = [0], ...called } = given;
-  const { count = 1, reserve = false, wasShort = false, isPromised = false } = called;
+  const { count = 1, reserve = false, wasShort = false } = called;
   const { unitsPerToken } = whole;
-  const shardOf = (value: number, ts: number, more: object = {}) =>
-    shardAt(whole, "0".repeat(level), { value, ts, ...more });
+  const shardOf = (value: number, ts: number) => shardAt(whole, "0".repeat(level), { value, ts });
   const full = shardOf(0, 0).limit.capacity;
   const before = shardOf(full, NOW - gapMs);
-  const promised = isPromised && { recent: [{ at: NOW + 1, units: unitsPerToken }] };
-  const now = shardOf(left === undefined ? full : left * unitsPerToken, Math.max(NOW, NOW - gapMs), { ...promised });
+  const now = shardOf(left === undefined ? full : left * unitsPerToken, Math.max(NOW, NOW - gapMs));
   let used = 0;
   const demand = { units: count * unitsPerToken, reserve, ...(wasShort && { wasShort }) };
   const bucket = { name: "send", limit: whole, key: key ?? undefined };
@@ -104,9 +100,10 @@ const rules: Record<string, Rule[]> = {
     [{ level: 6 }, 6, 0],
     [{ limit: upTo(1) }, 0],
   ],
-  "a row does not split while it has a reservation that has not started": [
-    [{ limit: sliding }, 1],
-    [{ limit: sliding, isPromised: true }, 0, 0],
+  "a row that owes stays where its debt is, cold too, or splits into halves that pay it": [
+    [{ ...slow, left: -1, random: [1] }, 4],
+    [{ level: 4, left: -1, gapMs: 1e9, random: [1] }, 4],
+    [{ level: 4, left: -1 }, 5],
   ],
   "a row splits by one level at a time": [0, 1, 4].map((level) => [{ level }, level + 1]),
   "a row does not split when a half would hold less than four such counts": [
@@ -134,12 +131,12 @@ const rules: Record<string, Rule[]> = {
     [{ limit, level: 4, left: 0, wasShort: true }, 5],
     [{ limit, level: 4, left: 1, count: 2, wasShort: true }, 4, 0],
   ]),
-  // Twelve counts of 8 are 96 tokens. 1,024 tokens hold that 10.7 times, so there are at most 8 rows.
-  "a reservation splits a row only into parts that can hold twelve such counts": [
+  // Four counts of 8 are 32 tokens. 1,024 tokens hold that 32 times.
+  "a reservation splits a row only into parts that can hold four such counts, in debt too": [
     [{ reserve: true }, 1],
-    [{ level: 2, reserve: true, count: 8 }, 3],
-    [{ level: 3, reserve: true, count: 8 }, 3, 0],
-    [{ level: 3, count: 8 }, 4],
+    [{ level: 4, reserve: true, count: 8, left: -1 }, 5],
+    [{ level: 5, reserve: true, count: 8, left: -1 }, 5, 0],
+    [{ level: 5, count: 8, left: -1 }, 6],
   ],
   "a row of a slow limit folds when it is left with less than the count, and draws no random number": [
     ...[{}, { gapMs: 0 }, { gapMs: 1e9 }, { wasShort: true }, { reserve: true }].map((more): Rule => {
@@ -169,8 +166,10 @@ const rules: Record<string, Rule[]> = {
     [{ ...auto, level: 6 }, 6],
     [{ ...auto, level: 6, random: [0] }, 7],
   ],
-  "an auto limit without keys splits only into parts that hold four such counts, or that can hold twelve reserved ones":
-    [...by("left", { 7: 0, 8: 1, 255: 5, 256: 6 }, auto), [{ ...auto, reserve: true, count: 8 }, 3]],
+  "an auto limit without keys splits only into parts that hold four such counts, also reserved ones": [
+    ...by("left", { 7: 0, 8: 1, 255: 5, 256: 6 }, auto),
+    [{ ...auto, reserve: true, count: 8 }, 5],
+  ],
   "an auto limit without keys does not split a cold row, nor a row written in the same millisecond": [
     [{ ...auto, gapMs: 2000 }, 0],
     [{ ...auto, gapMs: 0 }, 0],
