@@ -24,6 +24,8 @@ import {
 } from "convex-rate-limits";
 import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import { rateLimitJobs, type RateLimitJobs } from "convex-rate-limits/jobs";
+import { rateLimitLive, type RateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -47,7 +49,9 @@ export const placeNames = ["tables", "component"] as const;
 export type PlaceName = (typeof placeNames)[number];
 
 /** Limits in either place, for a ctx that fits both. */
-export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown> &
+export type AnyRateLimits = RateLimits<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitJobs<RateLimitDefinitions, InTables & InComponent> &
+  RateLimitLive<RateLimitDefinitions, InTables & InComponent> &
   RateLimitAdmin<RateLimitDefinitions, InTables & InComponent> &
   RateLimitQueues<RateLimitDefinitions, InTables & InComponent>;
 
@@ -164,7 +168,7 @@ export type Backend = ReturnType<typeof openBackend>;
 export function defineIn(
   place: PlaceName,
   limits: RateLimitDefinitions,
-  options: RateLimitsOptions<MutationCtx> = {},
+  options: RateLimitsOptions<false> = {},
 ): AnyRateLimits {
   return place === "tables"
     ? withAll(defineRateLimits(limits, options))
@@ -173,6 +177,7 @@ export function defineIn(
 
 /** The functions of all entries, for one set of limits. */
 export function withAll(limits: object): AnyRateLimits {
-  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent, false, unknown>;
-  return { ...defined, ...rateLimitAdmin(defined), ...rateLimitQueue(defined) };
+  const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
+  const others = { ...rateLimitJobs(defined), ...rateLimitLive(defined), ...rateLimitAdmin(defined) };
+  return { ...defined, ...others, ...rateLimitQueue(defined) };
 }
