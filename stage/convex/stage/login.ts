@@ -43,7 +43,9 @@ export const logIn = mutation({
       return {
         // The reason is "blocked" if an admin has blocked the key.
         outcome:
-          allowed.reason === "blocked" ? "blocked" : "locked",
+          allowed.reason === "blocked"
+            ? ("blocked" as const)
+            : ("locked" as const),
         retryAt: allowed.retryAt,
       };
     }
