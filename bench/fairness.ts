@@ -4,7 +4,7 @@
  * a denial as the small ones do: a random time after `retryAt`.
  */
 import { decide } from "../src/engine/decide.js";
-import { parseDemand } from "../src/engine/request.js";
+import { demandOf } from "../src/engine/request.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/kinds/limit.js";
 
@@ -65,8 +65,8 @@ function waitOf(way: "retrying" | "reserving", seed: number): number {
     const isLarge = ask.count === capacity;
     if (!isLarge && ask.at === ask.since) arrive(ask.at);
     const now = Math.ceil(ask.at);
-    const demand = parseDemand(limit, { count: ask.count, reserve: isLarge && way === "reserving" });
-    const { status, taken } = decide(limit, state, now, demand);
+    const demand = demandOf(limit, { count: ask.count, reserve: isLarge && way === "reserving" });
+    const { status, taken } = decide(limit, state, { now, pausedUntil: 0 }, demand);
     state = taken ?? state;
     if (!status.ok) asks.push({ ...ask, at: status.retryAt + random() * jitterMs });
     else if (isLarge) return (status.retryAt ?? now) - ask.since;

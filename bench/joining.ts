@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/kinds/limit.js";
-import { parseDemand } from "../src/engine/request.js";
+import { demandOf } from "../src/engine/request.js";
 import { fromStored, toStored } from "../src/engine/units.js";
 import { isProgram, parseNumbers, versionLine } from "./report/commandLine.js";
 import { markdownTable, percent } from "./report/markdown.js";
@@ -52,10 +52,10 @@ export function runJoining({ rates, periods, seed }: JoiningOptions): JoiningRes
 
 function ourWindow(rate: number): Ask {
   const limit = parseLimit("joining", { kind: "sliding window", rate, period: PERIOD_MS });
-  const demand = parseDemand(limit, {});
+  const demand = demandOf(limit, {});
   let state = fullState(limit);
   return (now) => {
-    const { status, taken } = decide(limit, state, now, demand);
+    const { status, taken } = decide(limit, state, { now, pausedUntil: 0 }, demand);
     // The state is stored and read again, as it is between two calls: a row holds 64 times.
     state = taken ? fromStored(limit, toStored(limit, taken), undefined) : state;
     return status;

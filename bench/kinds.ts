@@ -4,7 +4,7 @@ import type { RateLimitConfig } from "../src/wire/configs.js";
 import { decide } from "../src/engine/decide.js";
 import { fullState } from "../src/engine/kinds/kind.js";
 import { parseLimit } from "../src/engine/kinds/limit.js";
-import { parseDemand } from "../src/engine/request.js";
+import { demandOf } from "../src/engine/request.js";
 import { drawLanes, type Lane } from "./kinds/lanes.js";
 import { isProgram } from "./report/commandLine.js";
 import { createRandom, exponential } from "../tools/simulator/random.js";
@@ -47,7 +47,7 @@ export function lanesOf(times: readonly number[]): (Lane & { most: number })[] {
     const limit = parseLimit("kinds", config);
     let state = fullState(limit);
     const dots = times.map((at) => {
-      const { status, taken } = decide(limit, state, at, parseDemand(limit, {}));
+      const { status, taken } = decide(limit, state, { now: at, pausedUntil: 0 }, demandOf(limit, {}));
       state = taken ?? state;
       return { at, ok: status.ok };
     });

@@ -2,11 +2,11 @@
 import { calculateRateLimit } from "@convex-dev/rate-limiter";
 import { decide } from "../../src/engine/decide.js";
 import { fullState } from "../../src/engine/kinds/kind.js";
-import { parseDemand } from "../../src/engine/request.js";
+import { demandOf } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
-import { projectRateLimit } from "../../src/index.js";
+import { projectRateLimit } from "../../src/browser/project.js";
 import { race, type Racer } from "./race.js";
 
 const KINDS = ["token bucket", "fixed window"] as const;
@@ -27,7 +27,7 @@ function racersOf(kind: (typeof KINDS)[number]): Racer[] {
   const config = { rate: 10, period: 1000, capacity: 20 };
   const ours = kind === "token bucket" ? { kind, ...config } : { kind, ...config, start: 0 };
   const limit = parseLimit("bench", ours);
-  const demand = parseDemand(limit, {});
+  const demand = demandOf(limit, {});
   return [
     {
       name: "official calculateRateLimit",
@@ -50,7 +50,7 @@ function racersOf(kind: (typeof KINDS)[number]): Racer[] {
         let state = fullState(limit);
         let admitted = 0;
         for (let i = 0; i < count; i++) {
-          const { status, taken } = decide(limit, state, NOW + i * STEP_MS, demand);
+          const { status, taken } = decide(limit, state, { now: NOW + i * STEP_MS, pausedUntil: 0 }, demand);
           if (status.ok) admitted++;
           state = taken ?? state;
         }

@@ -79,10 +79,13 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
     Math.min(
       Infinity,
       ...rows.flatMap(({ later, owed }, i) => {
-        const share = Number(parts[i]?.capacity) / capacity;
-        const isAble = parts.length === 1 || units <= share * capacity;
+        const part = parts[i] as Part;
+        // A bucket of one row may have no capacity at all.
+        const share = parts.length === 1 ? 1 : part.capacity / capacity;
+        const isAble = parts.length === 1 || units <= part.capacity;
         if (!isAble || (units && owed(units) > share * maxReserved)) return [];
-        return Math.max(from, units && lastStart, firstTime(from, (time) => later(time) >= units));
+        const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
+        return Math.max(from, units && lastStart, firstTime(from, isThere));
       }),
     );
 
@@ -102,7 +105,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
         const resetAt = firstTime(Math.max(now, lastWrite), (time) =>
           windowsFrom === undefined
             ? all(time) - (lastsMs && time >= Math.max(ts, start) + lastsMs ? 0 : taken) >= capacity
-            : all(time) > sum(rows, ({ held }) => held),
+            : arrived(runs, Math.max(now, lastWrite), time) > 0,
         );
         return {
           // During a block only its end matters.

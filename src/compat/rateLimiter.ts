@@ -3,6 +3,7 @@ import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { ConvexError } from "convex/values";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
+import { misuseError } from "../engine/misuse.js";
 import { isAllOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
@@ -78,7 +79,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     ...[options]: Options<Defined, Name, RateLimitArgs>
   ): Promise<RateLimitReturns> {
     const status = await this.#functions.checkRateLimit(ctx, this.#request(name, options));
-    return answer(name, status, options?.throws);
+    return answer(name, status, { ...options });
   }
 
   /** Takes the tokens, or says how long to wait. A denial writes nothing. Give it the ctx of a mutation or an action. */
@@ -89,13 +90,13 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   ): Promise<RateLimitReturns> {
     const { checkRateLimit, rateLimit } = this.#functions;
     const asked = this.#request(name, options);
-    const throws = options?.throws;
-    if (!throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), throws);
+    const given: RateLimitArgs = { ...options };
+    if (!given.throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), given);
     // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing reserved.
     const status = await checkRateLimit(ctx, asked);
     // Under an override the bucket may hold it.
     const needsWait = status.retryAt !== undefined;
-    return answer(name, needsWait ? status : await rateLimit(ctx, { ...asked, reserve: false }), throws);
+    return answer(name, needsWait ? status : await rateLimit(ctx, { ...asked, reserve: false }), given);
   }
 
   /** Forgets the bucket: it is full again, on all its shards. */
@@ -174,8 +175,13 @@ function bucketOf(name: string, { key, config }: AnyArgs) {
   return { name, key, config: (config && ownConfig(config)) ?? undefined };
 }
 
-function answer(name: string, { ok, retryAt }: RateLimitStatus, throws = false): RateLimitReturns {
+/** @throws a plain error for a count that the bucket can never hold, as the official component does, with `throws` or without. */
+function answer(name: string, status: RateLimitStatus, { count = 1, throws = false }: RateLimitArgs = {}): RateLimitReturns {
+  const { ok, retryAt } = status;
   if (retryAt === undefined) return { ok: true };
+  if (!status.ok && status.reason === "too large") {
+    throw misuseError(name, `count ${count} exceeds what the bucket can ever hold.`);
+  }
   // An action's clock is another machine's: a wait of 0 ms would mean none.
   const retryAfter = Math.max(1, retryAt - Date.now());
   if (throws) throw new ConvexError<RateLimitError>({ kind: "RateLimited", name, retryAfter });

@@ -67,6 +67,8 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const advanced = kind.advance(limit, state, ts);
   const { value } = advanced;
   const short = correction(shard);
+  // A row that is full needs a step once something is taken from it; the whole bucket has its own runs.
+  const least = interval === WHOLE ? 0 : 1;
   const entries = kind.runsFrom ? undefined : (advanced.recent ?? []).filter(({ units }) => units > 0);
   return {
     ...(interval !== WHOLE && { shard: interval }),
@@ -75,7 +77,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
     capacity,
     runs: entries
       ? entries.map(({ at, units }) => ({ start: at, period: periodMs, count: 1, units }))
-      : [...bringing(refill, untilFull(runs, ts, (capacity - value) / refill + short.length)), ...short],
+      : [...bringing(refill, untilFull(runs, ts, least + (capacity - value) / refill + short.length)), ...short],
   };
 }
 

@@ -8,7 +8,7 @@ import { mutation, query } from "./_generated/server.js";
 import { clearRateLimitOverride, listRateLimits, overrideRateLimit } from "./administration.js";
 import { getRateLimit } from "./rateLimits.js";
 
-/** The limits that are defined with `overrides: true`. */
+/** The limits that admins see. */
 const NAMES = ["sendMessage", "failedSignIn"] as const;
 const vName = v.union(...NAMES.map((name) => v.literal(name)));
 const bucket = { name: vName, key: v.string() };

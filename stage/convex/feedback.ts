@@ -4,6 +4,7 @@
  */
 import { DAY, defineRateLimits } from "convex-rate-limits";
 import { rateLimitAdmin, type SweepResult } from "convex-rate-limits/admin";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { vRateLimitSnapshot, vSweepResult } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import { internal } from "./_generated/api.js";
@@ -12,7 +13,8 @@ import { internalMutation, mutation, query } from "./_generated/server.js";
 const limits = defineRateLimits({
   sendFeedback: { kind: "fixed window", rate: 3, period: DAY, keyed: true },
 });
-const { rateLimit, getRateLimit } = limits;
+const { rateLimit } = limits;
+const { getRateLimit } = rateLimitLive(limits);
 const { sweepRateLimits } = rateLimitAdmin(limits);
 
 export const send = mutation({

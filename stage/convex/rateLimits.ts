@@ -1,11 +1,13 @@
 /** All limits of the app that are in the component. */
 import { DAY, defineRateLimits, HOUR, MINUTE, SECOND } from "convex-rate-limits/component";
+import { rateLimitJobs } from "convex-rate-limits/jobs";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { components } from "./_generated/api.js";
 
 export const limits = defineRateLimits(
   {
     /** Five messages in a row are a conversation; more than one a second for long is a script. */
-    sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true, overrides: true },
+    sendMessage: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 5, keyed: true },
 
     /** For the whole app: more than we could welcome in an hour, and a cap on what a bot can create. */
     signUp: { kind: "fixed window", rate: 100, period: HOUR, keyed: false },
@@ -14,7 +16,7 @@ export const limits = defineRateLimits(
     failedLogin: { kind: "token bucket", rate: 10, period: HOUR, capacity: 5, keyed: true },
 
     /** Counts the failed sign-ins of a day. The lock is an override (lockouts.ts). */
-    failedSignIn: { kind: "sliding window", rate: 50, period: DAY, keyed: true, overrides: true },
+    failedSignIn: { kind: "sliding window", rate: 50, period: DAY, keyed: true },
 
     /**
      * Our model provider grants 60,000 tokens a minute. They are spent evenly, in bursts of at most 2,000. No question is
@@ -53,14 +55,6 @@ export const limits = defineRateLimits(
   { component: components.rateLimits },
 );
 
-export const {
-  rateLimit,
-  checkRateLimit,
-  rateLimitAll,
-  resetRateLimit,
-  adjustRateLimit,
-  getRateLimit,
-  scheduleRateLimited,
-  cancelRateLimited,
-  exposeRateLimit,
-} = limits;
+export const { rateLimit, checkRateLimit, rateLimitAll, resetRateLimit, adjustRateLimit } = limits;
+export const { scheduleRateLimited, cancelRateLimited } = rateLimitJobs(limits);
+export const { getRateLimit, exposeRateLimit } = rateLimitLive(limits);

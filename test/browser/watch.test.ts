@@ -1,6 +1,7 @@
 /** The store that every framework shares, on a `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
-import { DAY, MINUTE, type RateLimitConfig, type RateLimitSnapshot, SECOND } from "convex-rate-limits";
+import { DAY, MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "convex-rate-limits/client";
 import { watchRateLimit } from "convex-rate-limits/client";
 import { describe, expect, it, vi } from "vitest";

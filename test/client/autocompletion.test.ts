@@ -4,17 +4,20 @@ import { openEditor } from "./editor.js";
 
 const { offered, shown } = openEditor(`
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { rateLimitJobs } from "convex-rate-limits/jobs";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema, type DataModelFromSchemaDefinition, type GenericMutationCtx } from "convex/server";
 const schema = defineSchema({ ...rateLimitTables });
 declare const ctx: GenericMutationCtx<DataModelFromSchemaDefinition<typeof schema>>;
-const { rateLimit, adjustRateLimit, scheduleRateLimited } = defineRateLimits({
+const limits = defineRateLimits({
   send: { kind/*kindDoc*/: "token bucket", rate/*rate*/: 10, period/*bucketPeriod*/: MINUTE, capacity/*capacity*/: 10, keyed/*keyed*/: true },
   signUp: { kind: "fixed window", rate: 10, period/*windowPeriod*/: MINUTE, start/*start*/: 0, maxReserved/*maxReserved*/: 1 },
   monthly: { kind: "fixed window", rate: 10, period: "month", timeZone/*timeZone*/: "UTC", anchor/*anchor*/: 1 },
   planned: { kind: "fixed window", period: "day", plans/*plans*/: { free: { rate/*planRate*/: 1 } } },
   window: { kind: "sliding window", rate: 10, period/*slidingPeriod*/: MINUTE, shards/*shards*/: 8 },
-}, { errorKeys/*errorKeys*/: true, onDecision/*onDecision*/: () => undefined });
+}, { errorKeys/*errorKeys*/: true });
+const { rateLimit, adjustRateLimit } = limits;
+const { scheduleRateLimited } = rateLimitJobs(limits);
 void rateLimit(ctx, { name: "/*name*/" });
 void rateLimit(ctx, { name: "send", /*args*/ });
 void rateLimit(ctx, { name: "planned", plan/*plan*/: "free" });
@@ -22,8 +25,7 @@ void adjustRateLimit(ctx, { name: "signUp", count/*charge*/: 5 });
 declare const fn: never;
 void scheduleRateLimited(ctx, { name: "signUp", spread/*spread*/: 5 }, fn);
 const status = await rateLimit/*call*/(ctx, { name/*nameDoc*/: "send", key/*key*/: "a", count/*count*/: 1, reserve/*reserve*/: true, throws/*throws*/: false, mode/*mode*/: "enforce" });
-const some = await rateLimit(ctx, { name: "send", key: "a", count: 5, atLeast/*atLeast*/: 1 });
-if (some.ok) console.log(some.taken/*taken*/, some.shadow/*shadow*/);
+if (status.ok) console.log(status.shadow/*shadow*/);
 if (!status.ok) console.log(status.retryAt/*denied*/, status.remaining/*remaining*/, status.resetAt/*resetAt*/);
 else console.log(status.retryAt/*allowed*/);
 defineRateLimits({ a: { kind: "/*kind*/" } });
@@ -36,7 +38,7 @@ export {};
 describe("an editor offers", () => {
   it.each([
     ["the names of the defined limits", "name", ["monthly", "planned", "send", "signUp", "window"]],
-    ["the arguments", "args", ["atLeast", "config", "count", "key", "mode", "refundable", "reserve", "throws"]],
+    ["the arguments", "args", ["config", "count", "key", "mode", "refundable", "reserve", "throws"]],
     ["the kinds", "kind", ["fixed window", "sliding window", "token bucket"]],
   ])("%s", (_what, mark, names) => {
     expect(offered(mark)).toEqual(names);
@@ -75,9 +77,6 @@ it.each([
   ["reserve", /taken from the future, up to `maxReserved`/],
   ["throws", /thrown as a `ConvexError`/],
   ["mode", /enforced in this call; default what its definition says/],
-  ["onDecision", /after each decision of `rateLimit`.*caller's transaction/],
-  ["atLeast", /or else this many and as many more whole tokens as there are\. .*from 0 to `count`/],
-  ["taken", /For a call with `atLeast`: how many tokens the caller has/],
   ["shadow", /its answer if it were enforced/],
   ["charge", /Tokens to charge; negative for a refund/],
   ["spread", /Milliseconds, up to a day/],

@@ -8,6 +8,8 @@ import { defineRateLimits, MINUTE, type RateLimitConfig } from "convex-rate-limi
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { RateLimiter } from "convex-rate-limits/compat";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitJobs } from "convex-rate-limits/jobs";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -41,15 +43,17 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE 
 const definitions = {
   send: { kind: "token bucket", rate: 10, period: MINUTE, keyed: true },
   signUp: { kind: "fixed window", rate: 100, period: MINUTE, keyed: false },
-  api: { kind: "token bucket", rate: 10, period: MINUTE, overrides: true },
+  api: { kind: "token bucket", rate: 10, period: MINUTE },
   waiting: { kind: "token bucket", rate: 10, period: MINUTE, queue: {} },
   inTurns: { kind: "token bucket", rate: 10, period: MINUTE, queue: { fair: true } },
-  generate: { kind: "token bucket", period: MINUTE, overrides: true, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
+  generate: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
   mixed: { period: MINUTE, queue: {}, plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } } },
 } as const;
 const limits = defineRateLimits(definitions);
 const inComponent = defineInComponent(definitions, { component });
-const counting = defineInComponent(definitions, { component, onDecision: async (ctx: GenericMutationCtx<App>) => void (await ctx.db.insert("messages", { body: "" })) });
+const { scheduleRateLimited } = rateLimitJobs(limits);
+const { getRateLimit, exposeRateLimit } = rateLimitLive(limits);
+const freeJobs = rateLimitJobs(free);
 /** Limits without definitions. */
 const free = defineRateLimits({});
 const freeInComponent = defineInComponent({}, { component });
@@ -87,16 +91,16 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "sned", key: "a" }])`,
     `limits.adjustRateLimit(mutation, { name: "sned", key: "a", count: 5 })`,
     `limits.resetRateLimit(mutation, { name: "sned", key: "a" })`,
-    `limits.getRateLimit(query, { name: "signup" })`,
+    `getRateLimit(query, { name: "signup" })`,
     `limits.rateLimit(mutation, { name: anyName, key: "a" })`,
     `inComponent.checkRateLimit(query, { name: "signup" })`,
     `free.rateLimit(mutation, { name: "a" })`,
     `free.rateLimitAll(mutation, [{ name: "a" }])`,
-    `free.scheduleRateLimited(mutation, { name: "a" }, work)`,
+    `freeJobs.scheduleRateLimited(mutation, { name: "a" }, work)`,
     `freeInComponent.rateLimit(bareMutation, { name: "a" })`,
   ],
-  [/'{ name: "toString"; }' is not assignable/, `limits.getRateLimit(query, { name: "toString" })`],
-  [/Property 'config' is missing/, `limits.exposeRateLimit("sned", {})`],
+  [/'{ name: "toString"; }' is not assignable/, `getRateLimit(query, { name: "toString" })`],
+  [/Property 'config' is missing/, `exposeRateLimit("sned", {})`],
   [/Did you mean '"send"'\?/, `listRateLimits(query, { name: "sendd" })`],
   [/to parameter of type 'never'/, `rateLimitAdmin(freeInComponent).listRateLimits(bareQuery, { name: "a" })`],
   [/Property 'name' is missing/, `limits.rateLimit(mutation, { key: "a" })`],
@@ -106,11 +110,11 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimit(mutation, { name: "send" })`,
     `limits.rateLimit(mutation, { name: "send", config })`,
     `limits.resetRateLimit(mutation, { name: "send" })`,
-    `limits.getRateLimit(mutation, { name: "send" })`,
+    `getRateLimit(mutation, { name: "send" })`,
     `limits.rateLimitAll(mutation, [{ name: "signUp" }, { name: "send" }])`,
     `limits.adjustRateLimit(mutation, { name: "send", count: 1 })`,
-    `limits.scheduleRateLimited(mutation, { name: "send" }, work)`,
-    `limits.exposeRateLimit("send", {})`,
+    `scheduleRateLimited(mutation, { name: "send" }, work)`,
+    `exposeRateLimit("send", {})`,
     `limits.rateLimit(mutation, { name: some })`,
     `limits.rateLimitAll(mutation, [{ name: some }])`,
     `limits.rateLimit(mutation, { name: "send" as keyof typeof definitions })`,
@@ -132,7 +136,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimit(mutation, { name: "signUp", key: "a" })`,
     `inComponent.checkRateLimit(query, { name: "signUp", key: maybe })`,
     `limits.checkRateLimitAll(query, [{ name: "signUp", key: "a" }])`,
-    `limits.exposeRateLimit("signUp", { key: () => "ann" })`,
+    `exposeRateLimit("signUp", { key: () => "ann" })`,
   ],
   // An unknown argument, and an argument that only other calls have.
   [
@@ -144,20 +148,19 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [
     /'(component|count|throws?|atLeast|reserved?|nxet|plan)' does not exist in type/,
     `free.rateLimit(mutation, { name: "a", config, component })`,
-    `limits.getRateLimit(mutation, { name: "signUp", count: 2 })`,
+    `getRateLimit(mutation, { name: "signUp", count: 2 })`,
     `limits.resetRateLimit(mutation, { name: "signUp", count: 2 })`,
     `limits.rateLimitAll(mutation, [{ name: "signUp", throws: true }])`,
     `limits.rateLimitAll(mutation, [{ name: "signUp" }], { throw: true })`,
-    `limits.rateLimitAll(mutation, [{ name: "signUp", atLeast: 1 }])`,
-    `limits.scheduleRateLimited(mutation, { name: "signUp", atLeast: 1 }, work)`,
-    `limits.scheduleRateLimited(mutation, { name: "signUp", reserve: true }, work)`,
+    `limits.rateLimit(mutation, { name: "signUp", atLeast: 1 })`,
+    `scheduleRateLimited(mutation, { name: "signUp", reserve: true }, work)`,
     `adminOfComponent.sweepRateLimits(bareMutation, { nxet: work })`,
     `limiter.limit(mutation, "send", { reserved: true })`,
     `limits.rateLimit(mutation, { name: "signUp", plan: "pro" })`,
   ],
   [/Property 'count' is missing/, `limits.adjustRateLimit(mutation, { name: "signUp" })`],
   [/Property 'next' is missing/, `sweepRateLimits(mutation, {})`],
-  [/^Expected 2 arguments, but got 1/, `limits.exposeRateLimit("signUp")`, `defineInComponent({ send: config })`],
+  [/^Expected 2 arguments, but got 1/, `exposeRateLimit("signUp")`, `defineInComponent({ send: config })`],
   // A value of another type.
   [
     /^Type '.*' is not assignable to type/,
@@ -165,13 +168,13 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimit(mutation, { name: "signUp", reserve: "yes" })`,
     `limits.rateLimit(mutation, { name: "signUp", mode: "off" })`,
     `listRateLimits(query, { name: "send", cursor: null })`,
-    `limits.exposeRateLimit("send", { key: () => 1 })`,
+    `exposeRateLimit("send", { key: () => 1 })`,
   ],
   // The function that is scheduled, its arguments, and the function that continues a sweep.
-  [/^Expected 4 arguments/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail)`],
-  [/'number' .* 'string'/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { to: 5 })`],
-  [/'too' does not exist/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, mail, { too: "b" })`],
-  [/Type '"query"' is not/, `limits.scheduleRateLimited(mutation, { name: "signUp" }, lookAt, { to: "b" })`],
+  [/^Expected 4 arguments/, `scheduleRateLimited(mutation, { name: "signUp" }, mail)`],
+  [/'number' .* 'string'/, `scheduleRateLimited(mutation, { name: "signUp" }, mail, { to: 5 })`],
+  [/'too' does not exist/, `scheduleRateLimited(mutation, { name: "signUp" }, mail, { too: "b" })`],
+  [/Type '"query"' is not/, `scheduleRateLimited(mutation, { name: "signUp" }, lookAt, { to: "b" })`],
   [/has no properties in common with type '{ cursor\?/, `sweepRateLimits(mutation, { next: mail })`],
   // The official component's way of calling.
   [/^Property 'limit' does not exist on type 'RateLimits</, `limits.limit(mutation, "send", { key: "a" })`],
@@ -239,7 +242,6 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "fixed window", rate: 1, period: 1, shards: "many" } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, mode: "off" } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: "always" } })`,
-    `defineRateLimits(definitions, { onDecision: "log" })`,
   ],
   [/Property 'period' is missing .* in type 'FixedWin/, `defineRateLimits({ a: { kind: "fixed window", rate: 1 } })`],
   [/'capacity' are incompat/, `defineRateLimits({ a: { kind: "sliding window", rate: 1, period: 1, capacity: 2 } })`],
@@ -256,25 +258,22 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `limits.rateLimit(bareMutation, { name: "signUp" })`,
     `limits.checkRateLimit(bareQuery, { name: "signUp" })`,
     `limits.rateLimitAll(bareMutation, [{ name: "signUp" }])`,
-    `limits.getRateLimit(bareQuery, { name: "signUp" })`,
+    `getRateLimit(bareQuery, { name: "signUp" })`,
   ],
   [
     /type 'MutationCtxWithRateLimitTables'[^]* missing .*: insert, patch, delete$/,
     `limits.rateLimit(query, { name: "signUp" })`,
   ],
   [
-    /Property 'db' is missing [^]* required in type '(MutationCtxWithRateLimitTables|GenericMutationCtx)/,
+    /Property 'db' is missing [^]* required in type 'MutationCtxWithRateLimitTables/,
     `limits.rateLimit(action, { name: "signUp" })`,
-    `counting.rateLimit(action, { name: "signUp" })`,
-    `counting.rateLimitAll(action, [{ name: "signUp" }])`,
-    `counting.scheduleRateLimited(action, { name: "signUp" }, work)`,
   ],
-  // Calls that need plans, overrides or a queue in the definition.
+  // Calls that need plans or a queue in the definition.
   [
     /Property 'plan' is missing [^]* type '{ plan: "(free" \| "pro|steady" \| "strict)"; }'/,
     `limits.rateLimit(mutation, { name: "generate" })`,
     `limits.rateLimitAll(mutation, [{ name: "mixed" }, { name: "signUp" }])`,
-    `limits.scheduleRateLimited(mutation, { name: "mixed" }, work)`,
+    `scheduleRateLimited(mutation, { name: "mixed" }, work)`,
     `enqueueRateLimited(mutation, { name: "mixed" }, work)`,
   ],
   [
@@ -285,19 +284,14 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     /"(gold|pro)"' is not assignable to type '"(free" \| "pro|steady" \| "strict)"/,
     `limits.rateLimit(mutation, { name: "generate", plan: "gold" })`,
     `limits.checkRateLimit(query, { name: "mixed", plan: "pro" })`,
-    `limits.getRateLimit(query, { name: "mixed", plan: "gold" })`,
-    `limits.exposeRateLimit("generate", { plan: () => "gold" })`,
+    `getRateLimit(query, { name: "mixed", plan: "gold" })`,
+    `exposeRateLimit("generate", { plan: () => "gold" })`,
     `overrideRateLimit(mutation, { name: "generate", plan: "gold" })`,
     `listRateLimits(query, { name: "generate", plan: "gold" })`,
   ],
   [
     /'TokenBucketConfig' is not assignable to type 'undefined'/,
     `limits.rateLimit(mutation, { name: "mixed", plan: "steady", config })`,
-  ],
-  [
-    /to type 'LimitWithOverridesTrue'/,
-    `overrideRateLimit(mutation, { name: "send", key: "a", block: true })`,
-    `clearRateLimitOverride(mutation, { name: "signUp" })`,
   ],
   [/to type 'LimitDefinedWithQueue'/, `enqueueRateLimited(mutation, { name: "signUp" }, work)`],
   [/to type 'OnlyWithFairTrue/, `enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work)`],

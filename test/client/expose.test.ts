@@ -2,7 +2,9 @@
 /** Public queries of limits and queues: a client sees what the app shows it, and nothing else, for any arguments. */
 import { makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
-import { MINUTE, projectRateLimit, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { RateLimitQueuedJob, RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { describe, expect, it, vi } from "vitest";
 import { NOW, useClock } from "../support/clock.js";

@@ -4,11 +4,12 @@
  * and what is permitted. Nothing is read or written, and no request is allowed. test/engine tests which values each field permits.
  */
 import { anyApi, makeFunctionReference } from "convex/server";
-import { projectRateLimit } from "convex-rate-limits";
+import { projectRateLimit, usageOf } from "convex-rate-limits/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { show } from "../../src/engine/misuse.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { snapshotBy } from "../support/snapshots.js";
 import { type MutationCtx, type PlaceName, component, defineIn, placeNames } from "../support/places.js";
 
@@ -47,9 +48,8 @@ const badDefinitions: BadDefinition[] = [
     [{ throws: value }, must("throws", THROWS, value)],
     [{ mode: value }, must("mode", '"enforce" or "shadow"', value)],
     [{ keyed: value }, must("keyed", "true or false", value)],
-    [{ overrides: value }, must("overrides", "true or false", value)],
   ]),
-  [{ overrides: true, queue: {} }, "overrides and queue cannot be combined: a queue does not read overrides."],
+  [{ overrides: true }, '"overrides" is not a field of a token bucket'],
   [{ mode: "shadow", queue: {} }, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.'],
   [{ queue: [] }, must("queue", "an object", [])],
   ...(
@@ -88,8 +88,8 @@ describe("a bad definition fails at module load", () => {
     defining({ ...bucket, ...fields }).toThrow(`Rate limit "send": ${problem}`);
   });
 
-  it.each([{ overrides: false }, { mode: "enforce" }])("a queue with %j is not a bad definition", (fields) => {
-    defining({ ...bucket, ...fields, queue: {} }).not.toThrow();
+  it("a queue with the mode that is the default is not a bad definition", () => {
+    defining({ ...bucket, mode: "enforce", queue: {} }).not.toThrow();
   });
 
   it("the error names a limit without a name, and one bad limit among good ones", () => {
@@ -101,7 +101,7 @@ describe("a bad definition fails at module load", () => {
 });
 
 const asking = ["rateLimit", "checkRateLimit"] as const;
-const several = ["rateLimitAll", "checkRateLimitAll", "rateLimitAllTwice"] as const;
+const several = ["rateLimitAll", "checkRateLimitAll"] as const;
 const demanding = [...asking, ...several, "scheduleRateLimited"] as const;
 const cancelling = ["cancelRateLimited"] as const;
 const onBuckets = [...demanding, "adjustRateLimit", "getRateLimit", "resetRateLimit"] as const;
@@ -158,17 +158,7 @@ const badDemands = [
   ...badField([...asking, ...several], "reserve", RESERVE, [...noFlags, { within: -1 }, { within: 5, count: 2 }]),
   // Calls of several requests take `throws` as an option of the call, not as a field of a request.
   ...badField([...asking, "scheduleRateLimited"], "throws", THROWS, noChoices),
-  ...badField(asking, "atLeast", "a number of at least 0 and at most count (1)", [...noNumbers, -1, 1.001]),
 ];
-const one = [...asking, "rateLimitAll", "checkRateLimitAll"] as const;
-const NEVER = "can never be served: with a reservation it can hold at most";
-const neverServed = [
-  bad(one, { name: "spaced" }, "count 1 can never be served: it can hold at most 0 ("),
-  bad(one, { name: "patient", count: 8.5, reserve: true }, `count 8.5 ${NEVER} 8 (rate, capacity and maxReserved say`),
-  // A job always reserves.
-  bad(["scheduleRateLimited"], { name: "patient", count: 8.5 }, `count 8.5 ${NEVER} 8 (`),
-];
-
 const SPREAD = "a number of milliseconds at least 0 and at most 86400000";
 const TIME = "a whole number of milliseconds since the epoch at least 0 and at most 8640000000000000";
 const ADJUSTMENT = "a number at least -1e12 and at most 1e12";
@@ -195,7 +185,7 @@ const badOthers = [
   ...badField(["listRateLimits"], "onlyLimited", "true or false", [null, 1, "yes"]),
   ...badField(["listRateLimits"], "cursor", "one that the page before returned", noCursors),
 ];
-const badCalls = [badNames, unknownNames, badKeys, badDemands, neverServed, badHandles, badOthers].flat();
+const badCalls = [badNames, unknownNames, badKeys, badDemands, badHandles, badOthers].flat();
 
 describe.each(placeNames)("in the %s, a call with", (place) => {
   const { define, open, insert, rows, mutation } = useBackend(place);
@@ -221,8 +211,8 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   const BUCKET = ["name", "key", "config", "plan"] as const;
   const DEMAND = [...BUCKET, "count", "reserve", "mode", "refundable"] as const;
   it.each([
-    ["rateLimit", [...DEMAND, "atLeast", "throws"]],
-    ["checkRateLimit", [...DEMAND, "atLeast", "throws"]],
+    ["rateLimit", [...DEMAND, "throws"]],
+    ["checkRateLimit", [...DEMAND, "throws"]],
     ["rateLimitAll", DEMAND],
     ["checkRateLimitAll", DEMAND],
     ["adjustRateLimit", [...BUCKET, "count", "takenAt"]],
@@ -231,7 +221,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     ["scheduleRateLimited", [...BUCKET, "count", "spread", "mode", "throws"]],
     ["listRateLimits", ["cursor", "limit", "onlyLimited", "onlyOverridden"]],
   ] as const)("a field that %s does not have", async (call, known) => {
-    const asked = ["name", "key", "config", "count", "reserve", "mode", "atLeast", "throws"];
+    const asked = ["name", "key", "config", "count", "reserve", "mode", "throws"];
     const all = [...asked, "spread", "cursor", "limit", "onlyLimited"];
     const others = all.filter((field) => field !== "name" && !known.some((name) => name === field));
     for (const field of ["throw", "cuont", "component", "__proto__", ...others]) {
@@ -277,6 +267,35 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual([]);
   });
 
+  it("a count that the bucket can never hold is a denial with a reason, and no misuse", async () => {
+    const never = { ok: false, reason: "too large", retryAt: END_OF_TIME };
+    for (const asked of [
+      { name: "open", count: 6 },
+      { name: "spaced" },
+      { name: "open", count: Number.MAX_VALUE },
+      { name: "patient", count: 8.5, reserve: true },
+    ]) {
+      expect(await limits.rateLimit(asked)).toMatchObject(never);
+      expect(await limits.checkRateLimit(asked)).toMatchObject(never);
+      const { retryAt, statuses } = await limits.rateLimitAll([{ name: "shared" }, asked]);
+      expect([retryAt, statuses]).toMatchObject([END_OF_TIME, [{ ok: true, remaining: 5 }, never]]);
+      await expect(limits.rateLimit({ ...asked, throws: true })).rejects.toMatchObject({
+        data: { kind: "RateLimited", reason: "too large", retryAt: END_OF_TIME },
+      });
+    }
+    const job = makeFunctionReference<"mutation">("jobs:run");
+    expect(await limits.scheduleRateLimited({ name: "patient", count: 8.5 }, job)).toEqual(never);
+    expect(await rows()).toEqual([]);
+  });
+
+  it("one bucket twice in a call of several limits is misuse", async () => {
+    for (const call of ["rateLimitAll", "checkRateLimitAll"] as const) {
+      const twice = limits[call]([{ name: "mine", key: "a" }, { name: "open" }, { name: "mine", key: "a", count: 2 }]);
+      await expect(twice).rejects.toThrow('Rate limit "mine":');
+    }
+    expect(await limits.rateLimitAll([{ name: "mine", key: "a" }, { name: "mine", key: "b" }])).toMatchObject({ ok: true });
+  });
+
   it.each(["constructor", "__proto__"])("the name %s, which every object has, works like any other", async (name) => {
     const { rateLimit, getRateLimit } = define(Object.fromEntries([[name, { ...bucket, rate: 1 }]]));
     expect(await rateLimit({ name, key: name })).toMatchObject({ ok: true });
@@ -315,7 +334,6 @@ describe("the component does not trust the wire:", () => {
     ["config", takers, { config: { ...bucket, rate: NaN } }, `${LIMIT} rate must be`],
     ["count", counting, { count: NaN }, `${LIMIT} count must be`],
     ["adjustment", ["adjust"], { count: Infinity }, `${LIMIT} count must be ${ADJUSTMENT}`],
-    ["count above the capacity", counting, { count: 6 }, "can never be served"],
     ["name", calls, { name: "" }, NAME],
     ["key", calls, { key: "" }, `${LIMIT} key must be a non-empty string, got "".`],
   ])("a wrong %s is refused", async (_what, calls, wrong, problem) => {
@@ -342,11 +360,12 @@ describe("projectRateLimit", () => {
   it.each([
     [{ now: undefined }, "now must be milliseconds since the epoch, got undefined."],
     ...[...noNumbers, 1e300, -1e300].map((now) => [{ now }, "now must be milliseconds since the epoch, got"]),
-    ...[-1, NaN, Infinity, 6, "5", null].map((count) => [{ count }, "count must be from 0 to 5"]),
+    ...[-1, NaN, Infinity, "5", null].map((count) => [{ count }, "count must be a finite number of at least 0"]),
   ] as [object, string][])("refuses %o: %s", (options, problem) => {
     expect(() => projectRateLimit(snapshot, { now: NOW, ...options })).toThrow(`Rate limit "send": ${problem}`);
     expect(() => projectRateLimit(snapshot, undefined as never)).toThrow("now must be milliseconds since the epoch");
     expect(() => projectRateLimit({} as never, { now: NOW })).toThrow("projectRateLimit needs a snapshot.");
+    expect(() => usageOf({} as never, NOW)).toThrow("usageOf needs a snapshot.");
   });
 
   it("rounds down a time with a fraction of a millisecond, as performance clocks give it", () => {
@@ -375,7 +394,6 @@ function callers(limits: Calls) {
     ...limits,
     adjustRateLimit: (args) => limits.adjustRateLimit({ count: 1, ...args }),
     rateLimitAll: (args) => limits.rateLimitAll([other, args]),
-    rateLimitAllTwice: (args) => limits.rateLimitAll([args, args]),
     checkRateLimitAll: (args) => limits.checkRateLimitAll([args, other]),
     scheduleRateLimited: (args) => limits.scheduleRateLimited(args, job),
     cancelRateLimited: (args) => limits.cancelRateLimited({ count: 1, runAt: NOW, id: "none", ...args }),

@@ -1,6 +1,6 @@
 // @vitest-environment edge-runtime
 /** Plans in a definition: each call names the plan whose config applies. */
-import { DAY, MINUTE, type RateLimitDecision } from "convex-rate-limits";
+import { DAY, MINUTE } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { defineIn, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -15,7 +15,6 @@ const definitions = {
     period: DAY,
     start: 0,
     keyed: true,
-    overrides: true,
     plans: { free: { rate: 2 }, pro: { rate: 10 }, metered: { kind: "fixed window", rate: 10, capacity: 100 } },
   },
   mixed: {
@@ -66,12 +65,6 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(rateLimit({ ...of("pro"), plan: undefined })).rejects.toThrow(`${PLANS} undefined`);
   });
 
-  it("onDecision gets the plan", async () => {
-    const decisions: RateLimitDecision[] = [];
-    await define(definitions, { onDecision: (_ctx, decision) => void decisions.push(decision) }).rateLimit(of("pro"));
-    expect(decisions).toMatchObject([{ plan: "pro", config: { kind: "fixed window", rate: 10, period: DAY } }]);
-  });
-
   it.each([
     [{ name: "generate", key: "a" }, `${PLANS} undefined`],
     [of("gold"), `${PLANS} "gold"`],
@@ -104,7 +97,7 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 const BIG = { kind: "token bucket", rate: 50_000, period: DAY } as const;
-const tokens = { kind: "token bucket", period: DAY, keyed: true, overrides: true } as const;
+const tokens = { kind: "token bucket", period: DAY, keyed: true } as const;
 const plans = { free: { rate: 5000 }, pro: { rate: 50_000 } } as const;
 type Handler = (ctx: object, args: object) => Promise<unknown>;
 
@@ -114,8 +107,8 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
   const definitions = {
     tokens: { ...tokens, plans },
     split: { ...cut, plans },
-    bare: { ...tokens, overrides: false, plans },
-    bareSplit: { ...cut, overrides: false, plans },
+    bare: { ...tokens, plans },
+    bareSplit: { ...cut, plans },
     /** A limit whose plans are split into rows alike. */
     alike: { ...cut, plans: { one: { rate: 400 }, two: { rate: 400 } } },
     all: { kind: "token bucket", period: DAY, plans },

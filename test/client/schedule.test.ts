@@ -1,6 +1,7 @@
 // @vitest-environment edge-runtime
 /** Jobs and the scheduler. test/model compares the tokens of reservations and cancellations with exact buckets. */
-import type { RateLimitConfig, RateLimitedJob } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import { describe, expect, it, vi } from "vitest";
 import { type MutationCtx, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";

@@ -11,16 +11,14 @@ import {
   MINUTE,
   type RateLimitAllStatus,
   type RateLimitConfig,
-  type RateLimitDecision,
-  type RateLimitedJob,
   type RateLimits,
-  type RateLimitSnapshot,
   type RateLimitStatus,
-  type ScheduleResult,
   type InTables,
 } from "convex-rate-limits";
 import { rateLimitAdmin, type RateLimitOverride, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import { rateLimitJobs, type RateLimitedJob, type ScheduleResult } from "convex-rate-limits/jobs";
+import { rateLimitLive, type RateLimitSnapshot } from "convex-rate-limits/live";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import * as validators from "convex-rate-limits/schema";
@@ -57,20 +55,23 @@ const definitions = {
   loud: { ...bucket, throws: true },
   spread: { ...bucket, throws: { jitter: 0.5 } },
   quiet: { ...bucket, throws: false },
-  generate: { kind: "fixed window", period: "month", keyed: true, overrides: true, plans },
+  generate: { kind: "fixed window", period: "month", keyed: true, plans },
   mixed: { period: MINUTE, queue: {}, plans: kinds },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 
-const inTables = defineRateLimits(definitions);
-const inComponent = defineInComponent(definitions, { component });
+const limitsInTables = defineRateLimits(definitions);
+const limitsInComponent = defineInComponent(definitions, { component });
+const inTables = { ...limitsInTables, ...rateLimitJobs(limitsInTables), ...rateLimitLive(limitsInTables) };
+const inComponent = { ...limitsInComponent, ...rateLimitJobs(limitsInComponent), ...rateLimitLive(limitsInComponent) };
+const throwingJobs = rateLimitJobs(defineInComponent(definitions, { component, throws: true }));
 const throwing = defineInComponent(definitions, { component, throws: true });
 const jittering = defineRateLimits(definitions, { throws: { jitter: 0.2 } });
 const admin = rateLimitAdmin(inTables);
 const adminOfComponent = rateLimitAdmin(inComponent);
 const { enqueueRateLimited } = rateLimitQueue(inTables);
 /** Limits without definitions. */
-const freeInTables = defineRateLimits({});
+const freeInTables = { ...defineRateLimits({}), ...rateLimitJobs(defineRateLimits({})) };
 const free = defineInComponent({}, { component });
 
 /** Compiles the calls and does not make them, since a ctx exists only inside Convex. */
@@ -137,11 +138,11 @@ describe("the types know the place", () => {
   });
 
   it("the place follows from the entry, also when the component's type is unknown before codegen", () => {
-    expectTypeOf(inTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
-    expectTypeOf(inComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
-    expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(inTables);
+    expectTypeOf(limitsInTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
+    expectTypeOf(limitsInComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
+    expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(limitsInTables);
     // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-explicit-any -- `components` is any until codegen has run.
-    expectTypeOf(defineInComponent(definitions, { component: component as any })).toEqualTypeOf(inComponent);
+    expectTypeOf(defineInComponent(definitions, { component: component as any })).toEqualTypeOf(limitsInComponent);
   });
 });
 
@@ -206,27 +207,6 @@ describe("the compiler accepts", () => {
     ]);
   });
 
-  it("calls with the ctx that onDecision needs if they decide, and with any other ctx if they do not", () => {
-    const counting = defineInComponent(definitions, {
-      component,
-      onDecision: async (own: convex.GenericMutationCtx<App>, decision) => {
-        expectTypeOf(decision).toEqualTypeOf<RateLimitDecision>();
-        await own.db.insert("messages", { body: decision.name });
-      },
-    });
-    const plain = defineInComponent(definitions, {
-      component,
-      onDecision: (_ctx, { name }) => {
-        console.log(name);
-      },
-    });
-    compiled(() => [
-      counting.rateLimit(mutation, { name: "signUp" }),
-      counting.checkRateLimit(action, { name: "signUp" }),
-      counting.resetRateLimit(action, { name: "signUp" }),
-      plain.rateLimit(action, { name: "signUp" }),
-    ]);
-  });
 });
 
 describe("the answers narrow", () => {
@@ -262,7 +242,7 @@ describe("the answers narrow", () => {
     const error: unknown = new Error("other");
     if (isRateLimitError(error)) {
       type Times = { retryAt: number; retryAfter: number };
-      type Data = Times & { kind: "RateLimited"; name: string; key?: string; reason?: "blocked" };
+      type Data = Times & { kind: "RateLimited"; name: string; key?: string; reason?: "blocked" | "too large" };
       expectTypeOf<Fields<typeof error.data>>().toEqualTypeOf<Fields<Data>>();
       expectTypeOf(error).toExtend<Error>();
       expect.unreachable();
@@ -309,35 +289,24 @@ describe("the types know whether a denial is returned", () => {
 
   it("for a job", () => {
     typeOf(() => inTables.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<ScheduleResult>();
-    typeOf(() => throwing.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<
+    typeOf(() => throwingJobs.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<
       Allowed<ScheduleResult>
     >();
   });
 });
 
 describe("the types know the fields of an answer", () => {
-  it("remaining is known if the limit is one row, and in a check", () => {
+  it("remaining is known if the limit is one row", () => {
     typeOf(() => inTables.rateLimit(mutation, { name: "hot" })).toEqualTypeOf<RateLimitStatus>();
     typeOf(() => inTables.rateLimit(mutation, { name: "a", config })).toEqualTypeOf<RateLimitStatus>();
-    typeOf(() => inTables.checkRateLimit(query, { name: "hot" })).toEqualTypeOf<ExactRateLimitStatus>();
+    typeOf(() => inTables.checkRateLimit(query, { name: "hot" })).toEqualTypeOf<RateLimitStatus>();
+    typeOf(() => inTables.checkRateLimit(query, { name: "signUp" })).toEqualTypeOf<ExactRateLimitStatus>();
     typeOf(async () => {
       const { statuses } = await inTables.rateLimitAll(mutation, [{ name: "signUp" }, { name: "hot" }]);
       return statuses[0]?.remaining;
     }).toEqualTypeOf<number | undefined>();
   });
 
-  it("taken is known for a call with atLeast", () => {
-    typeOf(() => throwing.rateLimit(mutation, { name: "signUp", count: 9, atLeast: 1 }))
-      .toHaveProperty("taken")
-      .toEqualTypeOf<number>();
-    typeOf(async () => {
-      const status = await inTables.rateLimit(mutation, { name: "signUp", count: 9, atLeast: 1 });
-      return status.ok ? status.taken : 0;
-    }).toEqualTypeOf<number>();
-    typeOf(() => throwing.rateLimit(mutation, { name: "signUp" }))
-      .toHaveProperty("taken")
-      .toEqualTypeOf<number | undefined>();
-  });
 });
 
 /** The fields of T as one type, whether they were written in one interface or several. */
@@ -361,7 +330,7 @@ describe("the validator infers the type of", () => {
     type Inferred = Infer<typeof validators.vRateLimitOverride>;
     expectTypeOf<Fields<Omit<RateLimitOverride, "config">>>().toEqualTypeOf<Fields<Omit<Inferred, "config">>>();
     expectTypeOf<Inferred>().toExtend<RateLimitOverride>();
-    expect(Object.keys(validators.vRateLimitOverride.fields)).toEqual("config block unlimited until note".split(" "));
+    expect(Object.keys(validators.vRateLimitOverride.fields)).toEqual("config more block unlimited until note".split(" "));
   });
 
   it("each status", () => {

@@ -5,7 +5,9 @@
  */
 import { makeFunctionReference } from "convex/server";
 import * as entry from "convex-rate-limits";
+import { projectRateLimit, usageOf } from "convex-rate-limits/client";
 import { defineRateLimits } from "convex-rate-limits/component";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { ConvexError } from "convex/values";
 import { describe, expect, it } from "vitest";
 import { thrownBy } from "../support/errors.js";
@@ -61,7 +63,7 @@ const wrongCtxs = {
 function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
   const queued = { queued: { ...config, queue: {} } };
   const options = place === "tables" ? { queueModule: "limits" } : {};
-  const limits = defineIn(place, { open: { ...config, overrides: true }, ...queued }, options);
+  const limits = defineIn(place, { open: config, ...queued }, options);
   const call = (name: keyof typeof limits & string, args: unknown[], right: Call["right"] = {}): Call => {
     return { name, fn: limits[name] as Fn, args: [ctx, ...args], right };
   };
@@ -89,8 +91,8 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
 }
 
 const { exposeQueue } = defineIn("tables", { open: { ...config, queue: {} } }, { queueModule: "limits" });
-const { exposeRateLimit } = entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } });
-const exposeInline = entry.defineRateLimits({}).exposeRateLimit as Fn;
+const { exposeRateLimit } = rateLimitLive(entry.defineRateLimits({ open: config, mine: { ...config, keyed: true } }));
+const exposeInline = rateLimitLive(entry.defineRateLimits({})).exposeRateLimit as Fn;
 const define = { name: "defineRateLimits", fn: entry.defineRateLimits as Fn };
 const inComponent = { name: "defineRateLimits", fn: defineRateLimits as Fn };
 const besides: Fn = (limits, options) => inComponent.fn(limits, { component, ...(options as object) });
@@ -98,7 +100,8 @@ const expose = { name: "exposeRateLimit", fn: exposeRateLimit as Fn };
 /** Correct calls of the functions without a ctx. */
 const plainCalls: Call[] = [
   { name: "exposeQueue", fn: exposeQueue as Fn, args: [{ job: () => null }] },
-  { name: "projectRateLimit", fn: entry.projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
+  { name: "projectRateLimit", fn: projectRateLimit as Fn, args: [snapshot, { now: 0 }] },
+  { name: "usageOf", fn: usageOf as Fn, args: [snapshot, 0], right: { 1: ["a number"] } },
   { ...define, args: [{ open: config }, {}], right: { 0: ["an empty array"], 1: ["undefined", "an empty array"] } },
   { ...inComponent, args: [{ open: config }, { component }], right: { 0: ["an empty array"] } },
   { ...expose, args: ["open", {}], right: { 0: ["a string"], 1: ["an empty array"] } },
@@ -115,7 +118,6 @@ const wrongFields: [field: string, call: Pick<Call, "name" | "fn">, first: unkno
   ["componnet", define, { open: config }, [component]],
   ["errorKeys", define, { open: config }, [1]],
   ["throws", define, { open: config }, [null, 1, "on", { jitter: 1.1 }]],
-  ["onDecision", define, { open: config }, [null, 1, "log", {}]],
 ];
 
 /** The error that a wrong call throws or rejects with. */

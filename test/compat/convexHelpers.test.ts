@@ -1,13 +1,16 @@
 /** The rows of convex-helpers in your tables: they are valid rows of this package, and keep their meaning. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
 import { defineRateLimits, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema } from "convex/server";
 import { convexTest } from "convex-test";
 import { expect, it, vi } from "vitest";
 import { START, useClock } from "../support/clock.js";
 
-const { checkRateLimit, getRateLimit, rateLimit } = defineRateLimits({});
+const defined = defineRateLimits({});
+const { checkRateLimit, rateLimit } = defined;
+const { getRateLimit } = rateLimitLive(defined);
 
 /** The table of this package, with the index that convex-helpers needs: the schema while both are deployed. */
 const schema = defineSchema({ rateLimits: rateLimitTables.rateLimits.index("name", ["name", "key"]) });

@@ -83,7 +83,7 @@ const differences: Record<string, Difference> = {
   "maxReserved: 0 permits no reservation; there it means no bound": {
     config: { maxReserved: 0 },
     play: limitEach({ count: 2 }, { count: 2, reserve: true }, { count: 3, reserve: true }),
-    ours: [go, wait(1000), saying("can never be served")],
+    ours: [go, wait(1000), saying("exceeds what the bucket can ever hold")],
     theirs: [go, { ok: true, retryAfter: 1000 }, anything],
   },
   "a clock that steps back takes nothing away; there it takes tokens": {
@@ -274,8 +274,8 @@ describe("ours alone:", () => {
     });
   });
 
-  it("an override of a definition that permits one holds for every call, also with reserve and throws", async () => {
-    const limits = { send: { ...bucket, overrides: true } };
+  it("an override holds for every call, also with reserve and throws", async () => {
+    const limits = { send: bucket };
     const limiter = new RateLimiter(component, limits);
     const { overrideRateLimit } = rateLimitAdmin(defineRateLimits(limits, { component }));
     await openBoth().mutation(async (ctx) => {

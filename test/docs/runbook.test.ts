@@ -1,5 +1,6 @@
 /** Runs the app of docs/start.md, the page's own test, and the runbook of docs/operations.md, with the arguments of its commands. */
-import { MINUTE, projectRateLimit } from "convex-rate-limits";
+import { MINUTE } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";

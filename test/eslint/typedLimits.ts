@@ -1,7 +1,8 @@
 /** Limits with typed answers, for the tests of the rule. */
 import { defineRateLimits } from "../../src/index.js";
+import { rateLimitLive } from "../../src/client/live.js";
 
-export const { getRateLimit, rateLimit } = defineRateLimits(
+const limits = defineRateLimits(
   {
     loud: { kind: "token bucket", rate: 1, period: 1000 },
     hot: { kind: "token bucket", rate: 1, period: 1000, shards: "auto" },
@@ -9,3 +10,6 @@ export const { getRateLimit, rateLimit } = defineRateLimits(
   },
   { throws: true },
 );
+
+export const { rateLimit } = limits;
+export const { getRateLimit } = rateLimitLive(limits);

@@ -3,7 +3,8 @@ import { ConvexProvider, type ConvexReactClient } from "convex/react";
 import { makeFunctionReference } from "convex/server";
 import { createElement, type ReactNode } from "react";
 import type { RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/react";
-import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRateLimit");

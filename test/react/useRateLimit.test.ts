@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 /** The hook on the store. test/browser tests which answers the store shows, and when. */
 import { act, cleanup, render as renderPage, renderHook } from "@testing-library/react";
-import { MINUTE, projectRateLimit } from "convex-rate-limits";
+import { MINUTE } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { type RateLimitQuery, useRateLimit, type UseRateLimitOptions, useServerNow } from "convex-rate-limits/react";
 import { anyApi, makeFunctionReference } from "convex/server";
 import { createElement } from "react";

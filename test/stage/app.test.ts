@@ -1,5 +1,6 @@
 /** The functions of the example whose limits need no helpers of their own. `npm run demo` shows others. */
-import { DAY, MINUTE, projectRateLimit, SECOND } from "convex-rate-limits";
+import { DAY, MINUTE, SECOND } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { expect, it, vi } from "vitest";
 import { api, internal } from "../../stage/convex/_generated/api.js";
 import crons from "../../stage/convex/crons.js";

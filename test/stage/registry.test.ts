@@ -1,6 +1,7 @@
 /** The behaviour of stage/registry, the API of a public registry. */
 import { convexTest } from "convex-test";
 import { defineRateLimits, hashKey, type RateLimitConfig, SECOND } from "convex-rate-limits/component";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { register } from "convex-rate-limits/test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
@@ -76,7 +77,7 @@ it("the registry serves only admins on the admin routes, sixty times a minute, a
 
 it("the registry sweeps exactly the rows of buckets that are full again", async () => {
   const t = await openRegistry();
-  const { getRateLimit } = defineRateLimits({}, { component: components.rateLimits });
+  const { getRateLimit } = rateLimitLive(defineRateLimits({}, { component: components.rateLimits }));
   const config: RateLimitConfig = { kind: "token bucket", rate: 60, period: 60 * SECOND };
   const key = `bearer:${await hashKey("admins-token")}`;
   const writtenAt = async () =>

@@ -36,7 +36,7 @@ export function useBackend(place: PlaceName, more: Record<string, () => Promise<
   const mutation = <T>(body: (ctx: MutationCtx) => Promise<T>): Promise<T> => t.mutation((ctx) => body(ctx));
   const query = <T>(body: (ctx: QueryCtx) => Promise<T>): Promise<T> => t.query((ctx) => body(ctx));
 
-  const define = (limits: RateLimitDefinitions, options?: RateLimitsOptions<MutationCtx>) => {
+  const define = (limits: RateLimitDefinitions, options?: RateLimitsOptions<false>) => {
     const defined = defineIn(place, limits, options);
     const bound = (run: (name: string, call: (ctx: QueryCtx) => Promise<unknown>) => Promise<unknown>) =>
       Object.fromEntries(

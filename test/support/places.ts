@@ -24,8 +24,8 @@ import {
 } from "convex-rate-limits";
 import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
-import { type RateLimitJobs, rateLimitJobs } from "convex-rate-limits/jobs";
-import { type RateLimitLive, rateLimitLive } from "convex-rate-limits/live";
+import { rateLimitJobs, type RateLimitJobs } from "convex-rate-limits/jobs";
+import { rateLimitLive, type RateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -167,7 +167,7 @@ export type Backend = ReturnType<typeof openBackend>;
 export function defineIn(
   place: PlaceName,
   limits: RateLimitDefinitions,
-  options: RateLimitsOptions<MutationCtx> = {},
+  options: RateLimitsOptions<false> = {},
 ): AnyRateLimits {
   return place === "tables"
     ? withAll(defineRateLimits(limits, options))
@@ -177,6 +177,6 @@ export function defineIn(
 /** The functions of all entries, for one set of limits. */
 export function withAll(limits: object): AnyRateLimits {
   const defined = limits as unknown as RateLimits<RateLimitDefinitions, InTables & InComponent>;
-  const entries = [rateLimitJobs, rateLimitLive, rateLimitAdmin, rateLimitQueue];
-  return Object.assign({}, defined, ...entries.map((entry) => entry(defined))) as AnyRateLimits;
+  const others = { ...rateLimitJobs(defined), ...rateLimitLive(defined), ...rateLimitAdmin(defined) };
+  return { ...defined, ...others, ...rateLimitQueue(defined) };
 }

@@ -1,5 +1,6 @@
 /** Snapshots of one row, made by hand: what `getRateLimit` would return for a state. */
-import type { RateLimitConfig, RateLimitSnapshot } from "convex-rate-limits";
+import type { RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { fromStored } from "../../src/engine/units.js";

@@ -1,11 +1,13 @@
 /** Functions that test what the package relies on and only a deployment shows. Each does one thing, and returns what it saw. */
-import { defineRateLimits, projectRateLimit } from "convex-rate-limits";
+import { defineRateLimits } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import { internalMutation, mutation, type MutationCtx, query } from "../_generated/server.js";
 import { admit, secretArgs } from "./secret.js";
 
-const { getRateLimit } = defineRateLimits({});
+const { getRateLimit } = rateLimitLive(defineRateLimits({}));
 
 const rowArgs = { ...secretArgs, run: v.string(), label: v.string() };
 

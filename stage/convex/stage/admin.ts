@@ -1,6 +1,7 @@
 /** The keys that have to wait, and what an admin can do about them. In an app, only admins may call these functions. */
 import { defineRateLimits } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
+import { rateLimitLive } from "convex-rate-limits/live";
 import {
   vRateLimitConfig,
   vRateLimitPage,
@@ -18,7 +19,8 @@ const limits = defineRateLimits({
   ...promises,
   ...plans,
 });
-const { getRateLimit, resetRateLimit } = limits;
+const { resetRateLimit } = limits;
+const { getRateLimit } = rateLimitLive(limits);
 const {
   listRateLimits,
   overrideRateLimit,

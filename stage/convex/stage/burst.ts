@@ -1,9 +1,7 @@
 /** The usual limit: a burst, then a steady rate. */
-import {
-  defineRateLimits,
-  projectRateLimit,
-  SECOND,
-} from "convex-rate-limits";
+import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server.js";
@@ -17,16 +15,13 @@ export const limits = {
     capacity: 10,
     maxReserved: 10,
     keyed: true,
-    overrides: true,
   },
 } as const;
 
-const {
-  rateLimit,
-  getRateLimit,
-  resetRateLimit,
-  exposeRateLimit,
-} = defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimit, resetRateLimit } = defined;
+const { getRateLimit, exposeRateLimit } =
+  rateLimitLive(defined);
 const configOf = editable(limits);
 
 export const send = mutation({

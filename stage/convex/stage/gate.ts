@@ -8,6 +8,7 @@ import {
   type HttpCtx,
   limitHttp,
 } from "convex-rate-limits/http";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { components, internal } from "../_generated/api.js";
 import { httpAction } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
@@ -55,7 +56,7 @@ async function identify(
   return { key: room, config: config ?? requests };
 }
 
-const { exposeRateLimit } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 export const { getRateLimit: bucket } = exposeRateLimit(

@@ -1,5 +1,6 @@
 /** Failed logins, for each account: only a wrong password counts. */
 import { defineRateLimits, HOUR } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { v } from "convex/values";
 import { mutation } from "../_generated/server.js";
 import { editable, forPage } from "./rooms.js";
@@ -11,16 +12,12 @@ export const limits = {
     period: HOUR,
     capacity: 5,
     keyed: true,
-    overrides: true,
   },
 } as const;
 
-const {
-  rateLimit,
-  checkRateLimit,
-  resetRateLimit,
-  exposeRateLimit,
-} = defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimit, checkRateLimit, resetRateLimit } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 export const logIn = mutation({
@@ -45,7 +42,10 @@ export const logIn = mutation({
     if (!allowed.ok) {
       return {
         // The reason is "blocked" if an admin has blocked the key.
-        outcome: allowed.reason ?? ("locked" as const),
+        outcome:
+          allowed.reason === "blocked"
+            ? ("blocked" as const)
+            : ("locked" as const),
         retryAt: allowed.retryAt,
       };
     }

@@ -1,5 +1,6 @@
 /** Calls a month. The customer's plan says how many. */
 import { defineRateLimits } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { vRateLimitStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import type { DataModel } from "../_generated/dataModel.js";
@@ -13,11 +14,12 @@ export const limits = {
     period: "month",
     timeZone: "America/Los_Angeles",
     keyed: true,
-    overrides: true,
     plans: { free: { rate: 100 }, pro: { rate: 1000 } },
   },
 } as const;
-const { rateLimit, exposeRateLimit } = defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimit } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 
 export const call = mutation({
   args: { room: v.string(), count: v.number() },

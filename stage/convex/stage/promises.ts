@@ -1,5 +1,7 @@
 /** Jobs for a language model. Each runs when its tokens are paid. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { rateLimitJobs } from "convex-rate-limits/jobs";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { ConvexError, type Infer, v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import type { Doc } from "../_generated/dataModel.js";
@@ -22,15 +24,13 @@ export const limits = {
     capacity: 400,
     maxReserved: 4000,
     keyed: true,
-    overrides: true,
   },
 } as const;
 
-const {
-  scheduleRateLimited,
-  cancelRateLimited,
-  exposeRateLimit,
-} = defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { scheduleRateLimited, cancelRateLimited } =
+  rateLimitJobs(defined);
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 const vAnswer = v.union(

@@ -1,5 +1,6 @@
 /** A message that may fail. Its limit is in the mutation, or outside of it. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import {
@@ -21,7 +22,9 @@ const limits = {
   },
 } as const;
 
-const { rateLimit, exposeRateLimit } = defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimit } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 /** In the mutation: the token is part of the write. */

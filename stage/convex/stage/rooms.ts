@@ -7,6 +7,7 @@ import {
   type RateLimitConfig,
   type RateLimitDefinition,
 } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { vRateLimitConfig } from "convex-rate-limits/schema";
 import { ConvexError, v } from "convex/values";
 import type { Doc } from "../_generated/dataModel.js";
@@ -16,7 +17,7 @@ import {
   type QueryCtx,
 } from "../_generated/server.js";
 
-const { getRateLimit } = defineRateLimits({});
+const { getRateLimit } = rateLimitLive(defineRateLimits({}));
 
 /** Checks a key that the page sends: it must be a room's name, no longer than the page makes them. */
 export function roomOf(_ctx: unknown, room: string | undefined) {
@@ -45,7 +46,6 @@ function configIn(
   if (!definition) throw new Error("There is no such limit.");
   const config = { ...definition };
   delete config.keyed;
-  delete config.overrides;
   return config;
 }
 

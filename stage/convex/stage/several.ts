@@ -1,5 +1,6 @@
 /** Uploads: for each user, for each team, for everyone. All or none. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { vRateLimitAllStatus } from "convex-rate-limits/schema";
 import { v } from "convex/values";
 import { mutation } from "../_generated/server.js";
@@ -26,8 +27,9 @@ const limits = {
   },
 } as const;
 
-const { rateLimitAll, exposeRateLimit } =
-  defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimitAll } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 export const upload = mutation({

@@ -1,5 +1,6 @@
 /** The same calls on four limits: which kind fits yours? */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { v } from "convex/values";
 import { mutation } from "../_generated/server.js";
 import { editable, forPage } from "./rooms.js";
@@ -32,8 +33,9 @@ const limits = {
   },
 } as const;
 
-const { rateLimit, resetRateLimit, exposeRateLimit } =
-  defineRateLimits(limits);
+const defined = defineRateLimits(limits);
+const { rateLimit, resetRateLimit } = defined;
+const { exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 const NAMES = ["bucket", "fixed", "sliding", "calendar"] as const;

@@ -1,4 +1,5 @@
-import { isRateLimitError, MINUTE, projectRateLimit } from "convex-rate-limits";
+import { isRateLimitError, MINUTE } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { api } from "../../convex/_generated/api.js";
 import type { Backend } from "../backend.js";
 import { sleepUntil } from "../clock.js";

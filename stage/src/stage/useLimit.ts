@@ -1,5 +1,5 @@
-import type { RateLimitSnapshot } from "convex-rate-limits";
-import { project } from "convex-rate-limits/client";
+import { projectRateLimit } from "convex-rate-limits/client";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { useServerNow } from "convex-rate-limits/react";
 import { useQuery } from "convex/react";
 import type { FunctionReference } from "convex/server";
@@ -25,7 +25,7 @@ export function useLimit(query: LimitQuery, key: string, everyMs = 60): LimitNow
 }
 
 export function valueAt(snapshot: RateLimitSnapshot, now: number): number {
-  return project(snapshot, { now, count: 0 }).value;
+  return projectRateLimit(snapshot, { now, count: 0 }).value;
 }
 
 export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): number {

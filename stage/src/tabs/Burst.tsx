@@ -1,4 +1,5 @@
-import type { RateLimitSnapshot, RateLimitStatus } from "convex-rate-limits";
+import type { RateLimitStatus } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { useRateLimit, useServerNow } from "convex-rate-limits/react";
 import { useConvex, useMutation } from "convex/react";
 import { useEffect, useRef, useState } from "react";

@@ -1,5 +1,5 @@
-import type { RateLimitSnapshot } from "convex-rate-limits";
-import { project } from "convex-rate-limits/client";
+import { projectRateLimit } from "convex-rate-limits/client";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation } from "convex/react";
 import { api } from "../../convex/_generated/api.js";
@@ -51,7 +51,7 @@ export function Plans() {
     [6000, () => undefined],
   ]);
   const used = capacity - Math.floor(value ?? capacity);
-  const next = snapshot && project(snapshot, { now, count: 1 });
+  const next = snapshot && projectRateLimit(snapshot, { now, count: 1 });
   const until = next?.ok ? next.resetAt : next?.retryAt;
   return (
     <div className="flex flex-col gap-4">

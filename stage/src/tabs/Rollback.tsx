@@ -1,4 +1,4 @@
-import { project } from "convex-rate-limits/client";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { useServerNow } from "convex-rate-limits/react";
 import { useAction, useMutation, useQuery } from "convex/react";
 import { ConvexError } from "convex/values";
@@ -185,7 +185,7 @@ function Side({
 }) {
   const { snapshot, now, value, capacity } = useLimit(api.stage.rollback.bucket, bucket);
   const whole = Math.floor(Math.max(0, value ?? 0));
-  const next = snapshot && project(snapshot, { now, count: 1 });
+  const next = snapshot && projectRateLimit(snapshot, { now, count: 1 });
   return (
     <div role="group" aria-label={name}>
       <p className="flex items-baseline justify-between gap-3 text-sm">

@@ -1,5 +1,5 @@
 import { useServerNow } from "convex-rate-limits/react";
-import { project } from "convex-rate-limits/client";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { useMutation } from "convex/react";
 import { api } from "../../convex/_generated/api.js";
 import { CallButton, Lead } from "../controls.js";
@@ -79,7 +79,7 @@ function Lane({ name, says, query }: { name: string; says: string; query: LimitQ
   const { snapshot, now, value, capacity } = useLimit(query, room, 120);
   const past = usePast(snapshot);
   const whole = Math.floor(value ?? 0);
-  const next = snapshot && project(snapshot, { now, count: 1 });
+  const next = snapshot && projectRateLimit(snapshot, { now, count: 1 });
   return (
     <div
       role="group"

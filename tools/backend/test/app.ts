@@ -1,5 +1,6 @@
 /** A small app that covers everything a client can use, with a component, a scheduler and HTTP actions. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits/component";
+import { rateLimitLive } from "convex-rate-limits/live";
 import rateLimits from "convex-rate-limits/test";
 import {
   actionGeneric,
@@ -110,7 +111,7 @@ const notes = {
     args: { user: v.string() },
     handler: (ctx, { user }) => limits.rateLimit(ctx, { name: "write", key: user }),
   }),
-  ...limits.exposeRateLimit("write", { key: (_ctx, requested) => requested ?? "nobody" }),
+  ...rateLimitLive(limits).exposeRateLimit("write", { key: (_ctx, requested) => requested ?? "nobody" }),
   notAFunction: "text",
 };
 
