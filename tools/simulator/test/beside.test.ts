@@ -41,13 +41,11 @@ const expected: readonly Expected[] = [
   { name: "refunds-300", attempts: 1.13 },
   // The calls ask for half more than the limit lets through: most find a row short and read a second one, and one of 930 failed.
   { name: "reserve-60", attempts: 1.4, failed: 0.002, warmUp: 1 },
-  { name: "reserve-200", attempts: 1.4, failed: 0.002, warmUp: 1 },
   // The check and the call read a random row each, or two, and conflict with the writes of all.
   { name: "check-300", attempts: 1.25, alone: true },
   { name: "plans-300", alone: true },
   { name: "deploy-300", alone: true },
   { name: "user-and-global-300", alone: true },
-  { name: "second-300", attempts: 1.15, alone: true },
   // Each reservation waits, so none is denied: every call writes, beside rows that still split.
   { name: "reservations-60", attempts: 1.35, alone: true },
   { name: "obey-bucket-100", attempts: 1.25, alone: true },
