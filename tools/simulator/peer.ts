@@ -93,8 +93,8 @@ function consume(config: BucketConfig, mode: Mode, options: LimitOptions): Consu
       ...(reserve === undefined ? {} : { reserve }),
       ...(plan === undefined ? {} : { config: plans?.[plan] }),
     };
-    const checked = checks ? await limiter.check(ctx as never, "hot", args) : { ok: true };
-    const { ok, retryAfter } = checked.ok ? await limiter.limit(ctx as never, "hot", args) : checked;
+    const checked = checks ? await limiter.check(ctx as never, "hot", args) : undefined;
+    const { ok, retryAfter } = checked?.ok === false ? checked : await limiter.limit(ctx as never, "hot", args);
     // `retryAfter` has fractions, and a caller can only wait for whole milliseconds.
     return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
   };
