@@ -29,7 +29,8 @@ describe("bench:contention", () => {
         expect(m).toMatchObject({ threw: 0, firstError: undefined, possible: first?.possible });
         expect(m.operations).toMatchObject({ threw: 0, firstError: undefined });
         if (isOpen) expect(m.calls).toBe(first?.calls);
-        expect(m.rowsAtEnd).toBeGreaterThan(0);
+        // A reset near the end leaves no row.
+        if (!name.startsWith("reset")) expect(m.rowsAtEnd).toBeGreaterThan(0);
         if (m.library === "ours") expect(m.overGrant, m.label).toBe(0);
       }
     }

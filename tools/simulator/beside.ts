@@ -29,7 +29,10 @@ export class Operations {
   follow(request: Request): void {
     const { outcome, endedMs } = request.call;
     if (outcome.kind !== "committed" || !outcome.value.ok) return;
-    for (const { afterMs, perform } of this.#afterCalls) this.#later(endedMs + afterMs, () => perform(request));
+    for (const { afterMs, perform } of this.#afterCalls)
+      this.#later(endedMs + afterMs, () => {
+        perform(request);
+      });
   }
 
   #plan({ when, operation }: Beside, seconds: number, seed: string): void {
@@ -55,7 +58,9 @@ export class Operations {
       return;
     }
     for (const atMs of "atMs" in when ? when.atMs : poisson(when.perSecond, seconds, seed)) {
-      this.#later(atMs, () => perform());
+      this.#later(atMs, () => {
+        perform();
+      });
     }
   }
 

@@ -78,7 +78,10 @@ function consumeIn({ rateLimit, rateLimitAll, checkRateLimit }: Functions, optio
       answer(await rateLimitAll(ctx, [...cold.map((name) => ({ name, key: user })), argsOf(hot)]));
   }
   return async (ctx, ask) => {
-    if (ask.checks) await checkRateLimit(ctx, argsOf(ask));
+    if (ask.checks) {
+      const checked = await checkRateLimit(ctx, argsOf(ask));
+      if (!checked.ok) return answer(checked);
+    }
     return answer(await rateLimit(ctx, argsOf(ask)));
   };
 }

@@ -93,8 +93,8 @@ function consume(config: BucketConfig, mode: Mode, options: LimitOptions): Consu
       ...(reserve === undefined ? {} : { reserve }),
       ...(plan === undefined ? {} : { config: plans?.[plan] }),
     };
-    if (checks) await limiter.check(ctx as never, "hot", args);
-    const { ok, retryAfter } = await limiter.limit(ctx as never, "hot", args);
+    const checked = checks ? await limiter.check(ctx as never, "hot", args) : undefined;
+    const { ok, retryAfter } = checked?.ok === false ? checked : await limiter.limit(ctx as never, "hot", args);
     // `retryAfter` has fractions, and a caller can only wait for whole milliseconds.
     return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
   };
@@ -105,7 +105,10 @@ function operate(config: BucketConfig, mode: Mode, options: LimitOptions): Opera
   const limiter = limiterOf(config, mode, options);
   return async (ctx, operation) => {
     if (operation.kind === "take") return await take(ctx, operation.ask);
-    if (operation.kind === "reset") return await limiter.reset(ctx as never, "hot");
+    if (operation.kind === "reset") {
+      await limiter.reset(ctx as never, "hot");
+      return null;
+    }
     throw new Error(`The official component has no operation "${operation.kind}".`);
   };
 }

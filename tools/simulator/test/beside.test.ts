@@ -1,5 +1,6 @@
 /** Law 15: what an app does on a hot key beside its plain calls succeeds, and leaves the plain calls as they are. */
 import { describe, expect, it } from "vitest";
+import type { Size } from "../../../bench/contention/case.js";
 import { type CaseName, CASES } from "../../../bench/contention/scenarios.js";
 import type { Metrics } from "../metrics.js";
 import { ours } from "../ours.js";
@@ -21,8 +22,8 @@ interface Expected {
   readonly controls?: number;
   /** The share of the plain calls that may fail; default 0. */
   readonly failed?: number;
-  /** Seconds; longer where saved-up tokens must be gone. Default: that of `SIZE`. */
-  readonly warmUp?: number;
+  /** Default: `SIZE`. Longer where saved-up tokens must be gone, or windows be of a second. */
+  readonly size?: Partial<Size>;
   /** The calls are the operation, so there is none beside them. */
   readonly alone?: true;
 }
@@ -40,25 +41,23 @@ const expected: readonly Expected[] = [
   // 30 % more writes to each row.
   { name: "refunds-300", attempts: 1.13 },
   // The calls ask for half more than the limit lets through: most find a row short and read a second one, and one of 930 failed.
-  { name: "reserve-60", attempts: 1.4, failed: 0.002, warmUp: 1 },
-  { name: "reserve-200", attempts: 1.4, failed: 0.002, warmUp: 1 },
+  { name: "reserve-60", attempts: 1.4, failed: 0.002, size: { warmUp: 1 } },
   // The check and the call read a random row each, or two, and conflict with the writes of all.
   { name: "check-300", attempts: 1.25, alone: true },
   { name: "plans-300", alone: true },
   { name: "deploy-300", alone: true },
   { name: "user-and-global-300", alone: true },
-  { name: "second-300", attempts: 1.15, alone: true },
   // Each reservation waits, so none is denied: every call writes, beside rows that still split.
   { name: "reservations-60", attempts: 1.35, alone: true },
   { name: "obey-bucket-100", attempts: 1.25, alone: true },
   // All who wait for a window call at its first millisecond: some hundred calls at once.
-  { name: "obey-fixed-100", attempts: 2.5, failed: 0.01, alone: true },
-  { name: "obey-sliding-100", attempts: 1.8, failed: 0.01, alone: true },
+  { name: "obey-fixed-100", attempts: 2.5, failed: 0.01, size: { seconds: 2 }, alone: true },
+  { name: "obey-sliding-100", attempts: 1.8, failed: 0.01, size: { seconds: 2 }, alone: true },
 ];
 
 /** The runs of a case, one for each seed. */
-async function play({ name, warmUp = SIZE.warmUp }: Expected): Promise<Metrics[]> {
-  const { scenario } = CASES[name]({ ...SIZE, warmUp });
+async function play({ name, size }: Expected): Promise<Metrics[]> {
+  const { scenario } = CASES[name]({ ...SIZE, ...size });
   const runs: Metrics[] = [];
   for (const seed of SEEDS) runs.push(await simulate(ours("auto"), scenario, { seed, platform: "S256" }));
   return runs;
