@@ -40,8 +40,8 @@ export function forgotten({ capacity }: Limit, lastWrite: number, at: number): S
  * The pairs of `ts` at a later time, with the headroom then. Of a full bucket nothing that was taken before comes back.
  */
 export function noted(headroom: readonly Entry[], ts: number, now: number, units: number) {
-  // No time has passed, so no units have come: the pairs say all.
-  if (now <= ts) return headroom;
+  // No time has passed, so no units have come, and the pairs say all; unless the capacity was lowered meanwhile.
+  if (now <= ts) return units < (headroom.at(-1)?.units ?? 0) ? since(headroom, ts + 1, units) : headroom;
   return units === 0 ? undefined : since(headroom, now, units);
 }
 

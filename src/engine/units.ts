@@ -86,6 +86,8 @@ function unusableError({ name }: Limit, key: string | undefined, what: string, f
 
 /** Cut off before and after: the product of the largest numbers overflows. */
 function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: number): number {
+  // Everything that there is, less what was given of it.
+  if (tokens > MAX_UNITS / 2) return MAX_UNITS - floorUnits(Math.max(0, MAX_UNITS - tokens), unitsPerToken);
   return Math.min(MAX_UNITS, round(Math.min(MAX_UNITS, tokens), unitsPerToken));
 }
 
@@ -116,7 +118,7 @@ function entriesFrom(
 
 /** The most that can be counted is the most under any config. */
 function inTokens(units: number, { unitsPerToken }: Limit): number {
-  return units >= MAX_UNITS ? MAX_UNITS : units / unitsPerToken;
+  return units > MAX_UNITS / 2 ? MAX_UNITS - Math.max(0, MAX_UNITS - units) / unitsPerToken : units / unitsPerToken;
 }
 
 export function toStored(limit: Limit, { value, ts, seen, window, recent, headroom }: State): StoredState {

@@ -43,7 +43,9 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
 
 /** Whether tokens come back that nobody can have taken: what takes tokens writes the row, so its last write is no earlier. */
 function isOfNobody({ units, taking }: Adjustment, { interval, rows }: StoredShard): boolean {
-  return units < 0 && interval === WHOLE && taking !== undefined && rows.every(({ ts }) => taking.takenAt > ts);
+  if (units >= 0 || interval !== WHOLE || !taking) return false;
+  // A log says itself what was taken, also for later.
+  return rows.every(({ ts, recent }) => !recent && taking.takenAt > ts);
 }
 
 /** Several adjustments in their order: two may be of one bucket. */

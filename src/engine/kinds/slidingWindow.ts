@@ -38,7 +38,8 @@ export class SlidingWindowKind implements Kind {
   }
 
   whenHolding(limit: Limit, state: State, units: number): number {
-    const { recent = [], ts } = state;
+    const { ts } = state;
+    const recent = countsOf(limit, state.recent ?? []);
     // All of them have to leave where a debt is too large to be counted exactly.
     const last = whenGone(recent, sum(recent) + units - limit.capacity);
     return Math.max(ts, Math.min(END_OF_TIME, last + limit.periodMs));
@@ -47,9 +48,9 @@ export class SlidingWindowKind implements Kind {
   take(limit: Limit, state: State, units: number): State {
     const { recent = [], ts } = state;
     const counted = recent.filter((entry) => !isEverything(entry));
-    const isCounted = units <= limit.capacity + MAX_UNITS - sum(counted);
+    const isCounted = units <= limit.capacity + EVERYTHING / 2 - sum(counted);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
-    const taken = insert(counted, { at: ts, units: isCounted ? units : MAX_UNITS });
+    const taken = insert(counted, { at: ts, units: isCounted ? units : EVERYTHING });
     return withEntries(limit, state, capped(merge([taken, recent.filter(isEverything)])));
   }
 
@@ -62,7 +63,8 @@ export class SlidingWindowKind implements Kind {
   }
 
   whenReservable(limit: Limit, state: State, units: number): number {
-    const { recent = [], ts } = state;
+    const { ts } = state;
+    const recent = countsOf(limit, state.recent ?? []);
     const atOnce = this.whenHolding(limit, state, units);
     // What started by now is no longer owed: it goes first.
     const started = whenGone(recent, sum(recent) + units - limit.maxReserved);
@@ -76,19 +78,20 @@ export class SlidingWindowKind implements Kind {
   giveBack(limit: Limit, state: State, units: number, taking?: Taking): State {
     const { recent = [], headroom = [], ts } = state;
     if (!taking) {
-      const left = removeBackwards(
-        recent.map((entry) => opened(entry, limit)),
-        units,
-        ts,
-      );
-      return withEntries(limit, state, left, refunds.since(headroom, ts + 1, sum(left)));
+      const missing = limit.capacity - state.value - sum(promisedAfter(recent, ts));
+      const left = removeBackwards(recent, Math.min(units, missing), ts);
+      const known = left.filter((entry) => !isEverything(entry));
+      return withEntries(limit, state, left, refunds.since(headroom, ts + 1, sum(known)));
     }
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
     if (!own || isEverything(own)) return state;
     // Of work that was promised for later only its own entry comes back, so that is none of what the pairs count beside it.
     const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
-    const most = Math.max(0, refunds.headroomSince({ ...state, headroom }, takenAt) - promised);
+    const most = Math.max(
+      0,
+      refunds.headroomSince({ ...state, headroom, ts: Math.max(ts, takenAt) }, takenAt) - promised,
+    );
     const back = Math.min(units, own.units, most);
     return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }
@@ -98,7 +101,7 @@ export class SlidingWindowKind implements Kind {
     const { recent = [], headroom = [] } = state;
     const ts = Math.max(state.ts, until);
     const later = recent.filter((entry) => entry.at >= ts && entry.at > state.ts);
-    const entries = insert(later, { at: ts, units: MAX_UNITS });
+    const entries = insert(later, { at: ts, units: EVERYTHING });
     const pairs = refunds.since(headroom, Math.max(at, state.ts) + 1, sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
@@ -150,29 +153,38 @@ export class SlidingWindowKind implements Kind {
   }
 }
 
-/** A field is absent, not undefined. Of an entry that is everything, no more is missing than there can be. */
+/** A field is absent, not undefined. */
 function withEntries(
-  { capacity }: Limit,
+  limit: Limit,
   { headroom: before, ...state }: State,
   recent: readonly Entry[],
   headroom = before,
 ): State {
-  const missing = recent.reduce((total, entry) => total + (isEverything(entry) ? capacity : entry.units), 0);
-  return { ...state, value: capacity - missing, recent, ...(headroom && headroom.length > 0 && { headroom }) };
+  return {
+    ...state,
+    value: limit.capacity - sum(countsOf(limit, recent)),
+    recent,
+    ...(headroom && headroom.length > 0 && { headroom }),
+  };
 }
 
-/** Whether more may have been taken than an entry says. */
+/** An entry of everything that there is, under any capacity, less what was given since. */
+const EVERYTHING = MAX_UNITS;
+
+/** Whether more may have been taken than an entry says: no debt is half as large. */
 function isEverything({ units }: Entry): boolean {
-  return units >= MAX_UNITS;
+  return units > EVERYTHING / 2;
 }
 
-/** An entry from which units can come back. */
-function opened(entry: Entry, { capacity }: Limit): Entry {
-  return isEverything(entry) ? { ...entry, units: capacity } : entry;
+/** The entries as they count under a capacity: of everything that is all that there can be. */
+function countsOf({ capacity }: Limit, entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) =>
+    isEverything(entry) ? { ...entry, units: Math.max(0, entry.units - EVERYTHING + capacity) } : entry,
+  );
 }
 
 function capped(entries: readonly Entry[]): readonly Entry[] {
-  return entries.map((entry) => (isEverything(entry) ? { ...entry, units: MAX_UNITS } : entry));
+  return entries.map((entry) => (entry.units > EVERYTHING ? { ...entry, units: EVERYTHING } : entry));
 }
 
 function promisedAfter(entries: readonly Entry[], ts: number): readonly Entry[] {
