@@ -1,7 +1,8 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import { applyControl, type Control, overrideError } from "../engine/control.js";
 import type { Bucket, StoredPlan } from "../engine/bucket.js";
-import { fullState, type Limit } from "../engine/kinds/kind.js";
+import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
+import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
@@ -140,14 +141,21 @@ function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: r
   return { interval: WHOLE, limit, state: { ...state, ...(window && { window }) }, rows };
 }
 
-function fromRow({ limit, key }: Bucket, control: Control, row: Row): StoredShard {
+function fromRow({ limit, key, plan }: Bucket, control: Control, row: Row): StoredShard {
   const { shard, shard: interval = WHOLE } = row;
   if (shard !== undefined && !isPart(shard)) {
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
   }
   const share = shareOf(limit, interval);
   const state = isForgotten(row, control) ? { ...fullState(share), ts: row.ts } : fromStored(share, row, key);
-  return { ...controlled({ interval, limit: share, state }, control), rows: [row] };
+  const known = nameOf(row.plan) === nameOf(plan) ? state : remembered(share, state);
+  return { ...controlled({ interval, limit: share, state: known }, control), rows: [row] };
+}
+
+/** A state under another plan than it was written under: of a larger one more may come back than this one ever held. */
+function remembered({ capacity }: Limit, state: State): State {
+  const { headroom, ts, value } = state;
+  return headroom ? { ...state, headroom: since(headroom, ts + 1, capacity - value) } : state;
 }
 
 function intervalsOf(rows: readonly Row[]): Interval[] {

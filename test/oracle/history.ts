@@ -75,15 +75,14 @@ function giveAs(side: Side, state: State, { terms, units }: Happening & { type: 
 
 /**
  * Freedom: a window that was paused may hold nothing more until its end, also if its rate is raised after the pause. A sliding
- * window may count all that was taken before the end of a pause as taken at that end.
+ * window may count as much as any rate as taken at that end.
  */
 function pauseStrictly(stored: Stored, at: number, terms: Terms): State {
   const state = pause(stored, at, terms);
   if (isQuota(terms)) return { ...state, used: state.used + MORE_THAN_ALL };
   if (terms.kind !== "sliding window") return state;
   const units = sum(state.log.filter((entry) => entry.at <= state.ts));
-  const all = units > terms.capacity ? units : terms.capacity;
-  const log = [{ at: state.ts, units: all }, ...state.log.filter((entry) => entry.at > state.ts)];
+  const log = [{ at: state.ts, units: units + MORE_THAN_ALL }, ...state.log.filter((entry) => entry.at > state.ts)];
   return { ...state, log, value: terms.capacity - sum(log) };
 }
 
