@@ -48,7 +48,7 @@ export interface RateLimitUsage {
  * ```
  */
 export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
-  checkSnapshot("projectRateLimit", snapshot, options.now);
+  checkSnapshot("projectRateLimit", snapshot, (options as Partial<typeof options> | undefined)?.now);
   return projectUntilChange(snapshot, { ...options, now: Math.floor(options.now) }).status;
 }
 
@@ -79,7 +79,7 @@ export function usageOf(snapshot: RateLimitSnapshot, now: number): RateLimitUsag
 }
 
 /** The types forbid anything else, JavaScript does not. */
-function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now: number): void {
+function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now = NaN): void {
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) throw new Error(`${call} needs a snapshot.`);
   if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
     throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
@@ -97,7 +97,7 @@ function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
 export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
   const bucket = inForce(snapshot, now);
   const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan, pausedUntil = 0 } = bucket;
-  if (!(count >= 0 && count < Infinity)) {
+  if (!(Number.isFinite(count) && count >= 0)) {
     throw new Error(`Rate limit "${snapshot.name}": count must be a finite number of at least 0, got ${count}.`);
   }
   const request = requestOn(bucket, count, reserve);
@@ -119,10 +119,10 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
         : { ok, retryAt, ...(!ok && denialReason && { reason: denialReason }) }),
     } as ProjectedStatus,
     limit: { config, tokens, plan },
-    // A full bucket stays as it is. The start of a reservation that waits moves on with time.
+    // A full bucket stays as it is. The start of a reservation that waits moves on with time, and is shown once a second.
     changesAt:
-      now >= fullAt && now >= pausedUntil && !(ok && start > now)
-        ? until
+      now >= fullAt && now >= pausedUntil
+        ? Math.min(until, ok && start > now ? Math.max(start, now + 1000) : until)
         : Math.min(
             ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until, pausedUntil].filter(
               (time) => time > now,
