@@ -1,6 +1,6 @@
 /**
- * The state of a limit, to be shown. It does not depend on the clock, so a live query that returns it stays correct. It has one form
- * for all kinds, so a client needs no kinds.
+ * The state of a limit, to be shown. It does not depend on the clock, so a live query that returns it stays correct. It
+ * has one form for all kinds, so a client needs no kinds.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Limit, Run } from "./kinds/kind.js";

@@ -1,4 +1,6 @@
-/** Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call. */
+/**
+ * Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call.
+ */
 import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { snapshotOf } from "../engine/snapshot.js";
@@ -24,7 +26,9 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
   return status;
 }
 
-/** Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others. */
+/**
+ * Takes what all the requests ask for, or nothing. One in shadow is charged if it can be, and stops none of the others.
+ */
 export async function consumeAll(ctx: Writer, requests: readonly Request[]): Promise<RateLimitAllStatus> {
   const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;
@@ -66,10 +70,15 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const { control, rows } = found;
   const { bucket, override } = termsOf(asked, found, 0);
   const { plan } = bucket;
-  const snapshotUnder = ({ limit }: Bucket) =>
-    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), pausedUntil(control));
-  const snapshot = { ...snapshotUnder(bucket), ...(typeof plan === "string" && { plan }) };
+  const snapshotUnder = ({ limit }: Bucket, paused = 0) =>
+    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);
+  const snapshot = {
+    ...snapshotUnder(bucket, pausedUntil(control)),
+    ...(typeof plan === "string" && { plan }),
+  };
   if (!override) return snapshot;
   const { limit, ...held } = override;
-  return { ...snapshot, override: limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never) };
+  // A pause also holds under the override.
+  const inForce = limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never);
+  return { ...snapshot, override: inForce };
 }

@@ -87,11 +87,6 @@ const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: strin
     "187550: allowed, 0 left of 1, reset at 187600",
   ],
   [
-    "one answer if the capacity is 0, since every answer is a reservation",
-    [bucket(0, { capacity: 0 }), { reserve: true }],
-    "0: allowed from 100, 0 left of 0, reset at 100",
-  ],
-  [
     "when the bucket is full, with a capacity that is not a decimal",
     [bucket(0, { capacity: 10 / 3 })],
     "0: denied until 100, 0 left of 0, reset at 334",
