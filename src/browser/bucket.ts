@@ -1,6 +1,6 @@
 /**
- * The answers of a bucket to demands under one config, for clients. It is small, because the server brings all kinds of limits into
- * one form. It decides as the engine does; a property test compares the two.
+ * The answers of a bucket to demands under one config, for clients. It is small, because the server brings all kinds of
+ * limits into one form. It decides as the engine does; a property test compares the two.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
@@ -33,7 +33,10 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
-/** A row at a time: what it holds, what it will hold if nothing is taken, and what it would owe after a reservation of units. */
+/**
+ * A row at a time: what it holds, what it will hold if nothing is taken, and what it would owe after a reservation of
+ * units.
+ */
 interface Row {
   held: number;
   later: (time: number) => number;
@@ -74,7 +77,9 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
       lastsMs ? logging(part, lastsMs, now) : refilling(part, parts.length > 1 ? part.runs : runs, now),
     );
 
-  /** When a reservation starts on the row that serves it first; of several rows each promises no more than its share. */
+  /**
+   * When a reservation starts on the row that serves it first; of several rows each promises no more than its share.
+   */
   const reservedFrom = (rows: readonly Row[], from: number) =>
     Math.min(
       Infinity,
@@ -129,7 +134,10 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
   return { units, servedFrom, decide };
 }
 
-/** The tokens that were used: those that are missing, and in the same window also what was used above a capacity that was lowered. */
+/**
+ * The tokens that were used: those that are missing, and in the same window also what was used above a capacity that
+ * was lowered.
+ */
 export function usedOf({ parts, unitsPerToken, capacity, used, runs, ts }: BucketInForce, now: number): number {
   const missing = capacity - sum(parts, (part) => heldBy(part, now));
   return missing / unitsPerToken + (arrived(runs, ts, Math.max(now, ts)) > 0 ? 0 : used);
@@ -153,7 +161,10 @@ function sum<Item>(items: readonly Item[], unitsOf: (item: Item) => number): num
   return items.reduce((total, item) => total + unitsOf(item), 0);
 }
 
-/** The first millisecond at or after `from` at which a condition holds that stays true; the end of time if there is none. */
+/**
+ * The first millisecond at or after `from` at which a condition holds that stays true; the end of time if there is
+ * none.
+ */
 function firstTime(from: number, holds: (time: number) => boolean | undefined): number {
   let before = from - 1;
   let after = END_OF_TIME;

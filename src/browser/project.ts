@@ -1,13 +1,15 @@
-/** The status of a snapshot at a time, for clients: under the limit's own config, or under the override that holds then. */
+/**
+ * The status of a snapshot at a time, for clients: under the limit's own config, or under the override that holds then.
+ */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { type BucketInForce, type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
 
 /**
- * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative while tokens
- * are owed. If a time is later than the calendar windows in the snapshot, `resetAt` is absent, and `retryAt` is the last time that a Date
- * can name.
+ * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative
+ * while tokens are owed. If a time is later than the calendar windows in the snapshot, `resetAt` is absent, and
+ * `retryAt` is the last time that a Date can name.
  */
 export type ProjectedStatus = RateLimitStatus & { value: number; remaining: number };
 
@@ -26,7 +28,10 @@ export interface RateLimitUsage {
   used: number;
   /** What a full bucket holds, under the plan or override in force. */
   of: number;
-  /** When the bucket is full again, or the fixed window ends, in milliseconds since the epoch; absent if the snapshot does not say. */
+  /**
+   * When the bucket is full again, or the fixed window ends, in milliseconds since the epoch; absent if the snapshot
+   * does not say.
+   */
   resetAt?: number | undefined;
   /** The plan, if the limit has plans and no other config overrides it. */
   plan?: string | undefined;
@@ -36,7 +41,8 @@ export interface RateLimitUsage {
  * The status that `checkRateLimit` would give at `now`, from what `getRateLimit` returned. Pure: no clock, no network.
  *
  * @param options.now - milliseconds since the epoch, on the server's clock.
- * @throws when `snapshot` is not a snapshot, `now` is not a time that a Date can name, or `count` is not a number of at least 0.
+ * @throws when `snapshot` is not a snapshot, `now` is not a time that a Date can name, or `count` is not a number of at
+ * least 0.
  * @example
  * ```ts
  * import { projectRateLimit } from "convex-rate-limits/client";
@@ -48,13 +54,13 @@ export interface RateLimitUsage {
  * ```
  */
 export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: number } & Demand): ProjectedStatus {
-  checkSnapshot("projectRateLimit", snapshot, options.now);
+  checkSnapshot("projectRateLimit", snapshot, (options as Partial<typeof options> | undefined)?.now);
   return projectUntilChange(snapshot, { ...options, now: Math.floor(options.now) }).status;
 }
 
 /**
- * What was used of a limit at `now`, from what `getRateLimit` returned: "150 of 100 used". It stays true after a downgrade and under an
- * override.
+ * What was used of a limit at `now`, from what `getRateLimit` returned: "150 of 100 used". It stays true after a
+ * downgrade and under an override.
  *
  * @param now - milliseconds since the epoch, on the server's clock.
  * @throws when `snapshot` is not a snapshot, or `now` is not a time that a Date can name.
@@ -79,9 +85,9 @@ export function usageOf(snapshot: RateLimitSnapshot, now: number): RateLimitUsag
 }
 
 /** The types forbid anything else, JavaScript does not. */
-function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now: number): void {
+function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now?: number): void {
   if (!(snapshot as Partial<RateLimitSnapshot> | null | undefined)?.parts) throw new Error(`${call} needs a snapshot.`);
-  if (!(Number.isFinite(now) && Math.abs(now) <= END_OF_TIME)) {
+  if (!(Number.isFinite(now) && Math.abs(Number(now)) <= END_OF_TIME)) {
     throw new Error(`Rate limit "${snapshot.name}": now must be milliseconds since the epoch, got ${String(now)}.`);
   }
 }
@@ -97,7 +103,7 @@ function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
 export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
   const bucket = inForce(snapshot, now);
   const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan, pausedUntil = 0 } = bucket;
-  if (!(count >= 0 && count < Infinity)) {
+  if (!(Number.isFinite(count) && count >= 0)) {
     throw new Error(`Rate limit "${snapshot.name}": count must be a finite number of at least 0, got ${count}.`);
   }
   const request = requestOn(bucket, count, reserve);
@@ -119,10 +125,11 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
         : { ok, retryAt, ...(!ok && denialReason && { reason: denialReason }) }),
     } as ProjectedStatus,
     limit: { config, tokens, plan },
-    // A full bucket stays as it is. The start of a reservation that waits moves on with time.
+    // A full bucket stays as it is. The start of a reservation that waits moves on with time, and is shown once a
+    // second.
     changesAt:
-      now >= fullAt && now >= pausedUntil && !(ok && start > now)
-        ? until
+      now >= fullAt && now >= pausedUntil
+        ? Math.min(until, ok && start > now ? Math.max(start, now + 1000) : until)
         : Math.min(
             ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until, pausedUntil].filter(
               (time) => time > now,

@@ -24,7 +24,10 @@ export interface RateLimitArgs {
   throws?: boolean;
 }
 
-/** `ok: true`: go, but after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after `retryAfter`. */
+/**
+ * `ok: true`: go, but after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after
+ * `retryAfter`.
+ */
 export type RateLimitReturns = { ok: true; retryAfter?: number } | { ok: false; retryAfter: number };
 
 type Limits = Record<string, RateLimitConfig>;
@@ -34,15 +37,17 @@ type Options<Defined, Name, Args> = Name extends keyof Defined
   ? [options?: Args]
   : [options: Args & { config: RateLimitConfig }];
 
-/** The required part of a ctx; functions that pass one on are declared with these types. An action's signatures fit all. */
+/**
+ * The required part of a ctx; functions that pass one on are declared with these types. An action's signatures fit all.
+ */
 export type QueryCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery">;
 export type MutationCtx = Pick<GenericActionCtx<GenericDataModel>, "runQuery" | "runMutation">;
 export type ActionCtx = MutationCtx;
 
 /**
- * The calls, answers and error data of `@convex-dev/rate-limiter` 0.4.0, on this package's component: for apps that move.
- * Every call is transactional and exact, `applyUpdates: "asynchronously"` or not. Misuse is a plain `Error` that names the limit,
- * the field and what is permitted.
+ * The calls, answers and error data of `@convex-dev/rate-limiter` 0.4.0, on this package's component: for apps that
+ * move. Every call is transactional and exact, `applyUpdates: "asynchronously"` or not. Misuse is a plain `Error` that
+ * names the limit, the field and what is permitted.
  *
  * @throws at module load, so that a deploy fails, when a config is invalid.
  * @example
@@ -82,7 +87,9 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     return answer(name, status, { ...options });
   }
 
-  /** Takes the tokens, or says how long to wait. A denial writes nothing. Give it the ctx of a mutation or an action. */
+  /**
+   * Takes the tokens, or says how long to wait. A denial writes nothing. Give it the ctx of a mutation or an action.
+   */
   async limit<Name extends string = keyof Defined & string>(
     ctx: MutationCtx,
     name: Name,
@@ -92,7 +99,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     const asked = this.#request(name, options);
     const given: RateLimitArgs = { ...options };
     if (!given.throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), given);
-    // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing reserved.
+    // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing
+    // reserved.
     const status = await checkRateLimit(ctx, asked);
     // Under an override the bucket may hold it.
     const needsWait = status.retryAt !== undefined;
@@ -143,7 +151,10 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };
   }
 
-  /** With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever is. */
+  /**
+   * With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever
+   * is.
+   */
   #request(name: string, given: AnyArgs | undefined) {
     const options = given ?? {};
     checkFields(name, "the options", options, OF_CALL);
@@ -175,8 +186,11 @@ function bucketOf(name: string, { key, config }: AnyArgs) {
   return { name, key, config: (config && ownConfig(config)) ?? undefined };
 }
 
-/** @throws a plain error for a count that the bucket can never hold, as the official component does, with `throws` or without. */
-function answer(name: string, status: RateLimitStatus, { count = 1, throws = false }: RateLimitArgs = {}): RateLimitReturns {
+/**
+ * @throws a plain error for a count that the bucket can never hold, as the official component does, with `throws` or
+ * without.
+ */
+function answer(name: string, status: RateLimitStatus, { count = 1, throws }: RateLimitArgs): RateLimitReturns {
   const { ok, retryAt } = status;
   if (retryAt === undefined) return { ok: true };
   if (!status.ok && status.reason === "too large") {

@@ -25,7 +25,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
   return {
     name,
     // Windows start at a hash of the key if the config does not say when.
-    config: config.kind === "fixed window" && own ? { ...config, start: own.start } : config,
+    config: config.kind === "fixed window" && own ? { start: positive(own), ...config } : config,
     value: heldByAll(shards, ts) / unitsPerToken,
     ts,
     // A capacity of less than a unit is none.
@@ -47,6 +47,11 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
     used: shards.reduce((sum, shard) => sum + usedBeside(shard), 0) / unitsPerToken,
     ...(paused > 0 && { pausedUntil: paused }),
   };
+}
+
+/** The first start of windows since the epoch. */
+function positive({ start, period }: Run): number {
+  return ((start % period) + period) % period;
 }
 
 /** The units of a quota that were used beside what is missing, under a larger capacity. A pause has used none. */

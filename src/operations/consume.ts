@@ -70,10 +70,15 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const { control, rows } = found;
   const { bucket, override } = termsOf(asked, found, 0);
   const { plan } = bucket;
-  const snapshotUnder = ({ limit }: Bucket) =>
-    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), pausedUntil(control));
-  const snapshot = { ...snapshotUnder(bucket), ...(typeof plan === "string" && { plan }) };
+  const snapshotUnder = ({ limit }: Bucket, paused = 0) =>
+    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);
+  const snapshot = {
+    ...snapshotUnder(bucket, pausedUntil(control)),
+    ...(typeof plan === "string" && { plan }),
+  };
   if (!override) return snapshot;
   const { limit, ...held } = override;
-  return { ...snapshot, override: limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never) };
+  // A pause also holds under the override.
+  const inForce = limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never);
+  return { ...snapshot, override: inForce };
 }

@@ -189,6 +189,15 @@ describe("a measurement", () => {
     expect(clock.now()).toBe(serverTime());
     expect(update).toHaveBeenCalledOnce();
   });
+
+  it("that follows a failed one is used from its first answer on", async () => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const { network, clock } = open({ there: 10, back: 10, fails: true });
+    await pass(100);
+    network.reconnect({ there: 20, back: 0 }, { there: 20, back: 3000 });
+    await pass(30);
+    expect(serverTime() - clock.now()).toBe(0);
+  });
 });
 
 describe("the clock", () => {

@@ -33,7 +33,7 @@ const must = (field: string, permitted: string, value: unknown) => `${field} mus
 /** Bad configs of each kind. */
 const badConfigs = [
   ...[bucket, fixed, sliding].map((base) => {
-    return { config: { ...base, rate: "5" }, problem: must("rate", "a number above 0 and at most 1e12", "5") };
+    return { config: { ...base, rate: "5" }, problem: must("rate", "a number at least 1e-12 and at most 1e12", "5") };
   }),
   { config: { ...sliding, capacity: 5 }, problem: '"capacity" is not a field of a sliding window' },
   { config: { ...fixed, ["__proto__"]: 3 }, problem: '"__proto__" is not a field of a fixed window' },
@@ -178,7 +178,7 @@ const badOthers = [
   ...badField(["adjustRateLimit"], "count", ADJUSTMENT, [...noNumbers, undefined, 1.001e12, -1.001e12]),
   ...badField(["adjustRateLimit"], "takenAt", TIME, [...noNumbers, -1, 1.5], { count: -1 }),
   bad(["pauseRateLimit"], {}, "until must be a number of milliseconds since the epoch at least 0"),
-  bad(cancelling, { name: "inline", config: { ...bucket, rate: -1 } }, "rate must be a number above 0"),
+  bad(cancelling, { name: "inline", config: { ...bucket, rate: -1 } }, "rate must be a number at least 1e-12"),
   bad(cancelling, { count: Infinity }, `count must be ${ADJUSTMENT}, got -Infinity.`),
   ...badField(["scheduleRateLimited"], "spread", SPREAD, [...noNumbers, -1, 86_400_001]),
   ...badField(["listRateLimits"], "limit", "a whole number at least 1 and at most 1000", [...noNumbers, 0, 1001, 1.5]),

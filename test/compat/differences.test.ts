@@ -217,7 +217,7 @@ describe("here and there:", () => {
   });
 
   it.each([
-    [{ rate: -1 }, 'Rate limit "send": rate must be a number above 0'],
+    [{ rate: -1 }, 'Rate limit "send": rate must be a number at least 1e-12'],
     [{ shards: 2.5 }, "shards must be"],
     [{ burst: 3 }, '"burst" is not a field'],
     [{ start: 5 }, '"start" is not a field'],

@@ -86,7 +86,7 @@ it("side by side, a denial by one limiter refunds the tokens of the other", asyn
   const left = () =>
     t.mutation(async (ctx) => [
       (await both.official.getValue(ctx, "sendMessage", { key: "ada" })).value,
-      (await both.limits.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
+      (await both.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
     ]);
   await t.mutation(apiOfBoth.messages.send, { author: "ada" });
   expect(await left()).toEqual([2, 2]);

@@ -141,7 +141,7 @@ describe("status", () => {
 
   it("is an error for a count below 0", () => {
     vi.spyOn(console, "error").mockReturnValue();
-    expect(() => showing(empty, { count: -1 })).toThrow('"send": count must be from 0 to 10, got -1');
+    expect(() => showing(empty, { count: -1 })).toThrow('"send": count must be a finite number of at least 0, got -1');
   });
 
   it("is the same object, as are the result and check, until something changes", () => {
