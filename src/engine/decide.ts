@@ -22,13 +22,13 @@ export interface Timing {
 
 /** @param stored - the state as it is stored, not advanced: so a denial does not depend on when one asks. */
 export function decide(limit: Limit, stored: State, timing: Timing, demand: Demand): Decision {
-  const { now } = timing;
+  const { now, pausedUntil } = timing;
   const served = serve(limit, stored, timing, demand);
   if (served) {
     const { at, state, taken } = served;
     const waits = at > now && { retryAt: at };
     // What is taken during a pause is dated by the clock, and the state by the end of the pause.
-    const takenAt = isPaused(timing) ? now : state.ts;
+    const takenAt = now < pausedUntil ? now : state.ts;
     return {
       status: { ok: true, ...waits, ...outlook(limit, state, timing), ...(demand.isRefundable && { takenAt }) },
       taken: taken ? (demand.isRefundable ? remembering(state, takenAt) : state) : undefined,
@@ -38,10 +38,6 @@ export function decide(limit: Limit, stored: State, timing: Timing, demand: Dema
   const isTooLarge = !canServe(limit, demand) && { reason: "too large" as const };
   const state = limit.kind.advance(limit, stored, now);
   return { status: { ok: false, retryAt, ...isTooLarge, ...outlook(limit, state, timing) }, taken: undefined };
-}
-
-function isPaused({ now, pausedUntil }: Timing): boolean {
-  return now < pausedUntil;
 }
 
 /** Whether some wait is long enough for a demand. */
@@ -58,7 +54,7 @@ function serve(limit: Limit, stored: State, timing: Timing, demand: Demand) {
   const state = kind.advance(limit, stored, from);
   const isThere = units <= state.value;
   // A demand for nothing starts nothing.
-  if (isThere && (!isPaused(timing) || units === 0)) {
+  if (isThere && (now === from || units === 0)) {
     return { at: now, state: units > 0 ? kind.take(limit, state, units) : state, taken: units > 0 };
   }
   if (!reserve || !canServe(limit, demand)) return undefined;
@@ -102,9 +98,9 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
 /** The fields of a status that follow from a state. Of a bucket that is paused nothing is left. */
 export function outlook(limit: Limit, state: State, timing: Timing): { remaining: number; resetAt: number } {
   const { kind, capacity, unitsPerToken } = limit;
-  const { now } = timing;
+  const { now, pausedUntil } = timing;
   return {
-    remaining: isPaused(timing) ? 0 : Math.max(0, Math.floor(state.value / unitsPerToken)),
+    remaining: now < pausedUntil ? 0 : Math.max(0, Math.floor(state.value / unitsPerToken)),
     resetAt: kind.whenReset?.(limit, state, now) ?? Math.max(now, kind.whenHolding(limit, state, capacity)),
   };
 }

@@ -56,7 +56,8 @@ export function checkDemand(name: string, { count, reserve, refundable }: Demand
 /** A count of a request in units: of more than can be counted, the most. */
 export function demandOf(limit: Limit, asked: DemandArgs): Demand {
   const { count = 1, reserve = false, refundable } = asked;
-  checkDemand(limit.name, asked);
+  if (asked.count !== undefined || asked.reserve !== undefined || refundable !== undefined)
+    checkDemand(limit.name, asked);
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   const units = count > 2 * MAX_TOKENS ? 2 * MAX_UNITS : Math.min(2 * MAX_UNITS, unitsOf(limit, count));
   return { units, reserve: reserve !== false, withinMs, isRefundable: refundable };
@@ -106,5 +107,6 @@ export interface CalledArgs<Asked> {
 export type CalledRequest = CalledArgs<DemandArgs>;
 
 export function requestOf({ bucket, asked }: CalledRequest): Request {
-  return requestTo(bucketOf(bucket), asked);
+  const own = bucketOf(bucket);
+  return { ...own, asked, demand: demandOf(own.limit, asked) };
 }

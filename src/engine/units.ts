@@ -59,7 +59,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
-  if (!(isPlausible && isTime(ts) && Number.isInteger(seen)))
+  const isDated = Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME;
+  if (!(isPlausible && isDated && Number.isInteger(seen)))
     throw unusableError(limit, key, "state", { value, ts, seen });
   const held = Math.min(capacity, floorUnits(value, unitsPerToken));
   // A log that was lost does not say that nothing was taken.
@@ -121,12 +122,16 @@ function inTokens(units: number, { unitsPerToken }: Limit): number {
   return units > MAX_UNITS / 2 ? MAX_UNITS - Math.max(0, MAX_UNITS - units) / unitsPerToken : units / unitsPerToken;
 }
 
-export function toStored(limit: Limit, { value, ts, seen, window, recent, headroom }: State): StoredState {
+/** A state as a row holds it, and which of the buckets at a key it is of. */
+type StoredRow = StoredState & { readonly bucket?: string };
+
+export function toStored(limit: Limit, { value, ts, seen, window, recent, headroom }: State): StoredRow {
   const store = (entries: readonly Entry[]) =>
     entries.map(({ at, units, from }) => ({ at, count: inTokens(units, limit), ...(from !== undefined && { from }) }));
   return {
     value: value / limit.unitsPerToken,
     ts,
+    ...(limit.bucket && { bucket: limit.bucket }),
     ...(seen && { seen }),
     ...(window && { window: { ...window, used: inTokens(window.used, limit) } }),
     // Several rows that have become one remember more than a row holds.

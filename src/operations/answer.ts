@@ -10,7 +10,7 @@ import { changeOf, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerSplit, reshaped, type SplitCall } from "./split.js";
-import { type Call, findTerms, type Terms } from "./terms.js";
+import type { Call, Terms } from "./terms.js";
 
 /** What a call has read: the limit in force, and shards as they were. */
 interface Looked {
@@ -28,11 +28,7 @@ export interface Answer {
   readonly before: Looked;
 }
 
-/** Reads the bucket and its control row, finds the terms, and decides. */
-export async function answer(ctx: Reader, asked: Request, call: Call): Promise<Answer> {
-  return await answerUnder(ctx, await findTerms(ctx, asked, call), call);
-}
-
+/** The answer of a bucket whose terms were found. */
 export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call): Promise<Answer> {
   const { override, bucket, timing, found } = terms;
   const request = override?.limit ? requestTo(terms.counted, bucket.asked) : bucket;

@@ -3,21 +3,47 @@
  */
 import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
+import { decide } from "../engine/decide.js";
+import { fullState } from "../engine/kinds/kind.js";
+import { WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
+import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
 import { type Reader, readRows, write, type Writer } from "../storage/rows.js";
 import { foundAmong, shardsOf } from "../storage/shards.js";
 import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
-import { type Answer, answer, describe, untouched } from "./answer.js";
-import { type Call, startCall, termsOf } from "./terms.js";
+import { type Answer, answerUnder, describe, untouched } from "./answer.js";
+import { type Call, findTerms, startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  const { status, change } = await answer(ctx, request, startCall());
+  const { status, change } = await answer(ctx, request, { now: Date.now(), random: Math.random });
   if (change) await write(ctx, change);
   return status;
+}
+
+/**
+ * Reads the bucket and its control row, finds the terms, and decides. Most calls meet one row, or none, and no control
+ * row: they are decided at once.
+ */
+async function answer(ctx: Reader, asked: Request, call: Call): Promise<Answer> {
+  const { limit, key, plan, demand } = asked;
+  const { now } = call;
+  if (limit.levels.most > 0) return await answerUnder(ctx, await findTerms(ctx, asked, call), call);
+  const rows = await readRows(ctx, asked);
+  const [row] = rows;
+  const isPlain = !row || (row.shard === undefined && row.bucket === limit.bucket && row.plan === plan);
+  if (rows.length > 1 || !isPlain) return await answerUnder(ctx, termsOf(asked, foundAmong(asked, rows), now), call);
+  const timing = { now, pausedUntil: 0 };
+  const stored = row ? fromStored(limit, row, key) : fullState(limit);
+  const { status, taken } = decide(limit, stored, timing, demand);
+  return {
+    status,
+    change: taken && { bucket: asked, rows, contents: [toStored(limit, taken)] },
+    before: { limit, shards: [{ interval: WHOLE, limit, state: stored, rows }], timing },
+  };
 }
 
 /** The same decision, taking nothing. */

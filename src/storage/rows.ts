@@ -151,11 +151,8 @@ export interface RowChange {
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
   const { plan } = bucket;
-  // A nested runMutation that asked the same limit may have deleted some of the rows of a merge: a run does not see what another writes.
   const isMerge = read.length > Math.max(1, contents.length);
-  const within = around(read.map(({ shard = WHOLE }) => shard));
-  const left = isMerge ? new Set((await readRows(ctx, bucket, within)).map(({ _id }) => _id)) : undefined;
-  const rows = left ? read.filter(({ _id }) => left.has(_id)) : read;
+  const rows = isMerge ? await stillThere(ctx, bucket, read) : read;
   for (const [i, content] of contents.entries()) {
     const row = rows[i];
     if (row) {
@@ -165,6 +162,16 @@ export async function write(ctx: Writer, { bucket, rows: read, contents }: RowCh
     } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
   for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
+}
+
+/**
+ * The rows of a merge that were not deleted since they were read: a nested runMutation that asked the same limit may have done so, since a
+ * run does not see what another writes.
+ */
+async function stillThere(ctx: Reader, bucket: BucketId, read: readonly Row[]): Promise<Row[]> {
+  const within = around(read.map(({ shard = WHOLE }) => shard));
+  const left = new Set((await readRows(ctx, bucket, within)).map(({ _id }) => _id));
+  return read.filter(({ _id }) => left.has(_id));
 }
 
 /** The control row of a bucket: one, or none. The transaction depends on it only. */

@@ -188,7 +188,6 @@ export function changeOf(bucket: Bucket, before: readonly StoredShard[], after: 
   const changed = after.filter((shard) => !were.has(shard));
   const contents = changed.map(({ interval, state }) => ({
     ...toStored(limit, state),
-    ...(limit.bucket && { bucket: limit.bucket }),
     ...(interval !== WHOLE && { shard: interval }),
   }));
   return { bucket, rows, contents };

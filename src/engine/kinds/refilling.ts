@@ -16,10 +16,8 @@ export abstract class RefillingKind<L extends Limit> {
   protected abstract accrued(limit: L, state: State, to: number): number;
   abstract whenHolding(limit: L, state: State, units: number): number;
 
-  /** The units that a state holds at its `ts`: it may have been written under another capacity. */
-  protected held({ capacity }: L, { value }: State): number {
-    return Math.min(capacity, value);
-  }
+  /** The units that a state holds at its `ts`: it may have been written under another capacity. By default its value. */
+  protected held?(limit: L, state: State): number;
 
   /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */
   protected windowAt?(limit: L, state: State, to: number, value: number): Window;
@@ -34,7 +32,10 @@ export abstract class RefillingKind<L extends Limit> {
 
   advance(limit: L, state: State, now: number): State {
     const { ts, headroom } = state;
-    const value = Math.min(limit.capacity, this.held(limit, state) + this.accrued(limit, state, now));
+    const value = Math.min(
+      limit.capacity,
+      (this.held?.(limit, state) ?? state.value) + this.accrued(limit, state, now),
+    );
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
@@ -48,7 +49,7 @@ export abstract class RefillingKind<L extends Limit> {
     const isBeside = units > value && this.usedBy(limit, state) > limit.capacity - value;
     const headroom = state.headroom && isBeside ? refunds.since(state.headroom, ts, 0) : state.headroom;
     const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
-    const taken = withHeadroom({ ...state, ...used }, headroom);
+    const taken = { ...state, ...used, ...(headroom && { headroom }) };
     if (value - units >= -MAX_UNITS) return { ...taken, value: value - units };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
     const cut = { ...taken, value: Math.min(value, -MAX_UNITS) };
