@@ -1,6 +1,9 @@
 /**
  * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the server's time
  * is ahead of it. Each Convex client has one, so a page uses one time and asks the server once.
+ *
+ * The clock is a bound, not an estimate: the server's time is at least its answer. The middle of a round trip is closer on
+ * average, but early when the question took longer than the answer. Then a button leads to a denial.
  */
 import type { FunctionReference } from "convex/server";
 import { END_OF_TIME } from "./bucket.js";

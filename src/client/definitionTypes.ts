@@ -19,7 +19,10 @@ export type DraftDefinitions = Record<string, DraftDefinition>;
 
 /** The fields of a definition besides its config. */
 interface Terms {
-  /** Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. */
+  /**
+   * Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. Then a user id that is
+   * undefined by mistake means the one bucket for everybody.
+   */
   keyed?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;

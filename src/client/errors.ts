@@ -1,4 +1,7 @@
-/** The denial as an error: thrown by the client code where `throws` says so, in both places alike. */
+/**
+ * The denial as an error: thrown by the client code where `throws` says so, in both places alike, so that the component's
+ * mutation ends normally.
+ */
 import { ConvexError } from "convex/values";
 import { END_OF_TIME } from "../engine/time.js";
 import type { BucketId } from "../storage/rows.js";

@@ -1,4 +1,7 @@
-/** The app's scheduler, as calls that schedule work get it. */
+/**
+ * The app's scheduler, as calls that schedule work get it. An app can neither see nor cancel what a component schedules, so
+ * the app's own scheduler runs the jobs, except those of queues in the component.
+ */
 import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { isObject } from "../engine/fields.js";

@@ -40,6 +40,7 @@ export type Fields = Readonly<Record<string, Field>>;
 export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
   if (!isObject(given)) throw fieldError(limit, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
+  // A misspelt `maxReserve` would be no bound at all.
   for (const name of Object.keys(values)) {
     if (!Object.hasOwn(fields, name)) throw strangeFieldError(limit, what, name, Object.keys(fields));
   }

@@ -52,11 +52,11 @@ it("a model that has answered keeps its tokens if the answer cannot be stored", 
   expect(await status()).toMatchObject({ remaining: 2000 });
 });
 
-it("a customer who has not called yet gets what was bought besides the plan, each time", async () => {
+it("a customer who has not called yet gets what was bought besides the plan, also after a change of plan", async () => {
   const t = convexTest({ schema: plansSchema, modules: plansModules });
-  const ada = { customer: "ada", plan: "pro" };
-  expect(await t.query(internal.quota.usage, ada)).toMatchObject({ used: 0, of: 10_000 });
-  await t.mutation(internal.quota.topUp, ada);
-  await t.mutation(internal.quota.topUp, ada);
-  expect(await t.query(internal.quota.usage, ada)).toMatchObject({ used: 0, of: 11_000, plan: "pro" });
+  const usage = (plan: "free" | "pro") => t.query(internal.quota.usage, { customer: "ada", plan });
+  expect(await usage("pro")).toMatchObject({ used: 0, of: 10_000 });
+  await t.mutation(internal.quota.topUp, { customer: "ada" });
+  expect(await usage("pro")).toMatchObject({ used: 0, of: 10_500 });
+  expect(await usage("free")).toMatchObject({ used: 0, of: 600 });
 });

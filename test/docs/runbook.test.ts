@@ -1,5 +1,5 @@
 /** Runs the app of docs/start.md, the page's own test, and the runbook of docs/operations.md, with the arguments of its commands. */
-import { MINUTE } from "convex-rate-limits";
+import { HOUR, MINUTE } from "convex-rate-limits";
 import { projectRateLimit } from "convex-rate-limits/client";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
@@ -16,7 +16,7 @@ import startSchema from "docs:start/convex/schema";
 const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });
 const page = Object.values(pages).join();
 
-const { limited, look, unlock, give } = internal.admin;
+const { limited, look, unlock, give, block, unblock } = internal.admin;
 
 useClock(NOW, "Date");
 
@@ -55,15 +55,13 @@ it("gives tokens only up to the capacity", async () => {
   expect(await t.query(look, { name, key })).toMatchObject({ ok: true, remaining: 19 });
 });
 
-it("closes the bucket of an attacker for an hour", async () => {
+it("blocks an attacker for a day, or until the block is lifted", async () => {
   const t = openApp();
-  const [, text = ""] = /admin:give '(\{.*"count":-\d+\})'/.exec(page) ?? [];
-  const attack = JSON.parse(text) as ReturnType<typeof argsOf>;
-  await t.mutation(give, attack);
-  const { retryAt, ok } = await ask(t, attack.key);
-  expect(ok).toBe(false);
-  expect((retryAt ?? 0) - NOW).toBe(60 * MINUTE + MINUTE / 10);
-  await t.mutation(unlock, { name: attack.name, key: attack.key });
+  const [, text = ""] = /admin:block '(\{.*\})'/.exec(page) ?? [];
+  const attack = JSON.parse(text) as { name: "sendMessage"; key: string; hours: number };
+  await t.mutation(block, attack);
+  expect(await ask(t, attack.key)).toMatchObject({ ok: false, reason: "blocked", retryAt: NOW + 24 * HOUR });
+  await t.mutation(unblock, { name: attack.name, key: attack.key });
   expect((await ask(t, attack.key)).ok).toBe(true);
 });
 
