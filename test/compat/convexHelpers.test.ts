@@ -1,4 +1,4 @@
-/** The rows of convex-helpers in your tables: they are valid rows of this package, and keep their meaning. */
+/** The rows of convex-helpers in your tables: they are valid rows of this package. Those of token buckets keep their meaning. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
 import { defineRateLimits, type RateLimitConfig, SECOND } from "convex-rate-limits";
 import { rateLimitLive } from "convex-rate-limits/live";
@@ -23,12 +23,10 @@ type App = ReturnType<typeof openApp>;
 const there = (t: App, args: { key?: string; count?: number; config: ThereConfig; reserve?: boolean }) =>
   t.mutation(async (ctx) => await takeThere(ctx as never, { name: "send", ...args }));
 
-const limits: Record<string, ThereConfig & RateLimitConfig> = {
-  "a token bucket": { kind: "token bucket", rate: 10, period: 10 * SECOND, capacity: 20, maxReserved: 30 },
-  "a fixed window": { kind: "fixed window", rate: 10, period: 10 * SECOND, capacity: 20, maxReserved: 30, start: 0 },
-};
+const terms = { rate: 10, period: 10 * SECOND, capacity: 20, maxReserved: 30 };
+const config = { kind: "token bucket", ...terms } as const satisfies ThereConfig & RateLimitConfig;
 
-it.each(Object.entries(limits))("a row of %s has the same tokens at any time with both packages", async (_, config) => {
+it("a row of a token bucket has the same tokens at any time with both packages", async () => {
   for (const key of [undefined, "ada"]) {
     const t = openApp();
     const who = { ...(key !== undefined && { key }), config };
@@ -53,4 +51,14 @@ it.each(Object.entries(limits))("a row of %s has the same tokens at any time wit
     await t.mutation((ctx) => rateLimit(ctx, { ...bucket, count: 0.001, reserve: true }));
     expect(await t.query((ctx) => ctx.db.query("rateLimits").collect())).toHaveLength(1);
   }
+});
+
+it("a fixed window begins anew: its row there says neither its kind nor its period", async () => {
+  const t = openApp();
+  const window = { kind: "fixed window", ...terms, start: 0 } as const;
+  expect(await there(t, { count: 17, config: window })).toMatchObject({ ok: true });
+  const bucket = { name: "send", config: window };
+  expect(await t.query((ctx) => getRateLimit(ctx, bucket))).toMatchObject({ value: 20 });
+  expect(await t.mutation((ctx) => rateLimit(ctx, { ...bucket, count: 15 }))).toMatchObject({ ok: true, remaining: 5 });
+  expect(await t.query((ctx) => checkRateLimit(ctx, { ...bucket, count: 6 }))).toMatchObject({ ok: false });
 });

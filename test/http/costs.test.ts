@@ -62,7 +62,7 @@ tell({
   "a cost can be read from the body, and the handler can still read the body": {
     limits: forAll("items", tokens(5), { cost: ofBody }),
     handler: async (_ctx, request) => new Response(await request.text()),
-    calls: 1,
+    calls: 2,
     steps: [
       async ({ send }) => {
         const post = async (items: string[]) => await send("/", { method: "POST", body: JSON.stringify(items) });

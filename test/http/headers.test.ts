@@ -34,7 +34,7 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
 }
 
 /** As a call answers whose count the bucket can never hold. */
-const tooLarge = { ok: false, reason: "too large" };
+const tooLarge = { ok: false, reason: "too large", retryAt: 8.64e15 } as const;
 
 type Limited = Omit<LimitedBy, "name"> & { name?: string };
 const named = (limit: Limited): LimitedBy => ({ name: "api", ...limit });
@@ -195,8 +195,8 @@ describe("waits", () => {
 
   it.each<[string, RateLimitStatus, string]>([
     ["a block without an end", { ok: false, retryAt: 8.64e15, remaining: 0, resetAt: 8.64e15 }, ""],
-    ["more than the bucket holds", { ...tooLarge, remaining: 7, resetAt: NOW + 5000 } as never, '"api";r=7;t=5'],
-    ["more than a bucket of several rows holds", tooLarge as never, ""],
+    ["more than the bucket holds", { ...tooLarge, remaining: 7, resetAt: NOW + 5000 }, '"api";r=7;t=5'],
+    ["more than a bucket of several rows holds", tooLarge, ""],
   ])("are none after %s, since no wait helps", (_, status, state) => {
     const headers = headersOf({ status, config: perMinute });
     const policy = { "RateLimit-Policy": '"api";q=100;w=60' };
@@ -235,7 +235,7 @@ describe("jitter", () => {
 });
 
 it("a request of more than the bucket holds is a 403 that says how much that is", async () => {
-  const limits = [deniedFor("waiting", 1000), named({ status: tooLarge as never, config: perMinute, count: 101 })];
+  const limits = [deniedFor("waiting", 1000), named({ status: tooLarge, config: perMinute, count: 101 })];
   const response = tooManyRequests(limits, { now: NOW });
   expect([response.status, response.headers.get("Retry-After")]).toEqual([403, null]);
   expect(await response.json()).toMatchObject({

@@ -10,7 +10,7 @@ useClock();
 
 const by = { by: byUser, without: "deny" } as const;
 /** Limits that are defined by name, as docs/admin.md says. */
-const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true, overrides: true } };
+const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => {
   return { policy: policy && `"api";${policy}`, left: state && `"api";${state}` };
@@ -77,7 +77,7 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
       [
         override("ada", { config: tokens(600) }),
         override("grace", { config: tokens(6) }),
-        ["ada", { ...fields("q=600;w=60", "r=599;t=1"), body: [{ status: { override: { config: { rate: 600 } } } }] }],
+        ["ada", { ...fields("q=600;w=60", "r=599;t=1"), body: [{ status: { policy: { tokens: 600 } } }] }],
         ["ada /500", { status: 500, ...fields("q=600;w=60", "r=599;t=1") }],
         ["bob", fields("q=10;w=10", "r=9;t=1")],
         ["grace", fields("q=6;w=60", "r=5;t=10")],
