@@ -30,7 +30,7 @@ export const find = internalQuery({
 export const findQueues = internalQuery({
   get args() {
     return {
-      known: v.array(v.object({ name: v.string(), terms: v.id("rateLimitQueueTerms") })),
+      known: v.array(v.object({ name: v.string(), terms: v.string() })),
       cursor: v.string(),
     };
   },

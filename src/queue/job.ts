@@ -3,12 +3,13 @@ import { getConvexSize } from "convex/values";
 import { checkField, type Field } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { checkKey } from "../engine/names.js";
-import { requestTo } from "../engine/request.js";
+import type { Limit } from "../engine/kinds/kind.js";
+import { checkDemand } from "../engine/request.js";
 import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
-import { idOf } from "../storage/rows.js";
-import { findTerms } from "../operations/terms.js";
-import { loadAll } from "../storage/shards.js";
+import { idOf, readControl } from "../storage/rows.js";
+import { findTerms, termsOf } from "../operations/terms.js";
+import { controlAmong, loadAll } from "../storage/shards.js";
 import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
@@ -16,7 +17,7 @@ import { readHeads } from "./batch.js";
 import { inTurns, merged, NS_PER_MS } from "./order.js";
 import { waitWhenFull, whenBrought } from "./pay.js";
 import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
-import { learnTerms, parseQueue, type Queue } from "./terms.js";
+import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, type QueueCtx, readWorker, wake } from "./worker.js";
 
 /** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
@@ -31,11 +32,11 @@ const notAfterField: Field = { atLeast: 0, atMost: END_OF_TIME };
 
 type AskedJob = Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args" | "notAfter">;
 
-/** @throws when a count can never be served, and when priority, user or arguments are not permitted. */
+/** @throws when count, priority, user or arguments are not permitted. */
 export function parseJob(queue: Queue, asked: AskedJob) {
   const { name, terms } = queue;
   const { count = 1, priority = 0, fairBy, settles, args, notAfter } = asked;
-  requestTo(queue, { count, reserve: true });
+  checkDemand(name, { count });
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
     throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);
   }
@@ -60,34 +61,39 @@ export function parseJob(queue: Queue, asked: AskedJob) {
 }
 
 /**
- * Inserts the job: that, and reading the worker's row and the terms, is all that a caller does while the worker runs.
- * @throws when the job would start years after its bucket was full, since none could be scheduled for then; and when jobs wait and their
- * worker cannot run.
+ * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.
+ * @throws when jobs wait and their worker cannot run.
  */
 export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: JoinArgs): Promise<EnqueueResult> {
   const { now } = ctx;
   const queue = parseQueue(terms, { key, plan });
-  const { name, limit } = queue;
   const { maxQueued } = queue.terms;
   const { fn, onDropped } = asked;
   const job = { ...parseJob(queue, asked), ...present({ fn, onDropped }) };
-  if (waitWhenFull(limit, unitsOf(limit, job.count), now) > FURTHEST_MS) {
-    const why = "a full bucket has that many only after more than five years";
-    throw misuseError(name, `count ${job.count} can never be served: ${why}.`);
-  }
-  const known = await learnTerms(ctx, terms);
+  if (!(await mayEverStart(ctx, queue, job.count))) return { ok: false, retryAt: END_OF_TIME, reason: "too large" };
   const row = await readWorker(ctx, queue);
   await checkExported(ctx, row);
   // Under changed terms, and if the worker is lost, a job is let in and starts it: a caller that throws a denial would undo the start.
-  const isKnown = row?.terms === known._id && !isLost(row, now);
+  const isKnown = row?.terms === textOf(terms) && !isLost(row, now);
   const { fullUntil = 0 } = row ?? {};
   if (isKnown && maxQueued < Infinity && now < fullUntil && !mayStartEarlier(row, queue)) {
     return { ok: false, retryAt: fullUntil };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  await ensureRunning(ctx, queue, row, known._id);
+  await ensureRunning(ctx, queue, row, terms);
   return { ok: true, job: { ...bucket, id } };
+}
+
+/** Whether a full bucket starts such a job, at a time that the scheduler accepts: under its limit, or what an operator has put in its place. */
+async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise<boolean> {
+  const { now } = ctx;
+  const serves = (limit: Limit) => waitWhenFull(limit, unitsOf(limit, count), now) <= FURTHEST_MS;
+  if (serves(queue.limit)) return true;
+  // Only then: a plain job costs no read of it.
+  const control = controlAmong(queue, await readControl(ctx, queue));
+  const { override, counted } = termsOf(queue, { control, row: null, point: "" }, now);
+  return override?.unlimited === true || serves(counted.limit);
 }
 
 /**
@@ -103,14 +109,14 @@ export async function cancel(
   { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },
 ): Promise<CancelQueuedResult> {
   const bucket = idOf({ name: terms.name, key });
-  const known = await learnTerms(ctx, terms);
   const job = await findJob(ctx, bucket, id);
   const row = await readWorker(ctx, bucket);
+  await learnTerms(ctx, terms, row?.terms);
   const isWaiting = job !== null && job.startsAt === undefined;
   if (isWaiting) await deleteJob(ctx, job);
   // The worker of a full queue sleeps on its count.
   const isMissed = isWaiting && (job.isAwaited === true || (row?.fullUntil ?? 0) > ctx.now);
-  if (row && (isMissed || isLost(row, ctx.now) || row.terms !== known._id)) await wake(ctx, bucket);
+  if (row && (isMissed || isLost(row, ctx.now) || row.terms !== textOf(terms))) await wake(ctx, bucket);
   return { canceled: isWaiting };
 }
 

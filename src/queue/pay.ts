@@ -43,21 +43,21 @@ type PayableJob = Pick<JobRow, "count" | "settles">;
 export function payFor({ counted, override, timing }: Terms, before: readonly Shard[], job: PayableJob): Payment {
   const { limit } = counted;
   const { count, settles } = job;
+  const { now, pausedUntil } = timing;
   const all = unitsOf(limit, count);
   const isRefundable = settles !== undefined;
   // While the key is blocked nothing starts; without a bound all does that a pause does not hold.
   if (override?.reason) return { isPaid: false, dueAt: override.until, isAhead: true };
-  if (override?.unlimited && timing.now >= timing.pausedUntil) {
-    const left = adjustOnAll(before, timing.now, { units: all, isRefundable });
-    return { isPaid: true, runAt: timing.now, takenAt: timing.now, left };
+  if (override?.unlimited) {
+    if (now < pausedUntil) return { isPaid: false, dueAt: pausedUntil, isAhead: true };
+    return { isPaid: true, runAt: now, takenAt: now, left: adjustOnAll(before, now, { units: all, isRefundable }) };
   }
   if (!areAll(before)) return payFrom(before, timing, { units: all, isRefundable });
   const most = Math.min(all, Math.max(limit.capacity, limit.mostReserved));
-  const waitMs = waitWhenFull(limit, most, timing.now);
+  const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
   const demand = { units, reserve: true, withinMs: longestMs, isRefundable };
-  const { now } = timing;
   const { status, left } = decideOnAll(limit, before, timing, demand);
   if (!status.ok) {
     const isAhead = decideOnAll(limit, before, timing, { ...demand, withinMs: Infinity }).status.ok;

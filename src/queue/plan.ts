@@ -4,7 +4,7 @@ import type { RunArgs } from "../wire/queue.js";
 import { type Count, reportOf } from "./backlog.js";
 import { LINGER_MS, type Pace, paceOf } from "./pace.js";
 import type { LaterPayment } from "./pay.js";
-import type { JobRow, TermsRow, WorkerRow } from "./rows.js";
+import type { JobRow, WorkerRow } from "./rows.js";
 import { LEASE_MS } from "./worker.js";
 
 /** The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the transaction short. */
@@ -36,7 +36,7 @@ export interface Findings {
 interface Known extends Findings {
   readonly row: WorkerRow;
   readonly run: RunArgs;
-  readonly terms: TermsRow["_id"];
+  readonly terms: string;
   readonly maxQueued: number;
   readonly count: Count;
   /** When the next job expires. */

@@ -18,7 +18,7 @@ import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
 import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
-import { parseQueue, type Queue, termsInForce } from "./terms.js";
+import { parseQueue, type Queue, termsInForce, textOf } from "./terms.js";
 import { patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
@@ -40,7 +40,7 @@ export async function work(ctx: WorkerCtx, { run, job, settlement, failed, start
 async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const terms = await termsInForce(ctx, run.name);
+  const terms = await termsInForce(ctx, run.name, row.terms);
   const queue = parseQueue(terms, row);
   const found = await serve(ctx, queue, run);
   const { now, awaited } = found;
@@ -50,7 +50,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const findings = mustStay ? { ...found, hasMore: true } : found;
   const expiresAt = isResting && !mustStay ? await storage.nextExpiry(ctx, queue, now) : Infinity;
   const count = await countBacklog(ctx, queue, run, findings);
-  const plan = planOf({ ...findings, row, run, terms: terms._id, count, maxQueued: queue.terms.maxQueued, expiresAt });
+  const plan = planOf({ ...findings, row, run, terms: textOf(terms), count, maxQueued: queue.terms.maxQueued, expiresAt });
   const planned = plan.next && (await planWork(ctx, plan.nextAt, { run: plan.next }));
   const fields = { ...plan.row, ...(plan.isSleeping && { start: planned }) };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);

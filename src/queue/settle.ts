@@ -28,7 +28,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
-  const terms = await termsInForce(ctx, bucket.name);
+  const terms = await termsInForce(ctx, bucket.name, row?.terms);
   const queue = parseQueue(terms, { plan: bucket.plan, ...row, key: bucket.key });
   if (used !== count) {
     const settlement = { count, used, at, takenAt };
@@ -41,7 +41,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
       console.error(error);
     }
   }
-  if (again && (await waitAgain(ctx, queue, { ...settling, again }))) await ensureRunning(ctx, queue, row, terms._id);
+  if (again && (await waitAgain(ctx, queue, { ...settling, again }))) await ensureRunning(ctx, queue, row, terms);
   if (used < count) await wake(ctx, bucket);
 }
 

@@ -2,8 +2,8 @@
 import { readCursor } from "../storage/batches.js";
 import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { QueueTerms } from "../wire/configs.js";
-import { hasJobs, type QueueReader, type TermsRow, type WorkerRow } from "./rows.js";
-import { learnTerms } from "./terms.js";
+import { hasJobs, type QueueReader, type WorkerRow } from "./rows.js";
+import { learnTerms, textOf } from "./terms.js";
 import { isLost, type QueueCtx, readWorker, wake } from "./worker.js";
 
 /** Kept this long after it was due: running jobs settle by its plan, actions take ten minutes at most, clocks differ by less. */
@@ -19,8 +19,8 @@ const WALK = "workers ";
 type FoundBatch = { buckets: BucketId[]; cursor: string | null };
 type SweptBatch = { deleted: number; cursor: string | null };
 
-/** The limits whose workers are looked at: the names, and the ids of the terms in force. */
-type Known = readonly { readonly name: string; readonly terms: TermsRow["_id"] }[];
+/** The limits whose workers are looked at: the names, and the texts of their terms. */
+type Known = readonly { readonly name: string; readonly terms: string }[];
 
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found. */
 export async function sweepInTurn(
@@ -29,8 +29,8 @@ export async function sweepInTurn(
   sweepBuckets: () => Promise<SweptBatch>,
   find: (known: Known, cursor: string) => Promise<FoundBatch>,
 ): Promise<SweptBatch> {
-  const known: { name: string; terms: TermsRow["_id"] }[] = [];
-  for (const queue of queues) known.push({ name: queue.name, terms: (await learnTerms(ctx, queue))._id });
+  for (const queue of queues) await learnTerms(ctx, queue);
+  const known = queues.map((queue) => ({ name: queue.name, terms: textOf(queue) }));
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;

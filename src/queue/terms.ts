@@ -1,6 +1,5 @@
 /** How a limit's queue behaves: what its definition says, checked, with every field present; and the row that the worker learns it from. */
-import { compareValues } from "convex/values";
-import { booleanField, checkFields, type Fields } from "../engine/fields.js";
+import { booleanField, checkFields, type Fields, isObject } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
@@ -65,30 +64,41 @@ export function toStoredTerms({ name, queue, configs }: QueueTerms): QueueTerms 
   return { name, queue: present(queue), configs: stored };
 }
 
-/** The terms that a limit's queue had at the last call that knew them. */
-export const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
-  db
-    .query("rateLimitQueueTerms")
-    .withIndex("by_name", (q) => q.eq("name", name))
-    .first();
+/** Terms as one text: the row of a worker says which its last run knew, so callers need not read those that are stored. */
+export const textOf = ({ name, queue, configs }: QueueTerms): string =>
+  JSON.stringify({ name, queue, configs }, (_field, value: unknown) =>
+    // In one order of fields, whichever way they have come.
+    isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
+  );
 
 /**
- * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the last call that knew them.
+ * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the last call that knew
+ * them. @param known - the text of those that are stored, for all that the caller knows.
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute later starts the worker.
  */
-export async function termsInForce(ctx: WorkerCtx, name: string): Promise<TermsRow> {
+export async function termsInForce(ctx: WorkerCtx, name: string, known?: string): Promise<QueueTerms> {
   const defined = ctx.definedTerms?.(name);
-  const row = defined ? await learnTerms(ctx, defined) : await readTerms(ctx, name);
+  if (defined) {
+    await learnTerms(ctx, defined, known);
+    return defined;
+  }
+  const row = await readTerms(ctx, name);
   if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
   return row;
 }
 
-/** Stores the terms that a call knows, unless they are stored. A change makes a new row, so its id tells old terms from new ones. */
-export async function learnTerms(ctx: QueueWriter, known: QueueTerms): Promise<TermsRow> {
-  const terms = toStoredTerms(known);
-  const row = await readTerms(ctx, known.name);
-  if (row && compareValues(toStoredTerms(row), terms) === 0) return row;
+/** Stores the terms that a call knows, unless they are stored. @param known - the text of those that are, as in `termsInForce`. */
+export async function learnTerms(ctx: QueueWriter, terms: QueueTerms, known?: string): Promise<void> {
+  const text = textOf(terms);
+  if (text === known) return;
+  const row = await readTerms(ctx, terms.name);
+  if (row && textOf(row) === text) return;
   if (row) await ctx.db.delete("rateLimitQueueTerms", row._id);
-  const _id = await ctx.db.insert("rateLimitQueueTerms", terms);
-  return { _id, _creationTime: Date.now(), ...terms };
+  await ctx.db.insert("rateLimitQueueTerms", toStoredTerms(terms));
 }
+
+const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
+  db
+    .query("rateLimitQueueTerms")
+    .withIndex("by_name", (q) => q.eq("name", name))
+    .first();

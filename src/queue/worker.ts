@@ -15,8 +15,8 @@ import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
-import { hasJobs, type QueueReader, type QueueWriter, type TermsRow, type WorkerRow } from "./rows.js";
-import { learnTerms } from "./terms.js";
+import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
+import { learnTerms, textOf } from "./terms.js";
 
 /** The ctx of a queue's functions in a mutation. */
 export interface QueueCtx extends QueueWriter {
@@ -82,18 +82,22 @@ export async function wake(ctx: QueueCtx, bucket: BucketId, known?: QueueTerms):
   return null;
 }
 
-/** Makes sure that the worker runs, under the plan of the job that has come. @param terms - those that its first run will know. */
+/** Makes sure that the worker runs, under the plan of the job that has come. @param known - the terms that its next run will know. */
 export async function ensureRunning(
   ctx: QueueCtx,
   bucket: BucketId & Pick<WorkerRow, "plan">,
   row: WorkerRow | null,
-  terms: TermsRow["_id"],
+  known: QueueTerms,
 ): Promise<void> {
   const { plan } = bucket;
-  if (row && isRunning(row, ctx.now)) {
+  const isGoingOn = row && isRunning(row, ctx.now);
+  // What a worker that rests knew may be older than what is stored.
+  await learnTerms(ctx, known, isGoingOn ? row.terms : undefined);
+  if (isGoingOn) {
     if (row.plan !== plan) await patchWorker(ctx, row, { plan });
     return;
   }
+  const terms = textOf(known);
   const started = await start(ctx, bucket, row);
   if (!row) await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), plan, terms, ...started }));
   // Under other terms it may not be full.

@@ -49,8 +49,8 @@ export const rateLimitQueueTables = {
     key: v.optional(v.string()),
     /** The plan of the last job, if the limit has plans: all jobs of the bucket wait by it. */
     plan: v.optional(v.string()),
-    /** The terms that its last run knew: what the row says of a full queue, and until when it sleeps, depends on them. */
-    terms: v.optional(v.id("rateLimitQueueTerms")),
+    /** The terms that its last run knew, as one text: what the row says of a full queue, and until when it sleeps, depends on them. */
+    terms: v.optional(v.string()),
     /** A random number, drawn anew by each start: a run of an earlier start does nothing. */
     generation: v.number(),
     /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */

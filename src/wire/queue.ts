@@ -11,15 +11,17 @@ export type RateLimitQueuedJob = Infer<ReturnType<typeof queuedJobValidator>>;
 export const enqueueResultValidator = () =>
   v.union(
     v.object({ ok: v.literal(true), job: queuedJobValidator() }),
-    v.object({ ok: v.literal(false), retryAt: v.number() }),
+    v.object({ ok: v.literal(false), retryAt: v.number(), reason: v.optional(v.literal("too large")) }),
   );
 
 /**
  * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
- * - `ok: false`: `maxQueued` jobs wait. By `retryAt` (milliseconds since the epoch) one of them has left, if nothing else happens.
+ * - `ok: false`: `maxQueued` jobs wait. By `retryAt` (milliseconds since the epoch) one of them has left, if nothing else happens. With the
+ *   `reason` "too large" the bucket can never start the job, or not within five years.
  */
 export type EnqueueResult =
-  { ok: true; job: RateLimitQueuedJob; retryAt?: never } | { ok: false; retryAt: number; job?: never };
+  | { ok: true; job: RateLimitQueuedJob; retryAt?: never; reason?: never }
+  | { ok: false; retryAt: number; reason?: "too large" | undefined; job?: never };
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 

@@ -2,7 +2,6 @@
 import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import { defineRateLimits } from "convex-rate-limits/component";
 import { setOf } from "../../src/client/place.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
@@ -10,7 +9,7 @@ import { isFirst, look } from "../../src/queue/batch.js";
 import { parseQueue, toStoredTerms } from "../../src/queue/terms.js";
 import { isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
-import { changeIn, component, documentsIn, placeNames } from "../support/places.js";
+import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -264,22 +263,6 @@ describe.each(placeNames)("in the %s", (place) => {
     await pass(10);
     expect(await enqueue("late")).toMatchObject({ ok: false });
   });
-});
-
-it("in the component, tokens that come back because onDecision throws wake the worker", async () => {
-  const { enqueueAll, t, pass, until, log } = useQueues("component", { llm: { ...slow, queue: {} } }, { count: 10 });
-  // The worker runs meanwhile, and sleeps until the second job can be paid without these tokens.
-  const onDecision = async () => {
-    await pass(40_000);
-    throw new Error("the log is full");
-  };
-  const { rateLimit } = defineRateLimits({ llm: { ...slow, queue: {} } }, { component, onDecision });
-  await enqueueAll(["first", "second"]);
-  await pass(30_000);
-  const taking = t.action(async (ctx) => await rateLimit(ctx, { name: "llm", count: 4 }));
-  await expect(taking).rejects.toThrow("the log is full");
-  await until(10 * MINUTE);
-  expect(log()).toEqual(["first 20", "second 70000"]);
 });
 
 it("a row is that of a queue whose config has undefined fields: callers do not write it again", () => {

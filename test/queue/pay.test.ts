@@ -4,9 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
-import { adjustOnAll, adjustOnSome } from "../../src/engine/sharding/pool.js";
+import { bucketOf } from "../../src/engine/request.js";
+import { adjustOnAll, refundOnSome } from "../../src/engine/sharding/pool.js";
 import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";
+import { type Control, NO_CONTROL } from "../../src/engine/control.js";
+import { termsOf } from "../../src/operations/terms.js";
 import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
 import { forAny } from "../support/random.js";
 
@@ -20,15 +23,20 @@ const debtless: RateLimitConfig = { ...ten, maxReserved: 0 };
 const seven: RateLimitConfig = { ...ten, maxReserved: 7 };
 const yearly: RateLimitConfig = { kind: "token bucket", rate: 1, period: YEAR, capacity: 1 };
 
-function bucketOf(config: RateLimitConfig, held: number) {
-  const limit = parseLimit("llm", config);
-  const units = limit.capacity - unitsOf(limit, held);
-  return { limit, shards: adjustOnAll(limit, [fullShard(limit)], NOW, { units }) };
+/** The terms at a time; `until`: it is paused until then. */
+function termsAt(config: RateLimitConfig, now = NOW, control: Control = NO_CONTROL) {
+  return termsOf(bucketOf({ name: "llm", config }), { control, rows: [], row: null, point: "" }, now);
 }
 
-function paid(config: RateLimitConfig, held: number, count: number) {
-  const { limit, shards } = bucketOf(config, held);
-  const payment = payFor(limit, shards, NOW, { count });
+function bucketWith(config: RateLimitConfig, held: number) {
+  const limit = parseLimit("llm", config);
+  const units = limit.capacity - unitsOf(limit, held);
+  return { limit, shards: adjustOnAll([fullShard(limit)], NOW, { units }) };
+}
+
+function paid(config: RateLimitConfig, held: number, count: number, control?: Control) {
+  const { limit, shards } = bucketWith(config, held);
+  const payment = payFor(termsAt(config, NOW, control), shards, { count });
   if (!payment.isPaid) return { waitMs: payment.dueAt - NOW, isAhead: payment.isAhead };
   expect(payment.takenAt).toBe(NOW);
   const [left] = payment.left;
@@ -66,31 +74,33 @@ describe("a job", () => {
   it("that waits is paid at its dueAt, and not a millisecond earlier", () => {
     const counts = fc.integer({ min: 1, max: 10 });
     forAny([fc.constantFrom(...configs), fc.integer({ min: -15, max: 10 }), counts], 100, (config, held, count) => {
-      const { limit, shards } = bucketOf(config, held);
-      const first = payFor(limit, shards, NOW, { count });
+      const { shards } = bucketWith(config, held);
+      const payAt = (now: number) => payFor(termsAt(config, now), shards, { count });
+      const first = payAt(NOW);
       if (first.isPaid) return;
       expect(first.dueAt).toBeGreaterThan(NOW);
-      expect(payFor(limit, shards, first.dueAt, { count }).isPaid).toBe(true);
-      expect(payFor(limit, shards, first.dueAt - 1, { count }).isPaid).toBe(false);
+      expect(payAt(first.dueAt).isPaid).toBe(true);
+      expect(payAt(first.dueAt - 1).isPaid).toBe(false);
     });
   });
 });
 
 it("some rows pay all that they hold, and no more; it may come back, and no more than it", () => {
-  const limit = parseLimit("llm", { ...ten, shards: 2 });
+  const config = { ...ten, shards: 2 };
+  const limit = parseLimit("llm", config);
   const half = splitTo(limit, fullShard(limit), 1, NOW).slice(1);
-  const [five, six] = [5, 6].map((count) => payFor(limit, half, NOW, { count, settles: "mutation" }));
+  const [five, six] = [5, 6].map((count) => payFor(termsAt(config), half, { count, settles: "mutation" }));
   const left = [{ state: { value: 0, headroom: [{ at: NOW, units: 0 }] } }];
   expect(five).toMatchObject({ isPaid: true, runAt: NOW, takenAt: NOW, left });
-  expect(payFor(limit, half, NOW, { count: 5 })).not.toMatchObject({ left });
+  expect(payFor(termsAt(config), half, { count: 5 })).not.toMatchObject({ left });
   expect(six).toEqual({ isPaid: false, dueAt: NOW, isAhead: false });
-  // Five tokens come back, as five were taken. More, or a charge, is for other rows.
+  // Five tokens come back, as five were taken. More is for other rows.
   const taking = { takenAt: NOW, startsAt: NOW };
-  const settled = [-5, -6, 1].map((count) => {
+  const settled = [-5, -6].map((count) => {
     const change = { units: unitsOf(limit, count), taking };
-    return five?.isPaid && adjustOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
+    return five?.isPaid && refundOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
   });
-  expect(settled).toEqual([[unitsOf(limit, 5)], undefined, undefined]);
+  expect(settled).toEqual([[unitsOf(limit, 5)], undefined]);
 });
 
 it("waitWhenFull is how long a full bucket lets a job wait", () => {

@@ -4,6 +4,7 @@ import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import { component, documentsIn, insertRow, placeNames } from "../support/places.js";
@@ -353,15 +354,28 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(order()).toEqual(["only"]);
   });
 
+  it("a job that the bucket can never start is denied as too large, and is let in once an operator lets it", async () => {
+    const rare = { ...config, period: 1000 * MINUTE, queue: {} };
+    const { t, functions, enqueue, until, order } = open({ maxReserved: 5 }, { rare });
+    const never = { ok: false, reason: "too large", retryAt: END_OF_TIME };
+    expect(await enqueue("x", { count: 16 })).toEqual(never);
+    // The bucket has that many, but only after more than five years.
+    expect(await enqueue("x", { name: "rare", count: 40_000 })).toEqual(never);
+    expect(await enqueue("x", { count: Number.MAX_VALUE })).toEqual(never);
+    await expect(enqueue("x", { count: 16, throws: true })).rejects.toMatchObject({ data: { reason: "too large" } });
+    expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+    await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", more: 1 }));
+    expect(await enqueue("more", { count: 16 })).toMatchObject({ ok: true });
+    await until(10 * MINUTE);
+    expect(order()).toEqual(["more"]);
+  });
+
   it("misuse throws before anything is read, and names the limit, the field and the allowed values", async () => {
     const others = { plain: config, shared: { ...config, queue: { fair: true } } };
-    const rare = { ...config, period: 1000 * MINUTE, queue: {} };
-    const llm = { maxReserved: 5, queue: { priorities: 2 } };
-    const { enqueue, t, functions, cancel } = open(llm, { ...others, rare });
+    const { enqueue, t, functions, cancel } = open({ queue: { priorities: 2 } }, others);
     for (const [args, message] of [
       [{ priority: 2 }, '"llm": priority must be a whole number from 0 to 1'],
-      [{ count: 16 }, "can never be served"],
-      [{ name: "rare", count: 40_000 }, "only after more than five years"],
       [{ fairBy: "a" }, "fairBy must be left out"],
       [{ name: "shared" }, '"shared": fairBy must be whose job it is'],
       [{ name: "shared", fairBy: "" }, "fairBy must be a non-empty string"],

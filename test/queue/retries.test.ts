@@ -1,7 +1,8 @@
 /** Jobs that run again because a provider refused them: their tokens come back, and they wait again in their old place. */
 import { describe, expect, it, vi } from "vitest";
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
-import { fullShard, splitTo } from "../../src/engine/sharding/shard.js";
+import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
+import { unitsOf } from "../../src/engine/units.js";
 import { settle, settleEnded } from "../../src/queue/settle.js";
 import { runAction } from "../../src/queue/start.js";
 import { parseQueue } from "../../src/queue/terms.js";
@@ -271,7 +272,7 @@ it.each([63, 64])(
   },
 );
 
-it("what some rows cannot take of a refund waits for others, and lapses after ten seconds; a charge does not", async () => {
+it("what some rows cannot take of a refund waits for others, and lapses after ten seconds; they owe a charge themselves", async () => {
   const queue = parseQueue({ name: "llm", configs: [{ config: { ...config, shards: 2 } }], queue: {} }, {});
   const half = splitTo(queue.limit, fullShard(queue.limit), 1, NOW).slice(1);
   const deleted = vi.fn();
@@ -280,8 +281,10 @@ it("what some rows cannot take of a refund waits for others, and lapses after te
     return { _id, _creationTime: NOW - (_id === "young" ? 10_000 : 10_001), args: { count: 10, used, at: NOW } };
   });
   const ctx = { db: { delete: deleted }, now: NOW } as never;
-  expect(await settleEnded(ctx, queue, rows as never, half)).toEqual({ held: half, hasUnsettled: true });
-  expect(deleted.mock.calls).toEqual([["rateLimitQueue", "old"]]);
+  const { held, hasUnsettled } = await settleEnded(ctx, queue, rows as never, half);
+  expect(hasUnsettled).toBe(true);
+  expect(held?.map((shard) => heldBy(shard, NOW))).toEqual([unitsOf(queue.limit, 5 - 7)]);
+  expect(deleted.mock.calls).toEqual([["rateLimitQueue", "old"], ["rateLimitQueue", "charge"]]);
 });
 
 it("a run that has made as many settlements as it may is followed by the next at once, also while its bucket is short", async () => {

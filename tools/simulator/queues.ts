@@ -4,6 +4,7 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import * as queueFunctions from "../../convex/queue.js";
 import componentSchema from "../../convex/schema.js";
+import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
 import { defineRateLimits } from "../../src/index.js";
@@ -52,13 +53,13 @@ export function queueApp(place: "tables" | "component", config: RateLimitConfig,
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
     const defined = defineInComponent(limits, { component });
-    const functions = { ...defined, ...rateLimitQueue(defined) } as unknown as Functions;
+    const functions = { ...defined, ...rateLimitLive(defined), ...rateLimitQueue(defined) } as unknown as Functions;
     const worker = { component: "rateLimits", module: "queue" };
     const rowsOf: QueueApp["rowsOf"] = ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db;
     return { ...functions, worker, rowsOf, app: { modules: { jobs }, children: { rateLimits } } };
   }
   const defined = defineRateLimits(limits, { queueModule: "limits" });
-  const functions = { ...defined, ...rateLimitQueue(defined) };
+  const functions = { ...defined, ...rateLimitLive(defined), ...rateLimitQueue(defined) };
   const modules = { jobs, limits: functions.exposeQueueWorker() };
   return {
     ...(functions as unknown as Functions),
