@@ -1,0 +1,7 @@
+import rateLimits from "convex-rate-limits/convex.config.js";
+import { defineApp } from "convex/server";
+
+const app = defineApp();
+app.use(rateLimits);
+
+export default app;

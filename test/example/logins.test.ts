@@ -1,0 +1,84 @@
+/** Logins of example/: only failures count, for the email and for the address. */
+import { MINUTE } from "convex-rate-limits";
+import { expect, it, vi } from "vitest";
+import { api } from "../../example/convex/_generated/api.js";
+import { hashPassword } from "../../example/convex/passwords.js";
+import { START, useClock } from "../support/clock.js";
+import { denialOf } from "../support/errors.js";
+import { openExample } from "./backend.js";
+
+useClock(START);
+
+const PASSWORD = "correct horse battery";
+const EMAIL = "ada@example.com";
+const locked = { outcome: "locked", retryAt: START + 6 * MINUTE };
+const wrong = { outcome: "wrong" };
+
+async function openGate() {
+  const t = openExample();
+  // One iteration, so that the tests are fast.
+  const password = await hashPassword(PASSWORD, 1);
+  const account = await t.run(async (ctx) => await ctx.db.insert("accounts", { email: EMAIL, password }));
+  const from = (ip: string) => {
+    const caller = t.withRequestMetadata({ ip });
+    return (text: string, email = EMAIL) => caller.action(api.logins.logIn, { email, password: text });
+  };
+  return { t, from, logIn: from("198.51.100.7"), welcome: { outcome: "welcome", account } };
+}
+
+it("five wrong passwords lock the email in any spelling, also for the right password, until retryAt", async () => {
+  const { logIn, from, welcome } = await openGate();
+  for (const email of [EMAIL, "ADA@example.com", " ada@EXAMPLE.com ", EMAIL, EMAIL]) {
+    expect(await logIn("guess", email)).toEqual(wrong);
+  }
+  expect(await logIn(PASSWORD)).toEqual(locked);
+  expect(await from("203.0.113.9")(PASSWORD)).toEqual(locked);
+  vi.setSystemTime(locked.retryAt);
+  expect(await logIn(PASSWORD)).toEqual(welcome);
+});
+
+it("a success forgets the failures of the email", async () => {
+  const { logIn, welcome } = await openGate();
+  for (let i = 0; i < 4; i++) expect(await logIn("guess")).toEqual(wrong);
+  expect(await logIn(PASSWORD)).toEqual(welcome);
+  for (let i = 0; i < 5; i++) expect(await logIn("guess")).toEqual(wrong);
+  expect(await logIn("guess")).toEqual(locked);
+});
+
+it("simultaneous guesses get as few tries as sequential ones", async () => {
+  const { logIn } = await openGate();
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, guess) => logIn(`guess ${guess}`)));
+  expect(answers.filter(({ outcome }) => outcome === "wrong")).toHaveLength(5);
+});
+
+it("an address that tries many emails is locked, and its own successes buy no guesses", async () => {
+  const { logIn, from, welcome } = await openGate();
+  // Without an account the hash is a slow one: so few of these that the test stays fast.
+  for (let i = 0; i < 5; i++) expect(await logIn("guess")).toEqual(wrong);
+  vi.setSystemTime(START + 6 * MINUTE - 1);
+  const elsewhere = from("203.0.113.9");
+  expect(await elsewhere("guess", "bob@example.com")).toEqual(wrong);
+  vi.setSystemTime(START + 6 * MINUTE);
+  expect(await logIn(PASSWORD)).toEqual(welcome);
+});
+
+it("an email without an account is answered like one with an account", async () => {
+  const { logIn } = await openGate();
+  for (let i = 0; i < 5; i++) expect(await logIn("guess", "nobody@example.com")).toEqual(wrong);
+  expect(await logIn("guess", "nobody@example.com")).toEqual(locked);
+  await expect(logIn("guess", "no email")).rejects.toThrow("NotAnEmail");
+});
+
+it("an address signs up five times an hour, and a new account can log in", async () => {
+  const { t } = await openGate();
+  const caller = t.withRequestMetadata({ ip: "203.0.113.9" });
+  const signUp = (email: string) => caller.action(api.logins.signUp, { email, password: PASSWORD });
+  await signUp("Bob@example.com");
+  // A taken email is not told apart, and its password stays.
+  await caller.action(api.logins.signUp, { email: EMAIL, password: "another password" });
+  expect(await caller.action(api.logins.logIn, { email: "bob@example.com", password: PASSWORD })).toMatchObject({
+    outcome: "welcome",
+  });
+  for (let i = 0; i < 3; i++) await expect(caller.action(api.logins.signUp, { email: EMAIL, password: "short" })).rejects.toThrow("BadLength");
+  expect(await denialOf(signUp("cem@example.com"))).toMatchObject({ name: "signUps" });
+});
