@@ -2,20 +2,19 @@
 import { callerAddress } from "convex-rate-limits/http";
 import type { Auth, RequestMetadata } from "convex/server";
 import { ConvexError } from "convex/values";
-import type { QueryCtx } from "./_generated/server";
+import { env, type QueryCtx } from "./_generated/server";
 
 /** The id of the signed-in user, the same after each sign-in. */
 export async function callerOf({ auth }: { auth: Auth }): Promise<string> {
   const identity = await auth.getUserIdentity();
   if (!identity) {
     // Only for a first look at the app, before it has a sign-in: everybody is this user.
-    const demo = process.env["DEMO_USER"];
-    if (demo) return demo;
+    if (env.DEMO_USER) return env.DEMO_USER;
     throw new ConvexError({ kind: "NotSignedIn" });
   }
   const { issuer, subject, tokenIdentifier } = identity;
   // Convex Auth issues tokens itself, and its subject is "user|session": with the session, each sign-in would be a new caller.
-  if (issuer === process.env["CONVEX_SITE_URL"]) return subject.split("|")[0] ?? subject;
+  if (issuer === env.CONVEX_SITE_URL) return subject.split("|")[0] ?? subject;
   // Clerk, Auth0 and other providers: the issuer and the user's id there.
   return tokenIdentifier;
 }

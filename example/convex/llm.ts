@@ -107,7 +107,11 @@ export const finish = internalMutation({
   handler: async (ctx, { question: id, answer, used }) => {
     const question = await ctx.db.get("questions", id);
     if (!question) return null;
-    await end(ctx, question, { status: answer === undefined ? "failed" : "done", answer, used: used ?? question.estimate });
+    await end(ctx, question, {
+      status: answer === undefined ? "failed" : "done",
+      answer,
+      used: used ?? question.estimate,
+    });
     return null;
   },
 });

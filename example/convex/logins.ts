@@ -56,9 +56,10 @@ export const signUp = action({
   args: { email: v.string(), password: v.string() },
   returns: v.null(),
   handler: async (ctx, { email, password }) => {
-    await limits.rateLimit(ctx, { name: "signUps", key: await addressOf(ctx), throws: true });
+    const account = { email: normalise(email) };
     if (password.length < 12) throw new ConvexError({ kind: "BadLength", atLeast: 12 });
-    await ctx.runMutation(internal.logins.add, { email: normalise(email), password: await hashPassword(password) });
+    await limits.rateLimit(ctx, { name: "signUps", key: await addressOf(ctx), throws: true });
+    await ctx.runMutation(internal.logins.add, { ...account, password: await hashPassword(password) });
     return null;
   },
 });

@@ -1,6 +1,7 @@
 /** The language model. Without MODEL_URL a stand-in answers, so that the app runs without an account at a provider. */
 import { SECOND } from "convex-rate-limits/component";
 import { retryAfterOf } from "convex-rate-limits/http";
+import { env } from "./_generated/server";
 
 /** The longest answer that is asked for, in tokens. */
 export const ANSWER_TOKENS = 500;
@@ -13,10 +14,9 @@ export function tokensOf(text: string): number {
 }
 
 export async function callModel(prompt: string): Promise<Reply> {
-  const url = process.env["MODEL_URL"];
-  if (!url) return { answer: `You asked: ${prompt}`, used: 2 * tokensOf(prompt) };
+  if (!env.MODEL_URL) return { answer: `You asked: ${prompt}`, used: 2 * tokensOf(prompt) };
   const body = JSON.stringify({ prompt, maxTokens: ANSWER_TOKENS });
-  const response = await fetch(url, { method: "POST", body });
+  const response = await fetch(env.MODEL_URL, { method: "POST", body });
   if (response.status === 429) {
     const now = Date.now();
     // At least a second: after a "0" the question would use up all its attempts at once.

@@ -1,6 +1,6 @@
 /** A line of text and a button, and what is said if the server denies. */
 import { isRateLimitError } from "convex-rate-limits";
-import { type FormEvent, useState } from "react";
+import { type SubmitEvent, useState } from "react";
 
 interface LineProps {
   label: string;
@@ -13,7 +13,7 @@ export function Line({ label, button, isEnabled, onSubmit }: LineProps) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
 
-  async function submit(event: FormEvent) {
+  async function submit(event: SubmitEvent) {
     event.preventDefault();
     try {
       await onSubmit(text);

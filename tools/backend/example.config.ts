@@ -10,6 +10,7 @@ export default mergeConfig(
   example,
   defineConfig({
     root: path.resolve(import.meta.dirname, "../../example"),
+    cacheDir: path.resolve(import.meta.dirname, "../../node_modules/.vite/example"),
     plugins: [embeddedConvex("exampleApp.ts")],
     // Resolves the package's own name to its sources, so that no build is needed.
     resolve: { tsconfigPaths: true },

@@ -30,6 +30,8 @@ import type { DataModel } from "./dataModel.js";
 type Env = {
   readonly CONVEX_CLOUD_URL: string;
   readonly CONVEX_SITE_URL: string;
+  readonly DEMO_USER: string | undefined;
+  readonly MODEL_URL: string | undefined;
 };
 
 /**
