@@ -9,9 +9,9 @@ export interface StoredPassword {
 /** What OWASP recommends for PBKDF2 with SHA-256. */
 const ITERATIONS = 600_000;
 
-export async function hashPassword(password: string, iterations = ITERATIONS): Promise<StoredPassword> {
+export async function hashPassword(password: string): Promise<StoredPassword> {
   const salt = hex(crypto.getRandomValues(new Uint8Array(16)));
-  return { salt, iterations, hash: await derive(password, salt, iterations) };
+  return { salt, iterations: ITERATIONS, hash: await derive(password, salt, ITERATIONS) };
 }
 
 /** Without an account it takes as long as with one: the time must not say whether there is one. */
