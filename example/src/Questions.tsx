@@ -37,8 +37,7 @@ function Place({ question }: { question: Id<"questions"> }) {
   if (!place) return <em>starts now</em>;
   return (
     <em>
-      {place.isExact ? "" : "at least "}
-      {place.ahead} ahead, starts in about {place.seconds} s{" "}
+      {place.ahead ?? 0} ahead, starts in about {place.seconds ?? "…"} s{" "}
       <button type="button" onClick={() => void cancelQuestion({ question })}>
         Cancel
       </button>
