@@ -43,6 +43,6 @@ export default defineConfig([
     rules: { "max-lines-per-function": ["error", 60], "max-params": ["error", 4] },
   },
   { files: ["**/*.js", "**/*.mjs"], languageOptions: { globals: globals.node } },
-  { files: ["{stage,tools}/**/*.ts"], ...rateLimits.configs.recommended },
-  { files: ["src/browser/*.ts", "stage/src/**"], extends: [reactHooks.configs.flat.recommended] },
+  { files: ["{example,stage,tools}/**/*.ts"], ...rateLimits.configs.recommended },
+  { files: ["src/browser/*.ts", "{example,stage}/src/**"], extends: [reactHooks.configs.flat.recommended] },
 ]);

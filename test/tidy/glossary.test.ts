@@ -170,7 +170,9 @@ const BANNED_PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = 
 ];
 
 const checked = files.filter(
-  (file) => /^(src|convex|stage\/convex)\/.*\.tsx?$/.test(file) || /^(README|ARCHITECTURE|docs\/.*)\.md$/.test(file),
+  (file) =>
+    /^(src|convex|(?:stage|example)\/convex)\/.*\.tsx?$/.test(file) ||
+    /^(README|ARCHITECTURE|docs\/.*)\.md$/.test(file),
 );
 
 function phrasesIn(file: string, text: readonly string[]): string[] {

@@ -8,19 +8,19 @@ import { openLoader } from "./loader.js";
 import { type EmbeddedServer, openServer } from "./server.js";
 import { makeTimersPunctual } from "./timers.js";
 
-/** An absolute path, because Vite's root is the page's folder or that of the loader. */
-const APP = path.join(import.meta.dirname, "app.ts");
-
-export function embeddedConvex(): Plugin {
+/** @param app - the module in this folder whose default export is the app: that of stage/, or that of example/. */
+export function embeddedConvex(app = "app.ts"): Plugin {
+  // An absolute path, because Vite's root is the page's folder or that of the loader.
+  const file = path.join(import.meta.dirname, app);
   let embedded: EmbeddedServer | undefined;
   return {
     name: "embedded-convex",
     async configureServer(vite) {
-      embedded = await openOn(vite, vite);
+      embedded = await openOn(vite, vite, file);
     },
     async configurePreviewServer(preview) {
       // The built page has no module loader.
-      await openOn(preview, await openLoader());
+      await openOn(preview, await openLoader(), file);
     },
     hotUpdate() {
       embedded?.invalidate();
@@ -31,9 +31,10 @@ export function embeddedConvex(): Plugin {
 async function openOn(
   listener: { httpServer: ViteDevServer["httpServer"] | Server; middlewares: Connect.Server },
   loader: ViteDevServer,
+  file: string,
 ): Promise<EmbeddedServer> {
   makeTimersPunctual();
-  const embedded = openServer(await loadApp(loader));
+  const embedded = openServer(await loadApp(loader, file));
   listener.middlewares.use((request, response, next) => {
     if (!embedded.handle(request, response)) next();
   });
@@ -49,8 +50,8 @@ async function openOn(
 }
 
 /** Loads the app. Its modules are looked up again at each call: Vite caches them until a file changes. */
-async function loadApp(vite: ViteDevServer): Promise<App> {
-  const load = async () => ((await vite.ssrLoadModule(APP)) as { default: App }).default;
+async function loadApp(vite: ViteDevServer, file: string): Promise<App> {
+  const load = async () => ((await vite.ssrLoadModule(file)) as { default: App }).default;
   const app = await load();
   const reloading = (modulesOf: (app: App) => App["modules"]) =>
     Object.fromEntries(

@@ -4,6 +4,7 @@
  *     tsx tools/deployment/main.ts FOLDER codegen|dev|deploy [arguments of the CLI]
  */
 import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { openDeployment } from "./deployment.js";
 
@@ -35,7 +36,9 @@ try {
 
 /** Runs the CLI and returns its exit code. */
 function runCli(cwd: string, url: string, args: readonly string[]): Promise<number> {
-  const cli = path.join(cwd, "node_modules/convex/bin/main.js");
+  // Of the project's own packages, or of those of a folder above it.
+  const convex = createRequire(path.join(cwd, "package.json")).resolve("convex/package.json");
+  const cli = path.join(path.dirname(convex), "bin/main.js");
   const child = spawn(process.execPath, [cli, ...args, "--url", url, "--admin-key", "offline|0"], {
     cwd,
     stdio: "inherit",
