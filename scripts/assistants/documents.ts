@@ -17,9 +17,9 @@ const INDEX = "docs/README.md";
  * beginning.
  */
 const PARTS = [
-  { heading: "Install", page: "README.md", section: "Installation" },
-  { heading: "Limit a mutation", page: "docs/start.md", section: "First limit" },
-  { heading: "Read the answer", page: "docs/start.md", section: "Answer" },
+  { heading: "Install", page: "README.md", section: "Install" },
+  { heading: "Limit a mutation", page: "docs/start.md", section: "Limit a mutation" },
+  { heading: "Read the answer", page: "docs/start.md", section: "Read the answer" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Plans", page: "docs/plans.md", section: undefined },
@@ -29,11 +29,11 @@ const PARTS = [
   { heading: "Show a limit: a component", page: "docs/react.md", section: "useRateLimit" },
   { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
   { heading: "Override a limit for one key", page: "docs/admin.md", section: "Set and clear" },
-  { heading: "Several limits", page: "docs/choosing.md", section: "Several limits at once" },
+  { heading: "Several limits", page: "docs/choosing.md", section: "Ask several limits at once" },
   { heading: "Queues", page: "docs/queue.md", section: undefined },
   { heading: "HTTP", page: "docs/http.md", section: undefined },
   { heading: "Options of limitHttp", page: "docs/http.md", section: "Options" },
-  { heading: "Test", page: "docs/start.md", section: "Test it" },
+  { heading: "Test", page: "docs/testing.md", section: "Test a limit" },
 ] as const;
 
 /** The contents of both files, by name. */

@@ -1,5 +1,6 @@
-/** Runs the app of docs/start.md, the page's own test, and the runbook of docs/operations.md, with the arguments of its commands. */
-import { MINUTE, projectRateLimit } from "convex-rate-limits";
+/** Runs the app of docs/start.md, and the runbook of docs/operations.md, with the arguments of its commands. */
+import { MINUTE } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
@@ -9,7 +10,6 @@ import { limits } from "docs:operations/convex/limits";
 import schema from "docs:operations/convex/schema";
 import startModules from "docs:start";
 import { api } from "docs:start/convex/_generated/api";
-import "docs:start/convex/messages.test";
 import startSchema from "docs:start/convex/schema";
 
 const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });
