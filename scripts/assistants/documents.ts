@@ -24,7 +24,7 @@ const PARTS = [
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Plans", page: "docs/plans.md", section: undefined },
   { heading: "Kinds", page: "docs/choosing.md", section: undefined },
-  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Fields" },
+  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Look up a field" },
   { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },
   { heading: "Show a limit: a component", page: "docs/react.md", section: "useRateLimit" },
   { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
