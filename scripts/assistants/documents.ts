@@ -17,9 +17,11 @@ const INDEX = "docs/README.md";
  * beginning.
  */
 const PARTS = [
-  { heading: "Install", page: "README.md", section: "Install" },
+  { heading: "Install", page: "docs/start.md", section: "Install" },
+  { heading: "Choose the key", page: "docs/start.md", section: "Choose the key" },
   { heading: "Limit a mutation", page: "docs/start.md", section: "Limit a mutation" },
   { heading: "Read the answer", page: "docs/start.md", section: "Read the answer" },
+  { heading: "Keys and places", page: "docs/start.md", section: "Details" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Plans", page: "docs/plans.md", section: undefined },
@@ -52,7 +54,7 @@ function agents(): string {
     "# convex-rate-limits, for assistants that write code with it",
     "Made by `npm run assistants` from the documents; edit those. To work on the package itself read [CONTRIBUTING](CONTRIBUTING.md).",
     opening("README.md"),
-    "Sections after the first four come from pages of their own, each of which defines its own limits.",
+    "Sections after the first six come from pages of their own, each of which defines its own limits.",
     ...parts,
     "The other pages are listed in [llms.txt](llms.txt).",
   ].join("\n\n");
