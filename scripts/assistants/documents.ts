@@ -17,23 +17,25 @@ const INDEX = "docs/README.md";
  * beginning.
  */
 const PARTS = [
-  { heading: "Install", page: "README.md", section: "Installation" },
-  { heading: "Limit a mutation", page: "docs/start.md", section: "First limit" },
-  { heading: "Read the answer", page: "docs/start.md", section: "Answer" },
+  { heading: "Install", page: "docs/start.md", section: "Install" },
+  { heading: "Choose the key", page: "docs/start.md", section: "Choose the key" },
+  { heading: "Limit a mutation", page: "docs/start.md", section: "Limit a mutation" },
+  { heading: "Read the answer", page: "docs/start.md", section: "Read the answer" },
+  { heading: "Keys and places", page: "docs/start.md", section: "Details" },
   { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
   { heading: "Functions", page: "docs/functions.md", section: undefined },
   { heading: "Plans", page: "docs/plans.md", section: undefined },
   { heading: "Kinds", page: "docs/choosing.md", section: undefined },
-  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Fields" },
+  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Look up a field" },
   { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },
   { heading: "Show a limit: a component", page: "docs/react.md", section: "Disable a button" },
   { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
   { heading: "Override a limit for one key", page: "docs/admin.md", section: "Override a limit for one key" },
-  { heading: "Several limits", page: "docs/choosing.md", section: "Several limits at once" },
+  { heading: "Several limits", page: "docs/choosing.md", section: "Ask several limits at once" },
   { heading: "Queues", page: "docs/queue.md", section: undefined },
   { heading: "HTTP", page: "docs/http.md", section: undefined },
   { heading: "Options of limitHttp", page: "docs/http.md", section: "Options" },
-  { heading: "Test", page: "docs/start.md", section: "Test it" },
+  { heading: "Test", page: "docs/testing.md", section: "Test a limit" },
 ] as const;
 
 /** The contents of both files, by name. */
@@ -52,7 +54,7 @@ function agents(): string {
     "# convex-rate-limits, for assistants that write code with it",
     "Made by `npm run assistants` from the documents; edit those. To work on the package itself read [CONTRIBUTING](CONTRIBUTING.md).",
     opening("README.md"),
-    "Sections after the first four come from pages of their own, each of which defines its own limits.",
+    "Sections after the first six come from pages of their own, each of which defines its own limits.",
     ...parts,
     "The other pages are listed in [llms.txt](llms.txt).",
   ].join("\n\n");

@@ -15,15 +15,15 @@ export function repositoryAddress(repository: unknown): string | undefined {
 
 const TARBALL = /npm install path\/to\/\S+\.tgz/;
 const UNTIL_THEN = {
-  "README.md": /The package is not on npm yet\. [^]*?```\n/,
-  "docs/start.md": / The package is not on npm yet, so it is installed\s+\[from a tarball\]\([^)]+\):/,
+  "README.md": /The package is not on npm yet\. [^]*?\n\n/,
+  "docs/start.md": / The package is not on npm yet: [^]*?tarball\./,
 };
 
 /** The text of a page after the first publication. Later publications change nothing. */
 export function published(page: (typeof INSTALLED_BY)[number], text: string, name: string, address: string): string {
   const install = `npm install ${name}`;
   const installed = text
-    .replace(UNTIL_THEN[page], page === "README.md" ? `\`\`\`sh\n${install}\n\`\`\`\n` : " Install the package:")
+    .replace(UNTIL_THEN[page], page === "README.md" ? "" : " Install the package:")
     .replace(TARBALL, install);
   if (page !== "README.md" || installed.includes("badge.svg")) return installed;
   const badges = [

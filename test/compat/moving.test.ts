@@ -1,5 +1,6 @@
 /** docs/migrating.md: an app that changes four lines and answers as before, and both limiters in one app, side by side or one after the other. */
 import official from "@convex-dev/rate-limiter/test";
+import { rateLimitLive } from "convex-rate-limits/live";
 import installed from "convex-rate-limits/test";
 import { MINUTE, SECOND } from "convex-rate-limits";
 import { convexTest } from "convex-test";
@@ -86,7 +87,7 @@ it("side by side, a denial by one limiter refunds the tokens of the other", asyn
   const left = () =>
     t.mutation(async (ctx) => [
       (await both.official.getValue(ctx, "sendMessage", { key: "ada" })).value,
-      (await both.getRateLimit(ctx, { name: "sendMessage", key: "ada" })).value,
+      (await rateLimitLive(both.limits).getRateLimit(ctx, { name: "sendMessage", key: "ada" } as never)).value,
     ]);
   await t.mutation(apiOfBoth.messages.send, { author: "ada" });
   expect(await left()).toEqual([2, 2]);

@@ -31,8 +31,8 @@ it("an alert is written once a month, also if settlements cross the line in both
     await llmLimits.adjustRateLimit(ctx, toTheLine);
     await ctx.db.insert("members", { user: "ada", org: "acme", isPaying: false });
   });
-  // The first question's charge crosses the line, the second one's refund crosses it back, and the third crosses it by itself.
-  expect([await alertsAfter(1200), await alertsAfter(0), await alertsAfter(0)]).toEqual([0, 1, 1]);
+  // The first question's settlement crosses the line, the second one's crosses it back, and the third question crosses it again.
+  expect([await alertsAfter(1200), await alertsAfter(0), await alertsAfter(0)]).toEqual([1, 1, 1]);
 });
 
 it("a model that has answered keeps its tokens if the answer cannot be stored", async () => {

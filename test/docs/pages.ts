@@ -47,6 +47,16 @@ export function movedApp(): ReadonlyMap<string, string> {
 /** The blocks of pages that name a file. */
 function blocksOf(pages: string): ReadonlyMap<string, string> {
   const text = pages.split(",").map(readPage).join("\n");
+  const files = filesIn(text);
+  // Pages import the caller from docs/start.md without repeating it.
+  const caller = filesIn(readPage("start")).get(CALLER);
+  if (caller !== undefined && !files.has(CALLER) && text.includes('from "./caller"')) files.set(CALLER, caller);
+  return files;
+}
+
+const CALLER = "convex/caller.ts";
+
+function filesIn(text: string): Map<string, string> {
   const blocks = [...text.matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
   return new Map(blocks.map(([, code = "", file = ""]) => [file, code]));
 }

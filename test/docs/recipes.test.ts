@@ -1,5 +1,6 @@
 /** Runs the recipes of docs/recipes.md, with the real packages that they use. */
 import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { register } from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
 import { describe, expect, it, vi } from "vitest";
@@ -8,6 +9,7 @@ import { denialOf } from "../support/errors.js";
 import modules from "docs:recipes";
 import { api, internal } from "docs:recipes/convex/_generated/api";
 import { chargeUsage } from "docs:recipes/convex/assistant";
+import { limits } from "docs:recipes/convex/limits";
 import schema from "docs:recipes/convex/schema";
 import { overdraft } from "../../stage/demo/laws.js";
 
@@ -58,7 +60,7 @@ it("middleware limits each signed-in user before the mutation does anything", as
   expect(denial).toMatchObject({ name: "write", retryAt: NOW + 2000 });
   await bob.mutation(api.notes.add, { text: "mine" });
   const stranger = t.mutation(api.notes.add, { text: "who am I?" });
-  await expect(stranger).rejects.toMatchObject({ data: { kind: "SignedOut" } });
+  await expect(stranger).rejects.toThrow("not signed in");
   expect(await t.run(async (ctx) => (await ctx.db.query("notes").collect()).length)).toBe(6);
 });
 
@@ -239,15 +241,79 @@ it("perfectly spaced work is scheduled completely or not at all", async () => {
   expect(calls).toHaveLength(60);
 });
 
+const rowsOf = (t: App, key: string) =>
+  t.run(async (ctx) => (await ctx.db.query("rateLimits").collect()).filter((row) => row.key === key));
+const DAY = 24 * HOUR;
+
+it("a subscription's month begins on its own day, and one alert is written at 80 %", async () => {
+  const t = openApp();
+  const customer = await t.run(async (ctx) => await ctx.db.insert("customers", { monthly: 10, day: 15 }));
+  const call = () => t.mutation(internal.subscriptions.call, { customer });
+  const renewsAt = NOW + 14 * DAY;
+  for (let i = 9; i >= 0; i--) expect(await call()).toEqual({ left: i, renewsAt });
+  expect(await denialOf(call())).toMatchObject({ name: "calls", retryAt: renewsAt });
+  const alerts = await t.run(async (ctx) => await ctx.db.query("alerts").collect());
+  expect(alerts).toMatchObject([{ customer, resetAt: renewsAt }]);
+  vi.setSystemTime(renewsAt);
+  expect(await call()).toMatchObject({ left: 9 });
+});
+
+it("a month is carried over once, and a new customer begins with one", async () => {
+  const t = openApp();
+  const user = await addUser(t);
+  await t.mutation(internal.exports.open, { user });
+  const left = async () => {
+    const { remaining } = await t.run(
+      async (ctx) => await limits.checkRateLimit(ctx, { name: "exports", key: user, count: 0 }),
+    );
+    return remaining;
+  };
+  expect(await left()).toBe(100);
+  vi.setSystemTime(NOW + 31 * DAY);
+  expect(await left()).toBe(200);
+  vi.setSystemTime(NOW + 59 * DAY);
+  expect(await left()).toBe(200);
+});
+
+it("all keys of a limit are reset, also more than a page of them, and no other limit", async () => {
+  const t = openApp();
+  await t.run(async (ctx) => {
+    for (let i = 0; i < 120; i++) await limits.rateLimit(ctx, { name: "image", key: `user ${i}`, count: 3 });
+    await limits.rateLimit(ctx, { name: "write", key: "user 0", count: 5 });
+  });
+  await t.mutation(internal.resets.resetAll, { name: "image" });
+  await runJobs(t);
+  const left = await t.run(async (ctx) => await ctx.db.query("rateLimits").collect());
+  expect(left.map(({ name }) => name)).toEqual(["write"]);
+});
+
+it("a forgotten person has no rows after the next sweep, also of overrides, pauses and refundable takes", async () => {
+  const t = openApp();
+  const { overrideRateLimit } = rateLimitAdmin(limits);
+  await t.run(async (ctx) => {
+    await limits.rateLimit(ctx, { name: "write", key: "ada", refundable: true });
+    await limits.rateLimit(ctx, { name: "exports", key: "ada", count: 7 });
+    await limits.pauseRateLimit(ctx, { name: "report", key: "ada", until: NOW + 400 * DAY });
+    await overrideRateLimit(ctx, { name: "image", key: "ada", block: true, note: "Ada asked twice." } as never);
+    await limits.rateLimit(ctx, { name: "write", key: "bob" });
+  });
+  expect(await rowsOf(t, "ada")).toHaveLength(4);
+  await t.mutation(internal.forgetting.forget, { user: "ada" });
+  vi.setSystemTime(NOW + 2 * MINUTE);
+  await t.mutation(internal.reports.sweep, {});
+  await runJobs(t);
+  expect(await rowsOf(t, "ada")).toEqual([]);
+});
+
 it("a denial that throws writes one line to the log, with its fields", async () => {
   const lines = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const t = openApp();
   const file = () => t.mutation(internal.logged.file, { user: "ada" });
   await file();
   expect(lines).not.toHaveBeenCalled();
-  expect(await denialOf(file())).toMatchObject({ name: "report", retryAt: NOW + MINUTE });
+  expect(await denialOf(file())).toMatchObject({ name: "filing", retryAt: NOW + MINUTE });
   const logged = lines.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
-  const denied = { limit: "report", key: "ada", count: 1, mode: "enforce", retryAt: NOW + MINUTE };
+  const denied = { limit: "filing", key: "ada", retryAt: NOW + MINUTE };
   expect(logged).toEqual([{ event: "rate limited", ...denied }]);
 });
 

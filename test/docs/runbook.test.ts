@@ -10,7 +10,6 @@ import { limits } from "docs:operations/convex/limits";
 import schema from "docs:operations/convex/schema";
 import startModules from "docs:start";
 import { api } from "docs:start/convex/_generated/api";
-import "docs:start/convex/messages.test";
 import startSchema from "docs:start/convex/schema";
 
 const pages = import.meta.glob<string>("../../docs/operations.md", { query: "?raw", import: "default", eager: true });

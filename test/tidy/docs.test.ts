@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { documents as makeForAssistants } from "../../scripts/assistants/documents.js";
 import { movedApp } from "../docs/pages.js";
 import { appsIn, withGenerated } from "./apps.js";
-import { allBlocks } from "./blocks.js";
+import { allBlocks, type Block } from "./blocks.js";
 import { faultsIn } from "./compile.js";
 import { entryPoints, lines, manifest, markdown, read, root } from "./files.js";
 import { anchorsOf, linksIn, withoutFences } from "./links.js";
@@ -14,7 +14,15 @@ const INDEX = "docs/README.md";
 const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file) && file !== INDEX);
 
 /** Pages whose blocks continue the app of another page. */
-const CONTINUED: Readonly<Record<string, string>> = { "docs/client.md": "docs/react.md" };
+const CONTINUED: Readonly<Record<string, string>> = {
+  "docs/client.md": "docs/react.md",
+  "docs/testing.md": "docs/start.md",
+};
+
+/** The file of docs/start.md that says who calls. A page whose blocks import it need not repeat it. */
+const CALLER = "// convex/caller.ts\n";
+const importsCaller = ({ code }: Block) => code.includes('from "./caller"');
+const isCaller = ({ source, code }: Block) => source === "docs/start.md" && code.startsWith(CALLER);
 
 describe("a block of code", () => {
   it("names its language", () => {
@@ -32,7 +40,9 @@ describe("a block of code", () => {
     expect(documents).toEqual(expect.arrayContaining(needed));
     const apps = documents.flatMap((document) => {
       const sources = [CONTINUED[document], document];
-      return appsIn(sources.flatMap((page) => typescript.filter(({ source }) => source === page)));
+      const own = sources.flatMap((page) => typescript.filter(({ source }) => source === page));
+      const needsCaller = own.some(importsCaller) && !own.some(({ code }) => code.startsWith(CALLER));
+      return appsIn(needsCaller ? [...typescript.filter(isCaller), ...own] : own);
     });
     const moved = new Map([...movedApp()].map(([file, text]) => [file, { text, block: undefined }]));
     expect(faultsIn([...apps, withGenerated(moved)])).toEqual([]);
@@ -96,8 +106,8 @@ it("the component's README lists every registered function", () => {
   expect(named.toSorted()).toEqual(registered.toSorted());
 });
 
-it("the README shows the two commands in its first 30 lines, and links to the list of all pages", () => {
-  const firstScreen = lines("README.md").slice(0, 30).join("\n");
+it("the README shows the two commands in its first 50 lines, and links to the list of all pages", () => {
+  const firstScreen = lines("README.md").slice(0, 50).join("\n");
   expect(firstScreen).toContain("npm ci && npm start");
   expect(firstScreen).toContain("npm ci && npm test");
   expect(linksIn(read("README.md"))).toContain(INDEX);
