@@ -42,7 +42,8 @@ export function withShippedLinks(text: string, page: string, shipped: Iterable<s
     `${repository ?? ""}/${folder}/HEAD/${linkedFile(page, link) ?? ""}${link.includes("#") ? link.slice(link.indexOf("#")) : ""}`;
   const inline = text.replace(LINK, (whole, image: string, label: string, link: string) => {
     if (!isLost(link)) return whole;
-    if (repository === undefined) return label;
+    // The text of a picture describes it for those who cannot see it: without the picture it says nothing.
+    if (repository === undefined) return image ? "" : label;
     return `${image}[${label}](${address(link, image ? "raw" : "blob")})`;
   });
   const pictured = inline.replace(PICTURE, (whole, start: string, link: string, end: string) => {
