@@ -10,7 +10,15 @@ import { fromStored, toStored } from "../../src/engine/units.js";
 import { NO_CONTROL } from "../../src/engine/control.js";
 import { consume } from "../../src/operations/consume.js";
 import { type Row, write } from "../../src/storage/rows.js";
-import { changeOf, controlAmong, find, loadAll, loadFirst, shardsOf, type StoredShard } from "../../src/storage/shards.js";
+import {
+  changeOf,
+  controlAmong,
+  find,
+  loadAll,
+  loadFirst,
+  shardsOf,
+  type StoredShard,
+} from "../../src/storage/shards.js";
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { useBackend } from "../support/limits.js";
 import type { QueryCtx, StoredRow } from "../support/places.js";
