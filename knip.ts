@@ -19,7 +19,7 @@ export default {
     "tools/**/*.test.ts",
     "scripts/{*/main,release/*,mutants/*}.ts",
     "test/**/*.test.{ts,tsx}",
-    "test/{*,model/faults}/main.ts",
+    "test/*/main.ts",
     // Files that are read as text, planted as faults, or built as separate apps.
     "test/{engine/whole,eslint/typedLimits,mutants/planted/*}.ts",
     "test/compat/app/**/*.{ts,tsx}",

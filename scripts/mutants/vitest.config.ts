@@ -5,12 +5,13 @@ import base, { repository } from "../../vitest.config.js";
 
 /** The tests nearest to the engine. They find almost every fault, so only survivors of these run with the others. */
 const NEAR = ["engine", "storage", "operations", "laws"];
-const FAR = ["browser", "client", "http", "queue", "model"];
+const FAR = ["browser", "client", "http", "queue", "oracle"];
 
 /** Files that take long and find few faults that the others do not find. Every surviving fault would have to wait for them. */
 const SLOW = [
   "test/client/{liveQueries,misuse,types}.test.ts",
-  "test/model/{inexact,oneRow,overrides,severalRows,wholeBackend}.test.ts",
+  "test/laws/inexact.test.ts",
+  "test/oracle/{oneRow,severalRows}.test.ts",
   "test/queue/{bound,figures,model}.test.ts",
 ];
 

@@ -30,7 +30,8 @@ export interface Terms<Own extends Bucket = Bucket> {
 }
 
 export async function findTerms<Own extends Bucket>(ctx: Reader, asked: Own, call: Call): Promise<Terms<Own>> {
-  return termsOf(asked, await find(ctx, asked, call.random()), call.now);
+  const { now } = call;
+  return termsOf(asked, { ...(await find(ctx, asked, call.random())), now }, now);
 }
 
 /** @throws when the override cannot be used: nothing is let through until it is cleared. */

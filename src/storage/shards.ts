@@ -32,6 +32,8 @@ export interface Found {
   /** The row that covers the point, or the one that was written last; null if there is none. */
   readonly row: Row | null;
   readonly point: string;
+  /** The time of the call, if it has one. */
+  readonly now?: number;
 }
 
 /** @param random - in [0, 1). */
@@ -73,11 +75,11 @@ function latest(rows: readonly Row[]): Row | null {
 
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
-  const { control, rows, row, point } = found;
+  const { control, rows, row, point, now } = found;
   const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
   const isOwn = covers && isOf(bucket.limit, row);
   // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
-  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows });
+  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows, now });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
@@ -93,10 +95,10 @@ export async function loadAt(ctx: Reader, bucket: Bucket, control: Control, rand
 export async function loadAll(
   ctx: Reader,
   bucket: Bucket,
-  { control, rows }: Pick<Found, "control" | "rows">,
+  { control, rows, now }: Pick<Found, "control" | "rows" | "now">,
   within = WHOLE,
 ): Promise<StoredShard[]> {
-  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), within);
+  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), { within, now });
 }
 
 /** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
@@ -108,7 +110,12 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
  * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is now: a changed
  * config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts as one shard.
  */
-export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], within = WHOLE): StoredShard[] {
+export function shardsOf(
+  bucket: Bucket,
+  control: Control,
+  all: readonly Row[],
+  { within = WHOLE, now = Infinity }: { within?: Interval; now?: number | undefined } = {},
+): StoredShard[] {
   const { limit } = bucket;
   const rows = all.filter((row) => !isControl(row) && isOf(limit, row));
   if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
@@ -120,7 +127,8 @@ export function shardsOf(bucket: Bucket, control: Control, all: readonly Row[], 
   const shards = rows.map((row) => fromRow(bucket, control, row));
   if (!tile(within, intervalsOf(rows))) throw gapError(bucket);
   if (limit.levels.most > 0 || parts.length === 0) return shards;
-  return [{ ...fold(limit, shards, Math.max(...rows.map(({ ts }) => ts))), rows }];
+  // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
+  return [{ ...fold(limit, shards, Math.min(now, Math.max(...rows.map(({ ts }) => ts)))), rows }];
 }
 
 /**

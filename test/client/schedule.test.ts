@@ -1,5 +1,5 @@
 // @vitest-environment edge-runtime
-/** Jobs and the scheduler. test/model compares the tokens of reservations and cancellations with exact buckets. */
+/** Jobs and the scheduler. test/oracle compares the tokens of reservations and cancellations with exact buckets. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import { describe, expect, it, vi } from "vitest";

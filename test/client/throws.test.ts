@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /**
  * What becomes of a denial. `throws`: which setting decides whether it is thrown, what the error holds in both places, and where it is
- * recognised. `mode: "shadow"`: every request passes. test/model checks that it is decided and counted as if the limit were enforced.
+ * recognised. `mode: "shadow"`: every request passes.
  */
 import { makeFunctionReference, mutationGeneric } from "convex/server";
 import { ConvexError } from "convex/values";

@@ -1,5 +1,6 @@
 /** Snapshots: the stored rows, and all that is needed to compute the answer at any time. */
-import { HOUR, type RateLimitConfig, type RateLimitSnapshot } from "convex-rate-limits";
+import { HOUR, type RateLimitConfig } from "convex-rate-limits";
+import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";

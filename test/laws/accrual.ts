@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { CalendarPeriod } from "../../src/engine/kinds/calendar.js";
 import { startsOn, walk } from "../engine/kinds/naiveCalendar.js";
-import { floorOf, fraction, least, over, plus, type Rational, rational, times, ZERO } from "../model/rational.js";
+import { floorOf, fraction, least, over, plus, type Rational, rational, times, ZERO } from "../support/rational.js";
 import { capacityOf, T0 } from "./arbitraries.js";
 import { paceAt } from "./subjects.js";
 

@@ -1,8 +1,9 @@
 /** Random limits and requests for the laws. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
-import { LAST_MOMENT, lengthOf } from "../model/exact/config.js";
-import { over, rational } from "../model/rational.js";
+import { CALENDAR_MS } from "../../src/engine/kinds/calendar.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
+import { over, rational } from "../support/rational.js";
 import { present } from "../../src/wire/present.js";
 
 const SECOND = 1000;
@@ -187,6 +188,11 @@ export function countIn(config: RateLimitConfig, reserve: boolean, portion: Port
   return Math.floor(Math.min(wanted, most) * places) / places;
 }
 
+/** A period, or its length on average. */
+function lengthOf({ period }: Pick<RateLimitConfig, "period">): number {
+  return typeof period === "number" ? period : CALENDAR_MS[period];
+}
+
 /** How the clock goes on before an operation. */
 export type Wait = { ms: number } | { toRetry: number } | { periods: number };
 
@@ -211,7 +217,7 @@ export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt 
       : "periods" in wait
         ? now + Math.ceil(wait.periods * lengthOf(config))
         : retryAt + wait.toRetry;
-  return Math.min(LAST_MOMENT, Math.max(now, next));
+  return Math.min(END_OF_TIME, Math.max(now, next));
 }
 
 /** One request of a scenario. */

@@ -5,10 +5,10 @@
  *   waiting for a reservation, that work stands in for the saved-up capacity. A single job may be larger than the capacity, and it
  *   starts as a whole. Its last token may have come in at any time during the millisecond (or window) in which it starts.
  * - Sliding window: at most `rate` tokens start in any interval of one `period`.
- * test/model compares with an exact bucket where tokens come back, configs change or clocks step back.
+ * test/oracle compares with an exact bucket where tokens come back, configs change or clocks step back.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { greatest, plus, type Rational, rational } from "../model/rational.js";
+import { greatest, plus, type Rational, rational } from "../support/rational.js";
 import { accrued, arrivingAt, END_OF_WALK } from "./accrual.js";
 import { capacityOf, type Step, stepsUpTo } from "./arbitraries.js";
 import { expectBounded, type Movement } from "./bounded.js";

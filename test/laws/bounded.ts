@@ -1,7 +1,7 @@
 /** What goes out in any interval, compared with a bound. Law 1 has another bound where clocks disagree. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect } from "vitest";
-import { isLess, plus, type Rational, ZERO } from "../model/rational.js";
+import { isLess, plus, type Rational, ZERO } from "../support/rational.js";
 
 /** Tokens that went out at a time; below zero if they came back. */
 export interface Movement {

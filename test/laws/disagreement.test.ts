@@ -7,7 +7,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
-import { minus, plus, type Rational, rational, ZERO } from "../model/rational.js";
+import { minus, plus, type Rational, rational, ZERO } from "../support/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";
 import { after, capacityOf, countIn, portion, T0, wait } from "./arbitraries.js";
 import { expectBounded, type Movement } from "./bounded.js";

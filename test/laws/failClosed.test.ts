@@ -3,7 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
-import { isLess, plus, exactly, rational, ZERO } from "../model/rational.js";
+import { isLess, plus, exactly, rational, ZERO } from "../support/rational.js";
 import { levelOf, START_OF_WALK } from "./accrual.js";
 import { capacityOf, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, type World } from "./world.js";

@@ -1,7 +1,7 @@
 /** Law 2. On one row `retryAt` is exact. On several rows it suffices. */
 import { describe, expect, it } from "vitest";
 import { placeNames } from "../support/places.js";
-import { LAST_MOMENT } from "../model/exact/config.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { stepsUpTo, T0 } from "./arbitraries.js";
 import { holds, inEveryWorld, type Request, underFakeClock, type World, worldIn } from "./world.js";
 
@@ -9,7 +9,7 @@ async function expectHonest(world: World, request: Request, retryAt: number, isF
   const now = Date.now();
   expect(Number.isInteger(retryAt)).toBe(true);
   expect(retryAt).toBeGreaterThan(now);
-  if (retryAt === LAST_MOMENT) return;
+  if (retryAt === END_OF_TIME) return;
   world.setClock(retryAt);
   expect(await world.check(request)).toMatchObject({ ok: true });
   world.setClock(retryAt - 1);

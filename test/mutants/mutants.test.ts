@@ -1,11 +1,10 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { listedAs, staleAmong } from "../../scripts/mutants/equivalent.js";
 import { filesOf, sampleLines } from "../../scripts/mutants/files.js";
 import { effort } from "../support/random.js";
-import { faults } from "../model/faults/list.js";
-import { files, read, root } from "../tidy/files.js";
+import { root } from "../tidy/files.js";
 
 const tsx = path.join(root, "node_modules/tsx/dist/cli.mjs");
 const PLANTED = "test/mutants/planted/larger.ts";
@@ -65,21 +64,4 @@ it("a sample consists of lines of code, and is the same for the same seed", () =
   expect(sample).toHaveLength(10);
   expect(sampleLines(root, engine, 10, 7)).toEqual(sample);
   expect(sampleLines(root, engine, 10, 8)).not.toEqual(sample);
-});
-
-/** The list of planted faults is useful only while each fault can be planted. */
-describe("a planted fault", () => {
-  it.each(faults)("$name: has its place", ({ file, from, to, test }) => {
-    expect(read(`src/${file}`).split(from)).toHaveLength(2);
-    expect(to).not.toBe(from);
-    if (test !== undefined) expect(files).toContain(test);
-  });
-
-  it("is found in a copy of the repository", () => {
-    const script = path.join(root, "test/model/faults/main.ts");
-    // One that has a test of its own, so nothing is played.
-    const number = 1 + faults.findIndex(({ test }) => test === "test/engine/headroom.test.ts");
-    const printed = execFileSync(process.execPath, [tsx, script, `${number}`], { cwd: root, encoding: "utf8" });
-    expect(printed).toContain("All faults were found.");
-  });
 });

@@ -244,14 +244,14 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await costOf((calls) => calls.cancelRateLimited(job))).toEqual([2, 3, 1]);
   });
 
-  it("a sweep reads a range for each name and batch, plus one for workers in the component, and deletes full buckets", async () => {
+  it("a sweep reads a range for each name and batch, none for queues if it names none, and deletes full buckets", async () => {
     await limits.rateLimit({ name: "bucket", count: 2 });
     const next = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
     const sweep = () => costOf((calls) => calls.sweepRateLimits({ next }), define({ bucket }));
-    // A sweep reads the first name, its rows, and that no name follows. The component reads them in a separate query.
-    expect(await sweep()).toEqual([place === "tables" ? 3 : 4, 2, 0]);
+    // A sweep reads the first name, its rows, and that no name follows.
+    expect(await sweep()).toEqual([3, 2, 0]);
     vi.setSystemTime(NOW + 1000 + 60_000);
     // The component reads the rows that it deletes again, outside of the stale snapshot.
-    expect(await sweep()).toEqual(place === "tables" ? [3, 3, 1] : [5, 4, 1]);
+    expect(await sweep()).toEqual(place === "tables" ? [3, 3, 1] : [4, 4, 1]);
   });
 });

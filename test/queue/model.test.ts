@@ -5,7 +5,7 @@
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../tools/simulator/random.js";
-import type { ExactLimit } from "../model/exact/config.js";
+import type { ExactLimit } from "../support/exact/config.js";
 import { play, type Setting, type Told } from "./world.js";
 
 const WORLDS = Number(process.env["QUEUE_WORLDS"] ?? 8);

@@ -33,14 +33,6 @@ export class FakeDb {
     );
   }
 
-  /** Marks the job as run, unless it was cancelled. */
-  async finishJob(id: string): Promise<void> {
-    await this.#committed((transaction) => {
-      const state = transaction.get(id)?.["state"] as { kind: string } | undefined;
-      if (state?.kind === "pending") transaction.patch(id, { state: { kind: "success" } });
-    });
-  }
-
   rows(place: PlaceName): (StoredRow & { _id: string })[] {
     const documents: unknown = [...this.#store.table(tableIn(place)).documents(Infinity)];
     return documents as (StoredRow & { _id: string })[];

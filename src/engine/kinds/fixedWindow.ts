@@ -80,7 +80,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const current = windows.windowAt(to);
     if (window && current <= windows.windowAt(ts)) return window;
     const reserved = value < 0 && window?.isReserved && { isReserved: true as const };
-    return { since: windows.startOf(current), used: Math.max(0, Math.min(capacity, refill) - value), ...reserved };
+    const most = this.lapses(limit) ? capacity : Math.min(capacity, refill);
+    return { since: windows.startOf(current), used: Math.max(0, most - value), ...reserved };
   }
 
   protected override usedBy(limit: FixedWindowLimit, state: State): number {
@@ -108,9 +109,13 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return { ...limit, ...part, part: { refill, share } };
   }
 
-  /** A capacity above the refill saves up tokens. */
-  lapses({ capacity, refill }: FixedWindowLimit): "together" | undefined {
-    return capacity <= refill ? "together" : undefined;
+  /**
+   * A capacity above the rate saves up tokens. The whole limit decides: the shares of the two are rounded, so a shard's
+   * capacity may be the lesser one, or the greater.
+   */
+  lapses({ config }: FixedWindowLimit): "together" | undefined {
+    const { rate, capacity = rate } = config as FixedWindowConfig;
+    return capacity <= rate ? "together" : undefined;
   }
 
   runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {

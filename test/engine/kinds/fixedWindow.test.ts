@@ -98,6 +98,7 @@ interface Step {
   readonly of: number;
   readonly ms?: number;
   readonly take?: number;
+  readonly reserve?: number;
   readonly back?: number;
   /** When the tokens that come back were taken; a gift without it. */
   readonly from?: number;
@@ -129,9 +130,19 @@ describe("a quota under several plans", () => {
       ],
     ],
     [
-      "still owes what it owed, under a larger plan too, and pays once",
+      "counts a charge beyond its capacity as used: a larger plan has the rest at once",
       [
         { of: 10, take: 12, holds: -2 },
+        { of: 20, holds: 8 },
+        { of: 10, holds: 0 },
+        { of: 20, ms: 1000, holds: 20 },
+        { of: 10, ms: 2000, holds: 10 },
+      ],
+    ],
+    [
+      "still owes what it has promised, under a larger plan too, and pays once",
+      [
+        { of: 10, reserve: 12, holds: -2 },
         { of: 20, holds: -2 },
         { of: 20, ms: 1000, holds: 18 },
         { of: 10, ms: 2000, holds: 10 },
@@ -160,7 +171,7 @@ describe("a quota under several plans", () => {
         { of: 20, take: 14, holds: 6 },
         { of: 10, ms: 1, take: 1, holds: -1 },
         { of: 10, ms: 2, back: 4, from: 0, holds: -1 },
-        { of: 20, ms: 3, back: 1, from: 0, holds: -1 },
+        { of: 20, ms: 3, back: 1, from: 0, holds: 5 },
         { of: 10, ms: 4, back: 1, from: 1, holds: 0 },
       ],
     ],
@@ -200,13 +211,14 @@ describe("a quota under several plans", () => {
     ],
   ])("%s", (_what, steps) => {
     let state = fullState(quota(10));
-    for (const [i, { of, ms = 0, take = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
+    for (const [i, { of, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
       const limit = quota(of);
       const { kind, unitsPerToken } = limit;
       const now = NOW + ms;
       if (pauseMs !== undefined) state = kind.pause(limit, state, { at: now, until: now + pauseMs });
       state = kind.advance(limit, state, now);
       if (take > 0) state = remembering(kind.take(limit, state, take * unitsPerToken), now);
+      if (reserve > 0) state = kind.reserve(limit, state, reserve * unitsPerToken).state;
       const taking = from === undefined ? undefined : { takenAt: NOW + from, startsAt: NOW + from };
       if (back > 0) state = kind.giveBack(limit, state, back * unitsPerToken, taking);
       const after = kind.advance(limit, state, now);
@@ -226,14 +238,5 @@ describe("a quota under several plans", () => {
     };
     const held = [10, 29].map((rate) => saving(rate).kind.advance(saving(rate), state, NOW).value);
     expect(held).toEqual([state.value, state.value]);
-  });
-
-  it("says the time in which its capacity comes back", () => {
-    const times = [
-      { rate: 0.5, capacity: 2 },
-      { rate: 0.5, capacity: 0 },
-      { rate: 10, capacity: 10 },
-    ].map((terms) => parseLimit("send", { kind: "fixed window", period: 1000, start: 0, ...terms }));
-    expect(times.map((limit) => limit.kind.windowMs(limit, NOW))).toEqual([4000, 1000, 1000]);
   });
 });

@@ -1,4 +1,4 @@
-/** The policy of each kind for HTTP headers: the capacity, and the time in which all of it comes back. */
+/** The policy of each kind for HTTP headers: the tokens of a full bucket, and the time in which all of them come back. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
 import { policyOf } from "../../../src/engine/kinds/policy.js";
@@ -6,7 +6,7 @@ import { policyOf } from "../../../src/engine/kinds/policy.js";
 const bucket = { kind: "token bucket", rate: 10, period: 1000 } as const;
 const window = { kind: "fixed window", rate: 10, period: 1000 } as const;
 
-it.each<[string, RateLimitConfig, capacity: number, seconds: number]>([
+it.each<[string, RateLimitConfig, tokens: number, seconds: number]>([
   ["a token bucket fills at its rate", { ...bucket, capacity: 25 }, 25, 2.5],
   ["a token bucket without a capacity holds its rate", bucket, 10, 1],
   ["a capacity of 0 has the time of one period", { ...bucket, capacity: 0 }, 0, 1],
@@ -18,8 +18,8 @@ it.each<[string, RateLimitConfig, capacity: number, seconds: number]>([
   ["a week", { ...window, period: "week" }, 10, 604_800],
   ["a month, on average", { ...window, period: "month" }, 10, 2_629_746],
   ["two months", { ...window, period: "month", capacity: 20 }, 20, 2 * 2_629_746],
-])("%s", (_, config, capacity, seconds) => {
+])("%s", (_, config, tokens, seconds) => {
   const policy = policyOf(config);
-  expect(policy.capacity).toBe(capacity);
+  expect(policy.tokens).toBe(tokens);
   expect(policy.windowMs).toBeCloseTo(seconds * 1000, 5);
 });

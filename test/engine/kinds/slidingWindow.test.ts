@@ -42,6 +42,12 @@ const stopped = (ms: number, ...later: Entries): State => {
   const everything = { at: NOW + ms, units: MAX_UNITS };
   return { value: tokens(0 - promised), ts: NOW + ms, recent: [everything, ...entries(...later)] };
 };
+/** A state at the end of a pause that was given tokens since: of everything that was taken, all others are still missing. */
+const opened = (ms: number, given: number): State => ({
+  value: tokens(given),
+  ts: NOW + ms,
+  recent: [{ at: NOW + ms, units: MAX_UNITS - tokens(given) }],
+});
 const two: Entries = [
   [-500, 4],
   [0, 3],
@@ -74,7 +80,7 @@ describe("a sliding window", () => {
     ["refunds a take from the entry that it was joined into", joint, refunded(2, -300), less(2)],
     ["refunds so between the first and the last", joint, refunded(2, -200), less(2)],
     ["refunds nothing of a take before that entry", joint, refunded(2, -301), joint],
-    ["refunds nothing of a take to come", stateOf(0, [0, 3], [400, 2]), refunded(2, 400), stateOf(0, [0, 3], [400, 2])],
+    ["refunds a take to come from its own entry", stateOf(0, [0, 3], [400, 2]), refunded(2, 400), stateOf(0, [0, 3])],
     ["reserves available tokens at once", stateOf(0, [0, 3]), reserved(3), stateOf(0, [0, 6])],
     ["reserves at once if nothing was taken", stateOf(0), reserved(3), stateOf(0, [0, 3])],
     ["counts nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
@@ -87,7 +93,7 @@ describe("a sliding window", () => {
     ["is full a period after a pause", stopped(500), advanced(1500), stateOf(1500)],
     ["is empty until then", stopped(500), advanced(1499), { ...stopped(500), ts: NOW + 1499 }],
     ["refunds no take from a pause", stopped(500), refunded(2, 500), stopped(500)],
-    ["takes a gift after a pause", stopped(500), returned(4), stateOf(500, [500, 6])],
+    ["is opened after a pause by a gift, and no further", stopped(500), returned(4), opened(500, 4)],
   ])("%s", (_what, before, change, after) => {
     // What may come back is tested below.
     const { headroom: _, ...state } = change(before);

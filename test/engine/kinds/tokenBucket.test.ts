@@ -49,11 +49,4 @@ describe("a token bucket", () => {
     expect(limit.maxReserved).toBe(MAX_UNITS);
     expect(limit.refill * 1000).toBe(7 * limit.unitsPerToken);
   });
-
-  it("says the time that fills its capacity", () => {
-    const times = [{ capacity: 20 }, { capacity: 0 }, { capacity: 10, period: 2.5 }].map((terms) =>
-      parseLimit("send", { kind: "token bucket", rate: 10, period: 1000, ...terms }),
-    );
-    expect(times.map((limit) => limit.kind.windowMs(limit, 0))).toEqual([2000, 1000, 2.5]);
-  });
 });

@@ -7,11 +7,23 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { forAnyAsync, runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
-import { after, countIn, inexactConfig, stepsUpTo, T0 } from "../laws/arbitraries.js";
-import { underFakeClock, worldIn } from "../laws/world.js";
-import { LAST_MOMENT, type RefillingLimit } from "./exact/config.js";
-import { ask, type Level, levelAt } from "./exact/refilling.js";
-import { exactly, fraction, isLess, minus, over, plus, type Rational, rational, times, ZERO } from "./rational.js";
+import { after, countIn, inexactConfig, stepsUpTo, T0 } from "./arbitraries.js";
+import { underFakeClock, worldIn } from "./world.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
+import type { RefillingLimit } from "../support/exact/config.js";
+import { ask, type Level, levelAt } from "../support/exact/refilling.js";
+import {
+  exactly,
+  fraction,
+  isLess,
+  minus,
+  over,
+  plus,
+  type Rational,
+  rational,
+  times,
+  ZERO,
+} from "../support/rational.js";
 
 underFakeClock();
 
@@ -38,7 +50,7 @@ it("a limit that cannot be counted exactly never grants more than the exact one,
     const limit = exactLimit(config);
     let exact: Level;
     const { unitsPerToken } = parseLimit("limit", config);
-    // The fuzzer tests limits for which the engine counts in fractions of decimals.
+    // test/oracle has the limits that the engine counts in fractions of decimals.
     fc.pre(Number.isInteger(Math.log2(unitsPerToken)));
     const unit = over(rational(1), exactly(unitsPerToken));
     const snapped = times(exactly(config.capacity ?? config.rate), SNAPPED);
@@ -48,7 +60,7 @@ it("a limit that cannot be counted exactly never grants more than the exact one,
     let mostBehind: Rational = unit;
     for (const { wait, portion, reserve } of steps) {
       now = after(wait, config, now, retryAt);
-      if (now >= LAST_MOMENT) return;
+      if (now >= END_OF_TIME) return;
       world.setClock(now);
       const demand = { count: countIn(config, reserve, portion), reserve };
       const status = await world.consume({ config, ...demand });
@@ -75,7 +87,7 @@ it("a limit that cannot be counted exactly never grants more than the exact one,
         // Denied although the exact bucket has more than it can be behind by: that would be a loss.
         const floor = reserve ? minus(ZERO, exactly(config.maxReserved ?? 0)) : ZERO;
         expect(isLess(minus(left, allowedBehind), floor)).toBe(true);
-        if (status.retryAt === LAST_MOMENT) return;
+        if (status.retryAt === END_OF_TIME) return;
         world.setClock(status.retryAt);
         expect(await world.check({ config, ...demand })).toMatchObject({ ok: true });
       }

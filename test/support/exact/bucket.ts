@@ -1,5 +1,5 @@
 /** An exact bucket of any kind. Its state has a meaning for the other kinds. */
-import { floorOf, isLess, minus, type Rational, rational, ZERO } from "../rational.js";
+import { isLess, minus, type Rational, rational, ZERO } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import { mostTaken } from "./history.js";
 import * as refilling from "./refilling.js";
@@ -19,14 +19,6 @@ export function ask(limit: ExactLimit, state: State, now: number, asked: Ask, gr
   const level = levelOf(state);
   const outcome = refilling.ask(limit, level, now, asked);
   return outcome.after === level ? { ...outcome, after: state } : outcome;
-}
-
-/** The tokens that a call with `atLeast` gets: its count, or `atLeast` and all further whole tokens that are there. */
-export function partOf(limit: ExactLimit, state: State, now: number, count: number, atLeast: number): number {
-  const left = leftAt(limit, state, now);
-  if (!isLess(left, rational(count))) return count;
-  const more = isLess(left, rational(atLeast)) ? 0 : Number(floorOf(minus(left, rational(atLeast))));
-  return Math.round((atLeast + more) * 1000) / 1000;
 }
 
 /** Charges without asking, or gives back when negative. */
@@ -78,37 +70,16 @@ export function leftAt(limit: ExactLimit, state: State, now: number): Rational {
   return minus(rational(limit.rate), slidingWindow.takenAt(limit, log, Math.max(now, log?.ts ?? now)));
 }
 
-export function isFull(limit: ExactLimit, state: State, now: number): boolean {
-  const size = limit.kind === "sliding window" ? limit.rate : limit.capacity;
-  return !isLess(leftAt(limit, state, now), rational(size));
-}
-
 /** Whether a log may have had more times than it distinguishes. */
 export function isJoined(state: State): boolean {
   return state !== undefined && ("entries" in state ? state.isJoined : state.isInexact === true);
 }
 
 /** A kind that refills reads any state as the tokens at the last write. */
-export function levelOf(state: State): refilling.Level {
+function levelOf(state: State): refilling.Level {
   return state && ("entries" in state ? { value: state.value, ts: state.ts, isInexact: state.isJoined } : state);
 }
 
 function logOf(limit: SlidingWindow, state: State): slidingWindow.Log {
   return state && ("entries" in state ? slidingWindow.raised(limit, state) : slidingWindow.fromLevel(limit, state));
-}
-
-/** A text that is the same for equal states and no others. */
-export function textOf(state: State): string {
-  if (!state) return "-";
-  const fraction = ({ numerator, denominator }: Rational) => `${numerator}/${denominator}`;
-  const level = `${state.ts}:${fraction(state.value)}`;
-  if (!("entries" in state)) {
-    const events = (state.history ?? []).map(
-      ({ ts, date, before, taken }) => `${ts}/${date ?? ""}=${fraction(before)}-${fraction(taken)}`,
-    );
-    const window =
-      state.window && `:${state.window.since}=${fraction(state.window.used)}${state.window.isAdopted ? "~" : ""}`;
-    return `${level}:${events.join()}${state.isInexact ? "~" : ""}${window ?? ""}`;
-  }
-  return `${level}:${state.entries.map(({ at, count }) => `${at}=${fraction(count)}`).join()}${state.isJoined ? "~" : ""}:${state.adoptedAt ?? ""}`;
 }
