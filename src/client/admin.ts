@@ -16,7 +16,7 @@ import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { BY_ROWS, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
+import { BY_ROWS, checkBucketOf, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -35,9 +35,7 @@ type Way = "config" | "more" | "block" | "unlimited";
 type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
 type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
 
-type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & KeyArg<Limits[Name]>
-  : never;
+type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
   OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
@@ -122,6 +120,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
+      if (parsed.config) checkBucketOf(name, "config", parsed.config, bucket.config);
       if (!component) await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
       else await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
       await wakeQueue(set, ctx, id);
