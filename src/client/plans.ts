@@ -9,7 +9,10 @@ import type { Definition } from "./definitionTypes.js";
 
 /** The plan in a call. Calls that it changes need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: (value) => typeof value === "string" };
-/** What a call may say, for calls that mean the same under every plan, or use the one that rows were written under: the plan may be left out. */
+/**
+ * What a call may say, for calls that mean the same under every plan, or use the one that rows were written under: the
+ * plan may be left out.
+ */
 export const BY_ROWS: Fields = { plan: planField };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
