@@ -16,7 +16,7 @@ import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { BY_ROWS, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
+import { BY_ROWS, checkBucketOf, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -35,9 +35,7 @@ type Way = "config" | "more" | "block" | "unlimited";
 type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
 type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
 
-type OverriddenArgs<Limits, Name> = Name extends keyof Limits
-  ? { name: Name } & KeyArg<Limits[Name]>
-  : never;
+type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
   OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
@@ -47,8 +45,9 @@ type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent> {
   /**
-   * Changes a limit at run time for one key (or for the bucket without one): another config, more tokens, blocked, or unlimited; until a
-   * time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken stay taken.
+   * Changes a limit at run time for one key (or for the bucket without one): another config, more tokens, blocked, or
+   * unlimited; until a time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken
+   * stay taken. The config for a limit with `shards` is of its kind, and a window's of its period.
    */
   overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],
@@ -62,9 +61,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<null>;
 
   /**
-   * A page of a limit's keys with what they hold, for admin pages. Only for a defined limit. Each key is shown under the plan or
-   * config that it was last asked under, or under the plan that this call names. It reads the
-   * clock, so a live query that returns it shows the time at which it last ran.
+   * A page of a limit's keys with what they hold, for admin pages. Only for a defined limit. Each key is shown under
+   * the plan or config that it was last asked under, or under the plan that this call names. It reads the clock, so a
+   * live query that returns it shows the time at which it last ran.
    */
   listRateLimits: <Name extends keyof Limits & string>(
     ctx: Contexts["query"],
@@ -72,9 +71,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, or for a minute and a window if the limit is a
-   * fixed window. Such rows mean the same as no row. Looks at a batch of about 512 rows now, and schedules the next one. Returns what this
-   * batch did. For a daily cron.
+   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, or for a minute and a
+   * window if the limit is a fixed window. Such rows mean the same as no row. Looks at a batch of about 512 rows now,
+   * and schedules the next one. Returns what this batch did. For a daily cron.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },
@@ -122,6 +121,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
+      if (parsed.config) checkBucketOf(name, "config", parsed.config, bucket.config);
       if (!component) await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
       else await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
       await wakeQueue(set, ctx, id);

@@ -4,12 +4,15 @@ import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
 import { toStoredTerms } from "../queue/terms.js";
-import type { QueueTerms } from "../wire/configs.js";
+import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
 import type { Definition } from "./definitionTypes.js";
 
 /** The plan in a call. Calls that it changes need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: (value) => typeof value === "string" };
-/** What a call may say, for calls that mean the same under every plan, or use the one that rows were written under: the plan may be left out. */
+/**
+ * What a call may say, for calls that mean the same under every plan, or use the one that rows were written under: the
+ * plan may be left out.
+ */
 export const BY_ROWS: Fields = { plan: planField };
 
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
@@ -28,12 +31,13 @@ export function parsePlans(name: string, given: unknown, shared: Definition): Re
   );
 }
 
-/** Checks each plan by itself. @throws what the check throws, naming the plan. */
+/** Checks each plan, and that they share one bucket if it may be split. @throws an error that names the plan. */
 export function checkPlans(
   name: string,
   plans: ReadonlyMap<string, Definition>,
   check: (name: string, definition: Definition) => void,
 ): void {
+  const [first] = plans.values();
   for (const [plan, definition] of plans) {
     try {
       check(name, definition);
@@ -41,7 +45,22 @@ export function checkPlans(
       const problem = (error as Error).message.replace(`Rate limit ${show(name)}: `, "");
       throw misuseError(name, `plan ${show(plan)}: ${problem}`);
     }
+    checkBucketOf(name, `plan ${show(plan)}`, definition.config, first?.config);
   }
+}
+
+/**
+ * Calls of a bucket on several rows read one of them, so that no other bucket may lie between: one of another kind, or
+ * of windows of another period.
+ * @throws when a config would have a bucket of its own beside that of a limit with `shards`.
+ */
+export function checkBucketOf(name: string, field: string, config: RateLimitConfig, own = config): void {
+  const { shards = 1 } = own;
+  const [got, permitted] = [config, own].map(({ kind, period }) =>
+    kind === "token bucket" ? kind : `${kind} with period ${show(period)}`,
+  );
+  if (shards === 1 || got === permitted) return;
+  throw misuseError(name, `${field} must be a ${permitted}, since the limit has shards, got a ${got}.`);
 }
 
 /** The plans of a definition by name; of one without them there are none. */

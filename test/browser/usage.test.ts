@@ -61,7 +61,9 @@ describe.each(placeNames)("in the %s", (place) => {
           vi.setSystemTime(NOW + ms);
           for (const demand of [{ count: 0 }, { count: 3 }, { count: 11 }, { count: 5, reserve: true }]) {
             const { value: _, ...projected } = projectRateLimit(snapshot, { now: NOW + ms, ...demand });
-            expect(projected, `${ms} ${JSON.stringify(demand)}`).toEqual(await limits.checkRateLimit({ name, ...demand }));
+            expect(projected, `${ms} ${JSON.stringify(demand)}`).toEqual(
+              await limits.checkRateLimit({ name, ...demand }),
+            );
           }
         }
         vi.setSystemTime(NOW);
@@ -73,7 +75,31 @@ describe.each(placeNames)("in the %s", (place) => {
     await limits.pauseRateLimit({ name: "bucket", until: NOW + MINUTE });
     const snapshot = await limits.getRateLimit({ name: "bucket" });
     expect(snapshot).toMatchObject({ pausedUntil: NOW + MINUTE });
-    expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, remaining: 0, retryAt: NOW + MINUTE + 100 });
+    expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({
+      ok: false,
+      remaining: 0,
+      retryAt: NOW + MINUTE + 100,
+    });
+  });
+
+  it("what was promised for later than the end of a pause is still missing in the projection after that", async () => {
+    const name = "sliding";
+    await limits.rateLimit({ name, count: 7 });
+    await limits.overrideRateLimit({
+      name,
+      config: { kind: "sliding window", rate: 10, period: 1000, maxReserved: 9 },
+    });
+    expect(await limits.rateLimit({ name, count: 5, reserve: true })).toMatchObject({ retryAt: NOW + 1000 });
+    await limits.pauseRateLimit({ name, until: NOW + 500 });
+    const snapshot = await limits.getRateLimit({ name });
+    for (const ms of [0, 499, 500, 999, 1000, 1499, 1500, 1501, 1999, 2000]) {
+      vi.setSystemTime(NOW + ms);
+      for (const demand of [{ count: 0 }, { count: 3 }, { count: 6 }, { count: 5, reserve: true }]) {
+        const { value: _, ...projected } = projectRateLimit(snapshot, { now: NOW + ms, ...demand });
+        const checked = await limits.checkRateLimit({ name, ...demand });
+        expect.soft(projected, `${ms} ${JSON.stringify(demand)}`).toEqual(checked);
+      }
+    }
   });
 
   it("the start of a reservation above a full window is shown anew when it has passed", async () => {

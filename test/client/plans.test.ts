@@ -92,9 +92,39 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
     [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is not a field of'],
     [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],
+    [
+      { shards: 4, plans: { free: { rate: 1 }, pro: { rate: 2 }, odd: { kind: "sliding window", rate: 1 } } },
+      'plan "odd" must be a token bucket, since the limit has shards, got a sliding window with period 60000.',
+    ],
+    [
+      { kind: "fixed window", shards: "auto", plans: { free: { rate: 1 }, pro: { rate: 2, period: "day" } } },
+      'plan "pro" must be a fixed window with period 60000, since the limit has shards, got a fixed window with period "day".',
+    ],
   ])("a definition with %o fails when the module loads", (more, message) => {
     const broken = { kind: "token bucket", period: MINUTE, ...more };
     expect(() => defineIn(place, { generate: broken } as never)).toThrow(message);
+  });
+
+  it.each([
+    { kind: "token bucket", shards: 4, plans: { free: { rate: 1 }, pro: { rate: 2, period: 1000 } } },
+    { kind: "fixed window", shards: 4, plans: { free: { rate: 1 }, pro: { rate: 2, start: 500 } } },
+    { kind: "token bucket", shards: 1, plans: { free: { rate: 1 }, strict: { kind: "sliding window", rate: 2 } } },
+  ])("plans that share a bucket may have shards, and others one row: %o", (definition) => {
+    expect(() => defineIn(place, { generate: { period: MINUTE, ...definition } } as never)).not.toThrow();
+  });
+
+  it("an override of a limit with shards is of its kind and period", async () => {
+    const spread = define({ hot: { kind: "fixed window", rate: 100, period: MINUTE, shards: 4 } });
+    const override = (config: object) => spread.overrideRateLimit({ name: "hot", config });
+    const must = 'Rate limit "hot": config must be a fixed window with period 60000, since the limit has shards, got a';
+    const others = [
+      [{ kind: "token bucket", rate: 5, period: MINUTE }, "token bucket"],
+      [{ kind: "fixed window", rate: 5, period: DAY }, "fixed window with period 86400000"],
+    ] as const;
+    for (const [config, got] of others) await expect(override(config)).rejects.toThrow(`${must} ${got}.`);
+    expect(await rows()).toHaveLength(0);
+    expect(await override({ kind: "fixed window", rate: 5, period: MINUTE, start: 7 })).toBeNull();
+    expect(await limits.overrideRateLimit({ name: "plain", config: others[1][0] })).toBeNull();
   });
 });
 

@@ -177,7 +177,7 @@ function isEverything({ units }: Entry): boolean {
 }
 
 /** The entries as they count under a capacity: of everything that is all that there can be. */
-function countsOf({ capacity }: Limit, entries: readonly Entry[]): readonly Entry[] {
+export function countsOf({ capacity }: Limit, entries: readonly Entry[]): readonly Entry[] {
   return entries.map((entry) =>
     isEverything(entry) ? { ...entry, units: Math.max(0, entry.units - EVERYTHING + capacity) } : entry,
   );
