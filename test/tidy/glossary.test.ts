@@ -6,7 +6,7 @@ import { openProgram, pathOf, walk } from "./program.js";
 
 /** Words that are common in programs and need no entry in the glossary. */
 const PLAIN =
-  "arg args bound range option ctx result data field reader writer row id list name model definition choice source error type validator";
+  "arg args bound range option ctx result data field reader writer row id list name model definition choice source error type validator found";
 
 /** Words that types must not use: the glossary has others for them, or they have no clear meaning. */
 const BANNED_IN_TYPES = ["home", "part", "node", "leaf", "probe", "dice", "wish"];
@@ -20,6 +20,7 @@ const BANNED_ALLOWED: Readonly<Record<string, string>> = {
 const OTHER_TYPE: Readonly<Record<string, string>> = {
   "share: Limit": "of a limit, a share is a limit",
   "table: Place": "the app's tables are a place",
+  "window: Calendar": "a calendar is where windows begin",
   "limit: LimitedBy": "a limit that was applied to the request",
 };
 
@@ -169,7 +170,9 @@ const BANNED_PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = 
 ];
 
 const checked = files.filter(
-  (file) => /^(src|convex|stage\/convex)\/.*\.tsx?$/.test(file) || /^(README|ARCHITECTURE|docs\/.*)\.md$/.test(file),
+  (file) =>
+    /^(src|convex|(?:stage|example)\/convex)\/.*\.tsx?$/.test(file) ||
+    /^(README|ARCHITECTURE|docs\/.*)\.md$/.test(file),
 );
 
 function phrasesIn(file: string, text: readonly string[]): string[] {
