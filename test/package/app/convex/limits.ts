@@ -1,6 +1,7 @@
 /** The same limits in both places, and in a second instance of the component. */
 import { defineRateLimits, MINUTE } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { components } from "./_generated/api";
 
 const limits = {
@@ -11,3 +12,6 @@ const limits = {
 export const inTables = defineRateLimits(limits);
 export const inComponent = defineInComponent(limits, { component: components.rateLimits });
 export const inOther = defineInComponent(limits, { component: components.others });
+
+export const liveInTables = rateLimitLive(inTables);
+export const liveInComponent = rateLimitLive(inComponent);

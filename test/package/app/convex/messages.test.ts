@@ -1,6 +1,7 @@
 import { convexTest } from "convex-test";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { isRateLimitError, projectRateLimit } from "convex-rate-limits";
+import { isRateLimitError } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import { register } from "convex-rate-limits/test";
 import { api, components } from "./_generated/api";
 import innerSchema from "./inner/schema";

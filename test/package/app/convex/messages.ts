@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits/schema";
 import { components } from "./_generated/api";
 import { action, mutation, query } from "./_generated/server";
-import { inComponent, inOther, inTables } from "./limits";
+import { inComponent, inOther, inTables, liveInComponent, liveInTables } from "./limits";
 
 const args = { author: v.string(), body: v.string() };
 
@@ -49,7 +49,7 @@ export const left = query({
   args: { author: v.string() },
   returns: v.object({ tables: vRateLimitSnapshot, component: vRateLimitSnapshot }),
   handler: async (ctx, { author }) => ({
-    tables: await inTables.getRateLimit(ctx, { name: "send", key: author }),
-    component: await inComponent.getRateLimit(ctx, { name: "send", key: author }),
+    tables: await liveInTables.getRateLimit(ctx, { name: "send", key: author }),
+    component: await liveInComponent.getRateLimit(ctx, { name: "send", key: author }),
   }),
 });
