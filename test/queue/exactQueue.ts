@@ -6,11 +6,12 @@
  *   gets its round when it first counts: its count more than the user's own last round or the lowest round that waits, whichever is higher.
  * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
  *   from its commit.
+ * - During a pause nothing starts: what is asked then is decided as of its end.
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
  *   time that the exact bucket gives it.
  */
-import { ask, type State } from "../support/exact/bucket.js";
-import type { ExactLimit } from "../support/exact/config.js";
+import { ask, type State } from "../model/exact/bucket.js";
+import type { Ask, ExactLimit } from "../model/exact/config.js";
 
 export interface Rules {
   readonly limit: ExactLimit;
@@ -45,6 +46,8 @@ export interface RunTime {
 export class ExactQueue {
   readonly waiting = new Map<string, ExactJob>();
   bucket: State = undefined;
+  /** Nothing starts before this time. */
+  pausedUntil = 0;
 
   constructor(readonly rules: Rules) {}
 
@@ -95,16 +98,27 @@ export class ExactQueue {
    * @param date - of a job that settles: when its tokens were taken.
    */
   pay({ count }: ExactJob, now: number, granted?: number, date?: number): number | undefined {
+    const { startsAt, after } = this.ask({ count, reserve: this.#reserve(count, now), date }, now, granted);
+    if (startsAt !== undefined) this.bucket = after;
+    return startsAt;
+  }
+
+  /** When something starts that is asked now, and the bucket after it; undefined if it is denied. */
+  ask(asked: Ask, now: number, granted?: number): { startsAt: number | undefined; after: State } {
     const { limit } = this.rules;
-    const asked = { count, reserve: this.#reserve(count, now), date };
-    const { answer, after } = ask(limit, this.bucket, now, asked, granted);
-    if (!answer.ok) return undefined;
-    this.bucket = after;
-    return answer.retryAt ?? now;
+    const from = Math.max(now, this.pausedUntil);
+    const { count, reserve } = asked;
+    if (from > now && count > 0 && !reserve) return { startsAt: undefined, after: this.bucket };
+    const isBounded = typeof reserve === "object" && from > now;
+    const bound = isBounded ? { reserve: { within: reserve.within - (from - now) } } : {};
+    const isTooLate = isBounded && reserve.within < from - now;
+    const { answer, after } = ask(limit, this.bucket, from, { ...asked, ...bound }, granted);
+    if (!answer.ok || isTooLate) return { startsAt: undefined, after: this.bucket };
+    return { startsAt: answer.retryAt ?? (count > 0 ? from : now), after };
   }
 
   canPay({ count }: ExactJob, now: number): boolean {
-    return ask(this.rules.limit, this.bucket, now, { count, reserve: this.#reserve(count, now) }).answer.ok;
+    return this.ask({ count, reserve: this.#reserve(count, now) }, now).startsAt !== undefined;
   }
 
   #reserve(count: number, now: number): { within: number } {

@@ -12,7 +12,7 @@ const SECONDS = Number(process.env["QUEUE_SECONDS"] ?? 0);
 /** Loads, each with the times that it takes with the seed 1, rounded up to a millisecond. */
 const SHORT = [
   { perSecond: 60, seconds: 4, place: "tables", platform: "S16", decidedMs: 53, waitMs: 43 },
-  { perSecond: 200, seconds: 3, place: "component", platform: "S16", decidedMs: 57, waitMs: 46 },
+  { perSecond: 200, seconds: 3, place: "component", platform: "S16", decidedMs: 58, waitMs: 46 },
   { perSecond: 1000, seconds: 2, place: "tables", platform: "S256", decidedMs: 60, waitMs: 33 },
   { perSecond: 1000, seconds: 2, place: "component", platform: "S256", decidedMs: 62, waitMs: 35 },
 ] as const;
@@ -157,7 +157,7 @@ it("callers who wake a sleeping worker leave one planned run, not one each, and 
   expect(starts).toEqual([undefined, undefined, 1, 2, 3]);
 });
 
-it("a caller reads two rows and inserts one; a cancel among thousands reads three and deletes one", async () => {
+it("a caller reads one row and inserts one; a cancel among thousands reads two and deletes one", async () => {
   const callers = [0, 500, 1000, 1500].map((atMs) => ({ atMs, jobs: 500 }));
   const { app, backend, handles, costs } = enqueueAll({ rate: 1, period: 86_400_000, capacity: 1 }, [
     ...callers,
@@ -173,7 +173,7 @@ it("a caller reads two rows and inserts one; a cancel among thousands reads thre
     );
   });
   await backend.agenda.run(() => backend.agenda.nowMs > 6000);
-  expect(costs[4]).toMatchObject({ rowsRead: 2, rowsWritten: 1 });
-  expect(canceling).toMatchObject({ rowsRead: 3, rowsReread: 1, rowsWritten: 1 });
+  expect(costs[4]).toMatchObject({ rowsRead: 1, rowsWritten: 1 });
+  expect(canceling).toMatchObject({ rowsRead: 2, rowsReread: 1, rowsWritten: 1 });
   expect(canceling).toMatchObject({ outcome: { kind: "committed", value: { canceled: true } } });
 });

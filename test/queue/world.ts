@@ -1,19 +1,19 @@
 /** A world for queues: many callers at once on the simulated backend. The exact queue gets every commit, in the order of the commits. */
 import { inspect, isDeepStrictEqual } from "node:util";
 import { Backend, type JobRun } from "../../tools/simulator/backend.js";
-import type { Reserve } from "../support/exact/config.js";
+import type { Reserve } from "../model/exact/config.js";
 import type { Job, SimulatedCtx } from "../../tools/simulator/context.js";
+import { type Grant, overGrant } from "../../tools/simulator/oracle.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../tools/simulator/queues.js";
 import { tableOf } from "../../tools/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../tools/simulator/random.js";
-import { windowAt } from "../support/exact/fixedWindow.js";
-import { adjust, ask, isJoined, leftAt, pause, type State, takenBehind, undo } from "../support/exact/bucket.js";
-import { minus, rational } from "../support/rational.js";
+import { adjust, isJoined, leftAt, pause, type State, undo } from "../model/exact/bucket.js";
+import { minus, rational } from "../model/rational.js";
 import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
-  /** A bucket of several rows may give less than an exact one, and later; never more, nor earlier. */
+  /** On several rows each owes for itself, so times differ from those of one bucket. No interval gets more than one bucket gives. */
   readonly shards?: number | "auto" | { readonly atLeast: number } | undefined;
   /** The number of operations, each at a random time, in bursts and with pauses. */
   readonly operations: number;
@@ -89,6 +89,9 @@ class World {
   #isBroken = false;
   #resetAt = 0;
   readonly #isWhole: boolean;
+  /** Whether tokens come back to a bucket of several rows. If not, its grants are judged by the bound of one. */
+  readonly #isGiven: boolean;
+  readonly #grants: Grant[] = [];
   /** Jobs that have been paid for. */
   readonly #paid = new Map<string, ExactJob>();
   /** Ended jobs that wait for the worker to settle them, by the ids of their rows. */
@@ -101,6 +104,7 @@ class World {
   ) {
     this.#exact = new ExactQueue(setting);
     this.#isWhole = setting.shards === undefined;
+    this.#isGiven = this.#isWhole || setting.settles > 0;
     this.#random = createRandom(`${seed}/world`);
     const crash = createRandom(`${seed}/crashes`);
     this.#backend = new Backend(app.app, {
@@ -128,8 +132,16 @@ class World {
     await this.#heal();
     demand(this.#ended === operations, "operations are missing", this.#ended);
     demand(this.#exact.waiting.size === 0, "jobs still wait after the last event", [...this.#exact.waiting.values()]);
+    if (!this.#isGiven) this.#checkBound();
     for (const [id, ran] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
+  }
+
+  #checkBound(): void {
+    const { limit, skewMs } = this.setting;
+    const config = { ...limit, capacity: limit.kind === "sliding window" ? limit.rate : limit.capacity };
+    const over = overGrant(config as Parameters<typeof overGrant>[0], this.#grants, skewMs);
+    demand(over === 0, "no interval may get more than one bucket gives", over);
   }
 
   /** If a chain of runs was broken, a caller a minute later restarts it, and then all jobs run. */
@@ -255,13 +267,14 @@ class World {
     const count = wholeNumber(this.#random, 1, held);
     const drawn = this.#random();
     if (drawn < 0.5) this.#take(count, drawn < 0.15 ? { within: 500 } : false);
-    else if (drawn < 0.9) this.#adjust(drawn < 0.78 ? -count : count);
-    else if (drawn < 0.95) this.#pause();
+    else if (drawn < 0.9) this.#adjust(drawn < 0.78 && this.#isGiven ? -count : count);
+    else if (drawn < 0.95 || !this.#isGiven) this.#pause();
     else {
       this.#call(
         (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
         (_, clock) => {
           this.#exact.bucket = undefined;
+          this.#exact.pausedUntil = 0;
           this.#resetAt = clock;
         },
       );
@@ -274,13 +287,17 @@ class World {
       (ctx) => this.app.rateLimit(ctx, { name: "llm", count, reserve }),
       (status, clock) => {
         const granted = status.ok ? status.retryAt : undefined;
-        const { answer, after } = ask(this.setting.limit, exact.bucket, clock, { count, reserve }, granted);
-        const said = { status, answer, clock };
-        if (this.#isWhole) demand(status.ok === answer.ok, "a plain call must be answered by the same bucket", said);
-        if (!status.ok) return;
-        demand(answer.ok, "an exact bucket must also grant what is granted", said);
-        this.#checkStart(status.retryAt ?? clock, answer.retryAt ?? clock, said);
-        exact.bucket = this.#asOfRows(exact.bucket, after, clock, count);
+        if (!this.#isWhole) {
+          if (status.ok) this.#grants.push({ atMs: granted ?? clock, count });
+          return;
+        }
+        const { startsAt, after } = exact.ask({ count, reserve }, clock, granted);
+        const said = { status, startsAt, clock };
+        const isGranted = startsAt !== undefined;
+        demand(status.ok === isGranted, "a plain call must be answered by the same bucket", said);
+        if (!status.ok || !isGranted) return;
+        this.#checkStart(status.retryAt ?? clock, startsAt, said);
+        exact.bucket = after;
       },
     );
   }
@@ -296,6 +313,7 @@ class World {
       },
       (until) => {
         this.#exact.bucket = pause(this.setting.limit, this.#exact.bucket, until - ms, until);
+        this.#exact.pausedUntil = Math.max(this.#exact.pausedUntil, until);
         this.#counts.paused++;
       },
     );
@@ -309,7 +327,7 @@ class World {
         return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name: "llm" }));
       },
       (isWritten, clock) => {
-        this.#adjustExact(count, clock, isWritten);
+        if (this.#isWhole) this.#adjustExact(count, clock, isWritten);
       },
     );
   }
@@ -318,7 +336,7 @@ class World {
     const { bucket } = this.#exact;
     const { after } = adjust(this.setting.limit, bucket, clock, count);
     if (count < 0) this.#giveBack(after, clock, isWritten);
-    else this.#exact.bucket = this.#asOfRows(bucket, after, clock, count);
+    else this.#exact.bucket = after;
   }
 
   /** A refund that has nothing to give back writes nothing, so the time of the bucket stays. */
@@ -327,25 +345,15 @@ class World {
     const exact = this.#exact;
     // A bucket with a short memory may undo a take in part, or not at all.
     if (isWritten || isJoined(after)) exact.bucket = after;
-    else if (this.#isWhole) {
+    else {
       const [before, now] = [leftAt(limit, exact.bucket, clock), leftAt(limit, after, clock)];
       demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
     }
   }
 
-  /** A call that another overtakes has an earlier clock. On one row the two conflict; several rows each have a time of their own. */
-  #asOfRows(before: State, after: State, clock: number, count: number): State {
-    const { limit } = this.setting;
-    if (this.#isWhole || count <= 0) return after;
-    const ts = before?.ts ?? 0;
-    // Its row may count it in a window that has ended on another row. A bucket whose time is more than 100 ms ahead is paused.
-    const isEnded = limit.kind === "fixed window" && ts - clock < 100 && windowAt(limit, clock) < windowAt(limit, ts);
-    return isEnded ? before : takenBehind(limit, before, after, clock, count);
-  }
-
-  /** Checks that no work starts before an exact bucket could start it; on one row it starts exactly then. */
+  /** Checks that on one row work starts exactly when an exact bucket starts it; not before, if its log has joined times. */
   #checkStart(given: number, exact: number, seen: unknown): void {
-    const isExact = this.#isWhole && !isJoined(this.#exact.bucket);
+    const isExact = !isJoined(this.#exact.bucket);
     demand(isExact ? given === exact : given >= exact, "the start time must be the exact bucket's", {
       given,
       exact,
@@ -430,12 +438,12 @@ class World {
     const isOvertaking = ({ commit, priority }: ExactJob) => commit < job.commit && priority < job.priority;
     if ([...exact.waiting.values()].some(isOvertaking)) this.#counts.overtaken++;
     const { clock } = run;
-    const before = exact.bucket;
-    const { job: settling } = scheduled.args[0] as { job?: Settling };
-    const runAt = exact.pay(job, clock, scheduled.scheduledTime, settling?.takenAt);
-    if (runAt === undefined) throw new Error("the exact bucket could not pay");
-    this.#checkStart(scheduled.scheduledTime, runAt, job);
-    exact.bucket = this.#asOfRows(before, exact.bucket, clock, job.count);
+    if (this.#isWhole) {
+      const { job: settling } = scheduled.args[0] as { job?: Settling };
+      const runAt = exact.pay(job, clock, scheduled.scheduledTime, settling?.takenAt);
+      if (runAt === undefined) throw new Error("the exact bucket could not pay");
+      this.#checkStart(scheduled.scheduledTime, runAt, job);
+    } else this.#grants.push({ atMs: scheduled.scheduledTime, count: job.count });
     exact.waiting.delete(id);
     this.#paid.set(id, job);
     demand(!this.#runs.has(labelOf(scheduled.args[0])), "a job was taken twice", id);
@@ -479,17 +487,15 @@ class World {
 
   #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
     this.#counts.settled++;
+    if (!this.#isWhole) return;
     const isWritten = rowsIn(writes, "rateLimits").length > 0;
     if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
     if (args.used >= count) return;
-    // On several rows, the full refund is the most that may come back.
-    if (this.#isWhole) {
-      const dates = { takenAt, promised: Math.max(at, takenAt) };
-      const states = undo(this.setting.limit, this.#exact.bucket, clock, count - args.used, dates);
-      // Nothing comes back from a take before a reset, unless the bucket was paused: then its time was ahead of the reset.
-      const isAhead = isWritten && takenAt > this.#resetAt;
-      this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
-    } else this.#adjustExact(args.used - count, clock, isWritten);
+    const dates = { takenAt, promised: Math.max(at, takenAt) };
+    const states = undo(this.setting.limit, this.#exact.bucket, clock, count - args.used, dates);
+    // Nothing comes back from a take before a reset, unless the bucket was paused: then its time was ahead of the reset.
+    const isAhead = isWritten && takenAt > this.#resetAt;
+    this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
   }
 
   /** Several settlements in one run. Some may have several results: the row says which it was, less what the run then paid. */
@@ -505,7 +511,9 @@ class World {
     const resultsOf = (state: State, { count, args: { used }, at, takenAt }: Settling) =>
       used >= count
         ? [used === count ? state : adjust(limit, state, clock, used - count).after]
-        : undo(limit, state, clock, count - used, { takenAt, promised: Math.max(at, takenAt) });
+        : amountsOf(limit, count - used).flatMap((back) =>
+            undo(limit, state, clock, back, { takenAt, promised: Math.max(at, takenAt) }),
+          );
     const possible = settled.reduce(
       (states: State[], one) => states.flatMap((state) => resultsOf(state, one)),
       [exact.bucket],
@@ -547,6 +555,10 @@ class World {
     }
   }
 }
+
+/** What may come back of a count: of a sliding window less, if other takes of its millisecond, or a pause, have joined the entry. */
+const amountsOf = ({ kind }: Rules["limit"], count: number) =>
+  kind === "sliding window" ? Array.from({ length: count + 1 }, (_, less) => count - less) : [count];
 
 /** The rows that a transaction wrote into a table, by their ids; null for deleted rows. */
 function rowsIn(writes: JobRun["writes"], name: string) {
