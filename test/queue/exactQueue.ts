@@ -10,8 +10,8 @@
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
  *   time that the exact bucket gives it.
  */
-import { ask, type State } from "../model/exact/bucket.js";
-import type { Ask, ExactLimit } from "../model/exact/config.js";
+import { ask, type State } from "../support/exact/bucket.js";
+import type { Ask, ExactLimit } from "../support/exact/config.js";
 
 export interface Rules {
   readonly limit: ExactLimit;

@@ -1,14 +1,14 @@
 /** A world for queues: many callers at once on the simulated backend. The exact queue gets every commit, in the order of the commits. */
 import { inspect, isDeepStrictEqual } from "node:util";
 import { Backend, type JobRun } from "../../tools/simulator/backend.js";
-import type { Reserve } from "../model/exact/config.js";
+import type { Reserve } from "../support/exact/config.js";
 import type { Job, SimulatedCtx } from "../../tools/simulator/context.js";
 import { type Grant, overGrant } from "../../tools/simulator/oracle.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../tools/simulator/queues.js";
 import { tableOf } from "../../tools/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../tools/simulator/random.js";
-import { adjust, isJoined, leftAt, pause, type State, undo } from "../model/exact/bucket.js";
-import { minus, rational } from "../model/rational.js";
+import { adjust, isJoined, leftAt, pause, type State, undo } from "../support/exact/bucket.js";
+import { minus, rational } from "../support/rational.js";
 import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
