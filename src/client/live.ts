@@ -5,9 +5,7 @@
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, isFunction, isObjectOrFunction } from "../engine/fields.js";
-import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
-import type { BucketArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
@@ -15,6 +13,7 @@ import type { ConfigArg, KeyArg, NameIn, PlanArg, WrittenBucketArgs } from "./ar
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
+import { keyFrom, readSnapshot, serverTime } from "./exposure.js";
 import { BY_ROWS } from "./plans.js";
 
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -106,15 +105,6 @@ export function rateLimitLive<Set extends DefinedRateLimits>(
   } satisfies Record<keyof RateLimitLive<never, InTables>, unknown> as never;
 }
 
-export async function readSnapshot(
-  { definitions, place }: LimitSet,
-  ctx: Ctx,
-  bucket: BucketArgs,
-): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, bucket);
-  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
-}
-
 /** @throws at once when it is already certain that name, key and config do not fit together. */
 function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRateLimit {
   const call = "exposeRateLimit";
@@ -144,16 +134,4 @@ function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRat
     ),
     getServerTime: serverTime(),
   };
-}
-
-/** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
-export function serverTime(): ExposedRateLimit["getServerTime"] {
-  const now = async () => await Promise.resolve(Date.now());
-  return convex.mutationGeneric(functionOf(() => ({}), v.number, now));
-}
-
-/** A key function that finds nobody must not show the bucket that belongs to everybody. */
-export function keyFrom(name: string, call: string, key: unknown): string {
-  if (typeof key === "string" && key !== "") return key;
-  throw fieldError(name, `the key that ${call}'s key function returns`, "a non-empty string", key);
 }
