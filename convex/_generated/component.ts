@@ -1081,7 +1081,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           };
         },
         | { job: { id: string; key?: string; name: string }; ok: true }
-        | { ok: false; retryAt: number },
+        | { ok: false; reason?: "too large"; retryAt: number },
         Name
       >;
       get: FunctionReference<

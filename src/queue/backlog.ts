@@ -1,14 +1,14 @@
 /**
- * How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells them. Pure, so that
- * no rule hides in what reads and writes.
+ * How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells
+ * them. Pure, so that no rule hides in what reads and writes.
  */
 import type { RunArgs } from "../wire/queue.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
 
 /**
- * The worker's count includes jobs that were cancelled while it ran. So it counts all of them again before it reports a full queue, and
- * then this often, until it sleeps on a fresh count. A later cancel wakes it.
+ * The worker's count includes jobs that were cancelled while it ran. So it counts all of them again before it reports a
+ * full queue, and then this often, until it sleeps on a fresh count. A later cancel wakes it.
  */
 const RECOUNT_MS = 10_000;
 /** A report that a queue is full holds this long, unless the worker knows better. */

@@ -1,6 +1,6 @@
 /**
- * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not make the run
- * conflict.
+ * The jobs that a run of the worker finds. It looks up to its snapshot, so that a caller who commits meanwhile does not
+ * make the run conflict.
  */
 import type { BucketId } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
@@ -24,7 +24,8 @@ const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number
 const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
 
 /**
- * The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go on.
+ * The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go
+ * on.
  * @param most - of each class; without `upTo` the jobs as they are now.
  */
 export async function readHeads(
@@ -46,8 +47,8 @@ export async function readHeads(
 }
 
 /**
- * The settlements and the first jobs that wait, in order, and how many jobs have come since the last run; where nobody counts, whether
- * any has.
+ * The settlements and the first jobs that wait, in order, and how many jobs have come since the last run; where nobody
+ * counts, whether any has.
  * @param run - what the last run knew; `most`: this many jobs of each priority, or fewer if there are many priorities.
  */
 export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "seenTo" | "queued"> & { most: number }) {
@@ -57,8 +58,8 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
   // If nobody has counted yet, all jobs that wait are new.
   const since = isCounted && run.queued === undefined ? undefined : run.seenTo;
   const upTo = ctx.meta.getSnapshotTs();
-  // All arrivals that it may read: a round that is assigned late is a later round. A queue that is not fair has jobs in rounds only when
-  // it was, before a deploy.
+  // All arrivals that it may read: a round that is assigned late is a later round. A queue that is not fair has jobs in
+  // rounds only when it was, before a deploy.
   const range = { most: fair ? MOST_READ : most, upTo, withRounds: !fair };
   const [{ share, arrivals, rounds }, settlements, { count, last = since }] = await Promise.all([
     readHeads(ctx, queue, priorities, range),
@@ -91,8 +92,8 @@ async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: read
 }
 
 /**
- * Whether this job, or none, is the first that waits, and no settlement does: read as it is now, so that a caller who comes meanwhile
- * makes the run conflict.
+ * Whether this job, or none, is the first that waits, and no settlement does: read as it is now, so that a caller who
+ * comes meanwhile makes the run conflict.
  */
 export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storage.JobRow["_id"] | undefined) {
   const { priorities, fair, aging } = queue.terms;

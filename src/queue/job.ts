@@ -73,7 +73,8 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
   if (!(await mayEverStart(ctx, queue, job.count))) return { ok: false, retryAt: END_OF_TIME, reason: "too large" };
   const row = await readWorker(ctx, queue);
   await checkExported(ctx, row);
-  // Under changed terms, and if the worker is lost, a job is let in and starts it: a caller that throws a denial would undo the start.
+  // Under changed terms, and if the worker is lost, a job is let in and starts it: a caller that throws a denial would
+  // undo the start.
   const isKnown = row?.terms === textOf(terms) && !isLost(row, now);
   const { fullUntil = 0 } = row ?? {};
   if (isKnown && maxQueued < Infinity && now < fullUntil && !mayStartEarlier(row, queue)) {
@@ -85,7 +86,10 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
   return { ok: true, job: { ...bucket, id } };
 }
 
-/** Whether a full bucket starts such a job, at a time that the scheduler accepts: under its limit, or what an operator has put in its place. */
+/**
+ * Whether a full bucket starts such a job, at a time that the scheduler accepts: under its limit, or what an operator
+ * has put in its place.
+ */
 async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise<boolean> {
   const { now } = ctx;
   const serves = (limit: Limit) => waitWhenFull(limit, unitsOf(limit, count), now) <= FURTHEST_MS;
@@ -97,8 +101,8 @@ async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise
 }
 
 /**
- * Whether a full queue's worker sleeps under another plan. The caller's may be larger, so its job is let in and starts the worker. Callers
- * under different plans may take turns: they let in as many jobs again as the bound permits.
+ * Whether a full queue's worker sleeps under another plan. The caller's may be larger, so its job is let in and starts
+ * the worker. Callers under different plans may take turns: they let in as many jobs again as the bound permits.
  */
 const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Queue) =>
   state === "waiting" && plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
@@ -120,7 +124,10 @@ export async function cancel(
   return { canceled: isWaiting };
 }
 
-/** A job's place, and about when it starts if nothing else happens. Null if it was cancelled or dropped, or starts within a second. */
+/**
+ * A job's place, and about when it starts if nothing else happens. Null if it was cancelled or dropped, or starts
+ * within a second.
+ */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
   { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },

@@ -1,9 +1,10 @@
 /**
  * The order of the jobs of one bucket.
  *
- * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: a user's round ends
- * as many tokens after the last one as the job takes, and the job whose round ends first goes first. So users who keep jobs waiting get
- * equally many tokens. Between classes the heads are compared: each level of priority counts as `aging` ms of waiting.
+ * Jobs of one priority are a class. Within it they go in order of arrival or, where users share it fairly, by rounds: a
+ * user's round ends as many tokens after the last one as the job takes, and the job whose round ends first goes first.
+ * So users who keep jobs waiting get equally many tokens. Between classes the heads are compared: each level of
+ * priority counts as `aging` ms of waiting.
  */
 import type { JobRow } from "./rows.js";
 
@@ -12,15 +13,18 @@ type Waiting = Pick<JobRow, "priority" | "at">;
 
 export const NS_PER_MS = 1_000_000;
 
-/** Whether the head of a list goes before that of an earlier list: also if both count as equally old, since higher priorities are later lists. */
+/**
+ * Whether the head of a list goes before that of an earlier list: also if both count as equally old, since higher
+ * priorities are later lists.
+ */
 function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
   const level = BigInt(aging * NS_PER_MS);
   return one.at - other.at <= BigInt(one.priority - other.priority) * level;
 }
 
 /**
- * Where the rounds of jobs end that join a class, in tokens: each begins where its user's last one ends, or else the one that is being
- * served. So the job that is being served stays the first, however many others keep coming.
+ * Where the rounds of jobs end that join a class, in tokens: each begins where its user's last one ends, or else the
+ * one that is being served. So the job that is being served stays the first, however many others keep coming.
  * @param serving - the lowest round that waits; undefined when none does.
  * @param lasts - each user's own last round that waits.
  */
@@ -48,8 +52,9 @@ export function inTurns(sorted: readonly JobRow[], arrivals: readonly JobRow[]):
 /**
  * The jobs of several classes, one after another, in the order in which their turn comes, as far as it is known.
  *
- * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later. Proof: when
- * that happens, the head of the lower class counts as younger than the head of the higher, and it is not younger than the job.
+ * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later.
+ * Proof: when that happens, the head of the lower class counts as younger than the head of the higher, and it is not
+ * younger than the job.
  * @param classes - the jobs of each priority, in their order. A list of `share` jobs may go on.
  */
 export function merged<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number, share: number) {

@@ -6,13 +6,15 @@ const GAP_MS = 20;
 /** The pause while jobs keep coming, or wait for tokens that come soon. A job waits half of it on average. */
 const NAP_MS = 20;
 /**
- * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those of 200 ms
- * together: five runs a second instead of fifty. If nothing can be paid within 400 ms, the worker looks again after a nap while
- * jobs keep coming.
+ * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those
+ * of 200 ms together: five runs a second instead of fifty. If nothing can be paid within 400 ms, the worker looks again
+ * after a nap while jobs keep coming.
  */
 const BATCH_MS = 200;
 const MOST_BATCH_MS = 400;
-/** A worker that has seen no arrival for this time looks less often (of 60 jobs a second, one in 400 comes this late), */
+/**
+ * A worker that has seen no arrival for this time looks less often (of 60 jobs a second, one in 400 comes this late),
+ */
 const CALM_MS = 100;
 const CALM_NAP_MS = 50;
 /** and after this time it stops: the next caller starts it, which costs that caller a write. */

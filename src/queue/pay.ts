@@ -9,8 +9,8 @@ import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
 
 /**
- * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what the next run
- * takes to come and to commit, so that a job is told a second ahead.
+ * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what
+ * the next run takes to come and to commit, so that a job is told a second ahead.
  */
 export const AHEAD_MS = 1050;
 
@@ -37,8 +37,9 @@ type Payment =
 type PayableJob = Pick<JobRow, "count" | "settles">;
 
 /**
- * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a lowered limit can never
- * serve starts when the bucket has all it can give, and owes the rest. @param before - all rows, or some of them.
+ * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a
+ * lowered limit can never serve starts when the bucket has all it can give, and owes the rest. @param before - all
+ * rows, or some of them.
  */
 export function payFor({ counted, override, timing }: Terms, before: readonly Shard[], job: PayableJob): Payment {
   const { limit } = counted;
@@ -68,8 +69,8 @@ export function payFor({ counted, override, timing }: Terms, before: readonly Sh
 }
 
 /**
- * How many jobs one run may pay from these rows, and how many it may settle. Each is one decision on all of them, and a run that needs a
- * second of CPU fails each time, so that nobody is served.
+ * How many jobs one run may pay from these rows, and how many it may settle. Each is one decision on all of them, and a
+ * run that needs a second of CPU fails each time, so that nobody is served.
  */
 export function mostPaidFrom(shards: readonly Shard[]): number {
   // 15 to 40 ms of CPU. A row counts as 1, or as 4 if it has a window or headroom. Each 16 times of its log add 1.
@@ -81,7 +82,9 @@ export function mostPaidFrom(shards: readonly Shard[]): number {
   return Math.max(1, Math.floor(MOST_WORK / size));
 }
 
-/** Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others. */
+/**
+ * Some rows pay with what they hold, since only the whole bucket may owe. If they are short, the next run asks others.
+ */
 function payFrom(parts: readonly Shard[], { now, pausedUntil }: Timing, change: Change): Payment {
   if (now < pausedUntil || givenByAll(parts, now) < change.units) {
     return { isPaid: false, dueAt: Math.max(now, pausedUntil), isAhead: false };
@@ -89,7 +92,9 @@ function payFrom(parts: readonly Shard[], { now, pausedUntil }: Timing, change: 
   return { isPaid: true, runAt: now, takenAt: now, left: distribute(parts, now, change) };
 }
 
-/** How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them. */
+/**
+ * How long more units than a bucket holds have to wait even when it is full: it never comes nearer to paying for them.
+ */
 export function waitWhenFull(limit: Limit, units: number, now: number): number {
   if (units <= limit.capacity) return 0;
   const demand = { units, reserve: true, withinMs: Infinity };
@@ -98,8 +103,8 @@ export function waitWhenFull(limit: Limit, units: number, now: number): number {
 }
 
 /**
- * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs they are for. A
- * sliding window promises no more than its rate, so the rest is counted by the rate.
+ * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs
+ * they are for. A sliding window promises no more than its rate, so the rest is counted by the rate.
  */
 export function whenBrought({ counted, timing }: Terms, shards: readonly Shard[], units: number): number {
   const { limit } = counted;

@@ -7,7 +7,10 @@ import type { LaterPayment } from "./pay.js";
 import type { JobRow, WorkerRow } from "./rows.js";
 import { LEASE_MS } from "./worker.js";
 
-/** The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the transaction short. */
+/**
+ * The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the
+ * transaction short.
+ */
 export const FIRST_JOBS = 16;
 const MOST_JOBS = 256;
 /** While the bucket is short, reading jobs that cannot be paid is wasted: a few more than the last run paid. */

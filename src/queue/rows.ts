@@ -1,4 +1,7 @@
-/** Rows of the table of jobs, and what is asked of a database: only this file, worker.ts, sweep.ts and terms.ts touch the tables of queues. */
+/**
+ * Rows of the table of jobs, and what is asked of a database: only this file, worker.ts, sweep.ts and terms.ts touch
+ * the tables of queues.
+ */
 import type * as convex from "convex/server";
 import { getConvexSize } from "convex/values";
 import { type BucketId, idOf } from "../storage/rows.js";
@@ -18,7 +21,9 @@ const PAID = -2;
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
 
-/** Counting jobs may read this much of their arguments, and as much of the rest: half of the 16 MiB of a transaction. */
+/**
+ * Counting jobs may read this much of their arguments, and as much of the rest: half of the 16 MiB of a transaction.
+ */
 const MOST_BYTES = 4 * 2 ** 20;
 
 const toCommit = (ts: StoredJob["at"]) => (typeof ts === "bigint" ? ts : YET_TO_COME);
@@ -87,8 +92,8 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 }
 
 /**
- * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction should read.
- * `last`: the commit of the last one that was counted. If it has more, nobody counts these.
+ * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction
+ * should read. `last`: the commit of the last one that was counted. If it has more, nobody counts these.
  */
 export async function countJobs(ctx: QueueReader, bucket: BucketId, range: CommitRange & { most: number }) {
   let count = 0;

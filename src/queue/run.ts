@@ -1,6 +1,7 @@
 /**
- * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it can, schedules
- * those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done nothing.
+ * One run of a bucket's worker. It settles jobs that have ended, looks at those that have come, pays for as many as it
+ * can, schedules those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done
+ * nothing.
  */
 import { write } from "../storage/rows.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
@@ -13,7 +14,7 @@ import { type Count, countOf, isOld, recounted } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
 import { drop } from "./drop.js";
 import { paceOf } from "./pace.js";
-import { AHEAD_MS, type LaterPayment, mostPaidFrom, payFor, whenBrought } from "./pay.js";
+import { AHEAD_MS, mostPaidFrom, payFor, whenBrought } from "./pay.js";
 import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
 import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
@@ -42,15 +43,16 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (!row) return;
   const terms = await termsInForce(ctx, run.name, row.terms);
   const queue = parseQueue(terms, row);
+  const { maxQueued } = queue.terms;
   const found = await serve(ctx, queue, run);
   const { now, awaited } = found;
-  // Before it stops or sleeps, and only then, it reads the range into which callers insert: one that saw it run must not insert unseen.
+  // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
   const isResting = paceOf(found).kind !== "run";
   const mustStay = isResting && !(await isFirst(ctx, queue, awaited?.job._id));
   const findings = mustStay ? { ...found, hasMore: true } : found;
   const expiresAt = isResting && !mustStay ? await storage.nextExpiry(ctx, queue, now) : Infinity;
   const count = await countBacklog(ctx, queue, run, findings);
-  const plan = planOf({ ...findings, row, run, terms: textOf(terms), count, maxQueued: queue.terms.maxQueued, expiresAt });
+  const plan = planOf({ ...findings, row, run, terms: textOf(terms), maxQueued, count, expiresAt });
   const planned = plan.next && (await planWork(ctx, plan.nextAt, { run: plan.next }));
   const fields = { ...plan.row, ...(plan.isSleeping && { start: planned }) };
   if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
@@ -110,8 +112,7 @@ async function countBacklog(ctx: WorkerCtx, queue: Queue, run: RunArgs, found: F
 
 interface Taken {
   readonly taken: number;
-  /** Why the first job that is left waits. */
-  readonly awaited?: (LaterPayment & { readonly job: storage.JobRow }) | undefined;
+  readonly awaited?: Findings["awaited"];
   readonly hasUnsettled: boolean;
   /** The rows that it has read, as they are left, and the terms that hold. */
   readonly held?: readonly Shard[] | undefined;
@@ -165,8 +166,9 @@ async function startJob(ctx: QueueCtx, queue: Queue, job: Parameters<typeof sche
 }
 
 /**
- * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket conflicts with each plain
- * call, and the scheduler waits longer each time. Most runs therefore read a random span of rows that can hold the jobs.
+ * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket
+ * conflicts with each plain call, and the scheduler waits longer each time. Most runs therefore read a random span of
+ * rows that can hold the jobs.
  */
 async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly storage.JobRow[]) {
   // Some rows do not say when a job can be paid, so some runs read all.

@@ -1,4 +1,6 @@
-/** Settling jobs that have ended: the difference between what they used and their count is charged or given back, once. */
+/**
+ * Settling jobs that have ended: the difference between what they used and their count is charged or given back, once.
+ */
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import { misuseError } from "../engine/misuse.js";
 import { adjustOnAll, distribute, refundOnSome } from "../engine/sharding/pool.js";
@@ -15,14 +17,14 @@ import { parseQueue, type Queue, termsInForce } from "./terms.js";
 import { ensureRunning, isBusy, planWork, type QueueCtx, readWorker, wake, type WorkerCtx } from "./worker.js";
 
 /**
- * How long a refund waits for room on the rows that runs happen to read, some hundred runs. Tokens that found no room by then lapse. Other
- * settlements wait behind them, and a run that reads all rows of a hot bucket mostly conflicts.
+ * How long a refund waits for room on the rows that runs happen to read, some hundred runs. Tokens that found no room
+ * by then lapse. Other settlements wait behind them, and a run that reads all rows of a hot bucket mostly conflicts.
  */
 const LAPSE_MS = 10_000;
 
 /**
- * Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Or leaves that to a busy worker.
- * A queue that gets tokens back moves up.
+ * Charges or gives back the difference, by the limit as it is now: the job may have begun before a deploy. Or leaves
+ * that to a busy worker. A queue that gets tokens back moves up.
  */
 export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void> {
   const { count, used, at, takenAt, again, ...bucket } = settling;
@@ -33,7 +35,8 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   if (used !== count) {
     const settlement = { count, used, at, takenAt };
     try {
-      // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each other.
+      // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each
+      // other.
       if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
       else await adjust(ctx, differenceOf(queue, settlement));
     } catch (error) {
@@ -46,8 +49,8 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
 }
 
 /**
- * Makes the settlements that wait for the worker, as many as one run may, on the rows that it has read. A settlement that fails is dropped,
- * and its job keeps its count: the chain of runs must not break.
+ * Makes the settlements that wait for the worker, as many as one run may, on the rows that it has read. A settlement
+ * that fails is dropped, and its job keeps its count: the chain of runs must not break.
  * @returns `held`: the rows with the settlements made; `hasUnsettled`: whether more may wait.
  * @param shards - undefined if the bucket is damaged.
  */
@@ -77,12 +80,16 @@ export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly
 
 /** The difference between what a job has used and its count, to charge or to give back. */
 function differenceOf(queue: Queue, { count, used, at, takenAt }: SettledJob): Adjustment {
-  // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is exact.
+  // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is
+  // exact.
   const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
   return { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units };
 }
 
-/** Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may; whether it waits now. */
+/**
+ * Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may;
+ * whether it waits now.
+ */
 async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { again: object }): Promise<boolean> {
   const { count, again } = settling;
   const { turn, notBefore, ...call } = again;
@@ -96,9 +103,11 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { a
     await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
     return false;
   }
-  // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a round.
+  // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a
+  // round.
   const round = (await jobsOf(ctx, queue, turn.priority, { isSorted: true, most: 1 }))[0]?.round;
-  // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row first.
+  // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row
+  // first.
   await insertJob(ctx, present({ ...idOf(queue), ...place, at: place.at - 1n, round, runs, count, ...call }));
   return true;
 }

@@ -82,8 +82,8 @@ export async function runMutation(ctx: WorkerCtx, run: QueuedRunArgs): Promise<v
 }
 
 /**
- * Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. Its settlement is scheduled:
- * a mutation that an action calls fails after a few conflicts, a scheduled one runs again.
+ * Runs a job that is an action. If it dies on the way its count stays charged: nobody knows what it has used. Its
+ * settlement is scheduled: a mutation that an action calls fails after a few conflicts, a scheduled one runs again.
  */
 export async function runAction(
   ctx: Pick<convex.GenericActionCtx<convex.GenericDataModel>, "scheduler" | "runAction">,
@@ -103,8 +103,8 @@ export async function runAction(
 }
 
 /**
- * Drops a job that has failed if its function is gone, which its scheduler knows, and gives its tokens back; whether it is gone. Only for
- * a job that names `onDropped`: the platform logs the failure.
+ * Drops a job that has failed if its function is gone, which its scheduler knows, and gives its tokens back; whether it
+ * is gone. Only for a job that names `onDropped`: the platform logs the failure.
  */
 export async function dropMissing(ctx: WorkerCtx, run: QueuedRunArgs): Promise<boolean> {
   const { fn, args, turn, ...paid } = run;

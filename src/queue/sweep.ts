@@ -1,4 +1,7 @@
-/** A sweep deletes the rows of workers that nobody needs any more, and starts those that were lost or sleep by old terms. */
+/**
+ * A sweep deletes the rows of workers that nobody needs any more, and starts those that were lost or sleep by old
+ * terms.
+ */
 import { readCursor } from "../storage/batches.js";
 import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { QueueTerms } from "../wire/configs.js";
@@ -6,7 +9,10 @@ import { hasJobs, type QueueReader, type WorkerRow } from "./rows.js";
 import { learnTerms, textOf } from "./terms.js";
 import { isLost, type QueueCtx, readWorker, wake } from "./worker.js";
 
-/** Kept this long after it was due: running jobs settle by its plan, actions take ten minutes at most, clocks differ by less. */
+/**
+ * Kept this long after it was due: running jobs settle by its plan, actions take ten minutes at most, clocks differ by
+ * less.
+ */
 const KEPT_MS = 15 * 60_000;
 
 /** With a few hundred bytes each, and one read of the jobs of each, far below what a transaction may read. */

@@ -18,7 +18,10 @@ export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
 export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
 export type TermsRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueueTerms">;
 
-/** The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type parameters. */
+/**
+ * The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type
+ * parameters.
+ */
 export interface QueueReader {
   db: Reader["db"] & {
     /** Never called, as in `Reader`. */

@@ -1,4 +1,7 @@
-/** How a limit's queue behaves: what its definition says, checked, with every field present; and the row that the worker learns it from. */
+/**
+ * How a limit's queue behaves: what its definition says, checked, with every field present; and the row that the worker
+ * learns it from.
+ */
 import { booleanField, checkFields, type Fields, isObject } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
@@ -31,8 +34,9 @@ export function checkQueueConfig(name: string, config: QueueConfig): void {
 }
 
 /**
- * A bucket whose jobs wait in a queue. Without a bound `maxQueued` is Infinity; priorities are 0 to one less than `priorities`.
- * `plan`, for a limit with plans: the one that the last job was enqueued under. All jobs of the bucket wait by it.
+ * A bucket whose jobs wait in a queue. Without a bound `maxQueued` is Infinity; priorities are 0 to one less than
+ * `priorities`. `plan`, for a limit with plans: the one that the last job was enqueued under. All jobs of the bucket
+ * wait by it.
  */
 export interface Queue extends Bucket {
   readonly terms: Readonly<Required<QueueConfig>>;
@@ -46,7 +50,8 @@ export interface QueuePlace {
 }
 
 /**
- * The queue of one key under the terms of its limit. The jobs of a plan that a deploy has removed wait by the first plan.
+ * The queue of one key under the terms of its limit. The jobs of a plan that a deploy has removed wait by the first
+ * plan.
  * @throws when name, key, config or the queue's own config are not permitted.
  */
 export function parseQueue({ name, queue, configs }: QueueTerms, { key, plan }: QueuePlace): Queue {
@@ -64,7 +69,9 @@ export function toStoredTerms({ name, queue, configs }: QueueTerms): QueueTerms 
   return { name, queue: present(queue), configs: stored };
 }
 
-/** Terms as one text: the row of a worker says which its last run knew, so callers need not read those that are stored. */
+/**
+ * Terms as one text: the row of a worker says which its last run knew, so callers need not read those that are stored.
+ */
 export const textOf = ({ name, queue, configs }: QueueTerms): string =>
   JSON.stringify({ name, queue, configs }, (_field, value: unknown) =>
     // In one order of fields, whichever way they have come.
@@ -72,9 +79,10 @@ export const textOf = ({ name, queue, configs }: QueueTerms): string =>
   );
 
 /**
- * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the last call that knew
- * them. @param known - the text of those that are stored, for all that the caller knows.
- * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute later starts the worker.
+ * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the
+ * last call that knew them. @param known - the text of those that are stored, for all that the caller knows.
+ * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute
+ * later starts the worker.
  */
 export async function termsInForce(ctx: WorkerCtx, name: string, known?: string): Promise<QueueTerms> {
   const defined = ctx.definedTerms?.(name);
@@ -87,7 +95,10 @@ export async function termsInForce(ctx: WorkerCtx, name: string, known?: string)
   return row;
 }
 
-/** Stores the terms that a call knows, unless they are stored. @param known - the text of those that are, as in `termsInForce`. */
+/**
+ * Stores the terms that a call knows, unless they are stored. @param known - the text of those that are, as in
+ * `termsInForce`.
+ */
 export async function learnTerms(ctx: QueueWriter, terms: QueueTerms, known?: string): Promise<void> {
   const text = textOf(terms);
   if (text === known) return;

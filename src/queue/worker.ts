@@ -1,6 +1,6 @@
 /**
- * The worker of a bucket: a chain of scheduled runs. Its row says whether the chain goes on, so a caller reads that one row, which is
- * hardly ever written, and writes nothing as long as the worker runs.
+ * The worker of a bucket: a chain of scheduled runs. Its row says whether the chain goes on, so a caller reads that one
+ * row, which is hardly ever written, and writes nothing as long as the worker runs.
  */
 import {
   type GenericDataModel,
@@ -36,8 +36,8 @@ export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericData
 }
 
 /**
- * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts, which a spread leaves
- * out.
+ * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts,
+ * which a spread leaves out.
  */
 export function inQueue<Ctx>(ctx: Ctx, module: string): Ctx & Pick<QueueCtx, "module" | "now" | "random"> {
   const { db, scheduler, meta } = ctx as Ctx & Partial<QueueCtx> & { meta?: unknown };
@@ -49,7 +49,10 @@ export const workIn = (module: string) => makeFunctionReference<"mutation">(`${m
 export const planWork = (ctx: QueueCtx, at: number, work: WorkArgs) =>
   ctx.scheduler.runAt(at, workIn(ctx.module), work);
 
-/** A worker counts as running this long after a report; it reports twice as often. If its chain broke, the next caller restarts it. */
+/**
+ * A worker counts as running this long after a report; it reports twice as often. If its chain broke, the next caller
+ * restarts it.
+ */
 export const LEASE_MS = 60_000;
 
 /** Whether the chain of runs was broken: the next one should have come long ago. */
@@ -82,7 +85,10 @@ export async function wake(ctx: QueueCtx, bucket: BucketId, known?: QueueTerms):
   return null;
 }
 
-/** Makes sure that the worker runs, under the plan of the job that has come. @param known - the terms that its next run will know. */
+/**
+ * Makes sure that the worker runs, under the plan of the job that has come. @param known - the terms that its next run
+ * will know.
+ */
 export async function ensureRunning(
   ctx: QueueCtx,
   bucket: BucketId & Pick<WorkerRow, "plan">,
@@ -123,8 +129,8 @@ export async function start(
 }
 
 /**
- * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a minute; then
- * somebody's call starts the worker again, in case it can run by now.
+ * Jobs wait, and the run that was to serve them has failed: an app that does not export its worker must learn it. For a
+ * minute; then somebody's call starts the worker again, in case it can run by now.
  */
 export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promise<void> {
   if (!row?.start || !isLost(row, ctx.now) || ctx.now >= row.runsUntil + LEASE_MS) return;
@@ -137,8 +143,9 @@ export async function checkExported(ctx: QueueCtx, row: WorkerRow | null): Promi
 }
 
 /**
- * The worker's row that a run finds; null when another start has taken over, so that two chains of runs never go on side by side. If the
- * row was deleted by hand while jobs wait, this run puts it back: of several chains the first one does.
+ * The worker's row that a run finds; null when another start has taken over, so that two chains of runs never go on
+ * side by side. If the row was deleted by hand while jobs wait, this run puts it back: of several chains the first one
+ * does.
  */
 export async function readOwnWorker(ctx: QueueCtx, run: RunArgs): Promise<WorkerRow | null> {
   const row = await readWorker(ctx, run);

@@ -16,7 +16,8 @@ export const enqueueResultValidator = () =>
 
 /**
  * - `ok: true`: the job waits; `job` can be stored, cancelled and asked for.
- * - `ok: false`: `maxQueued` jobs wait. By `retryAt` (milliseconds since the epoch) one of them has left, if nothing else happens. With the
+ * - `ok: false`: `maxQueued` jobs wait. By `retryAt` (milliseconds since the epoch) one of them has left, if nothing
+ *   else happens. With the
  *   `reason` "too large" the bucket can never start the job, or not within five years.
  */
 export type EnqueueResult =
@@ -35,8 +36,10 @@ export const queuePositionValidator = () =>
  * The place of a job in its queue.
  *
  * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time.
- * - `startsAt`: when the job starts, in milliseconds since the epoch. While it waits this is an estimate: when the bucket will have had as
- *   many tokens as those ahead and the job take. It is absent for a job further back than `ahead` counts, and while no worker runs.
+ * - `startsAt`: when the job starts, in milliseconds since the epoch. While it waits this is an estimate: when the
+ *   bucket will have had as
+ * many tokens as those ahead and the job take. It is absent for a job further back than `ahead` counts, and while no
+ * worker runs.
  */
 export type RateLimitQueuePosition =
   { ahead: number; startsAt?: number | undefined } | { ahead?: undefined; startsAt: number };
