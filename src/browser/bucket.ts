@@ -33,29 +33,33 @@ export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
 
-/**
- * A row at a time: what it holds, what it will hold if nothing is taken, and what it would owe after a reservation of
- * units.
- */
-interface Row {
-  held: number;
-  later: (time: number) => number;
-  owed: (units: number) => number;
-}
+type Row = ReturnType<typeof rowAt>;
 
-/** A row whose units arrive in runs. What is owed may be more than a full row: `runs` go on. */
-function refilling(part: Part, runs: Part["runs"], now: number): Row {
+/**
+ * A row at a time: what it holds, what it will hold if nothing is taken, and what it owes. What is owed may be more
+ * than a full row: `runs` go on. In a log each unit comes back `lastsMs` after it was taken; what is still missing then
+ * was promised.
+ */
+function rowAt(part: Part, runs: Part["runs"], now: number, lastsMs: number | undefined) {
   const held = heldBy(part, now);
   const ts = Math.max(now, part.ts);
-  return { held, later: (time) => held + arrived(runs, ts, time), owed: (units) => units - held };
+  return {
+    held,
+    later: (time: number) => (lastsMs ? heldBy(part, time) : held + arrived(runs, ts, time)),
+    owed: lastsMs ? part.capacity - heldBy(part, ts + lastsMs) : -held,
+    part,
+  };
 }
 
-/** A row that logs what was taken: each unit comes back `lastsMs` later. */
-function logging(part: Part, lastsMs: number, now: number): Row {
-  const later = (time: number) => heldBy(part, time);
-  // What is still missing after everything taken until now has come back was promised.
-  const promised = part.capacity - later(Math.max(now, part.ts) + lastsMs);
-  return { held: later(now), later, owed: (units) => promised + units };
+/** When a reservation starts on a row; of several rows each promises no more than its share. Infinity for never. */
+function reservedOn(bucket: BucketInForce, units: number, { later, owed, part }: Row, from: number): number {
+  const { parts, capacity, maxReserved, lastStart = 0 } = bucket;
+  // A bucket of one row may have no capacity at all.
+  const most =
+    parts.length === 1 ? maxReserved : units <= part.capacity ? (part.capacity / capacity) * maxReserved : -1;
+  if (units && owed + units > most) return Infinity;
+  const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
+  return Math.max(from, units && lastStart, firstTime(from, isThere));
 }
 
 /**
@@ -67,50 +71,31 @@ function logging(part: Part, lastsMs: number, now: number): Row {
  */
 export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
   const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;
-  const { until = END_OF_TIME, lastsMs, lastStart = 0, unlimited, pausedUntil = 0 } = bucket;
+  const { until = END_OF_TIME, lastsMs, unlimited, pausedUntil = 0 } = bucket;
   const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
   const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
   const units = (unlimited ?? (!reason && asked <= bound)) ? asked : Infinity;
-  const rowsAt = (now: number) =>
-    parts.map((part) =>
-      lastsMs ? logging(part, lastsMs, now) : refilling(part, parts.length > 1 ? part.runs : runs, now),
-    );
-
-  /**
-   * When a reservation starts on the row that serves it first; of several rows each promises no more than its share.
-   */
-  const reservedFrom = (rows: readonly Row[], from: number) =>
-    Math.min(
-      Infinity,
-      ...rows.flatMap(({ later, owed }, i) => {
-        const part = parts[i] as Part;
-        // A bucket of one row may have no capacity at all.
-        const share = parts.length === 1 ? 1 : part.capacity / capacity;
-        const isAble = parts.length === 1 || units <= part.capacity;
-        if (!isAble || (units && owed(units) > share * maxReserved)) return [];
-        const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
-        return Math.max(from, units && lastStart, firstTime(from, isThere));
-      }),
-    );
 
   const decide = (now: number): BucketDecision => {
     const from = units ? Math.max(now, pausedUntil) : now;
     const ts = Math.max(from, lastWrite);
-    const rows = rowsAt(from);
+    const rows = parts.map((part) => rowAt(part, parts.length === 1 ? runs : part.runs, from, lastsMs));
     const given = sum(rows, ({ held }) => Math.max(0, held));
     // A demand for nothing waits until debts are paid.
     const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
-    const start = isThere && from === now ? now : !reserve ? Infinity : isThere ? from : reservedFrom(rows, ts);
+    const reservedFrom = () => Math.min(...rows.map((row) => reservedOn(bucket, units, row, ts)));
+    const start = isThere && from === now ? now : !reserve ? Infinity : isThere ? from : reservedFrom();
     const taken = start < Infinity ? units : 0;
     return {
       start,
       describe: () => {
-        const all = (time: number) => sum(rows, ({ later }) => later(time));
-        const resetAt = firstTime(Math.max(now, lastWrite), (time) =>
+        const seen = Math.max(now, lastWrite);
+        const resetAt = firstTime(seen, (time) =>
           windowsFrom === undefined
-            ? all(time) - (lastsMs && time >= Math.max(ts, start) + lastsMs ? 0 : taken) >= capacity
-            : arrived(runs, Math.max(now, lastWrite), time) > 0,
+            ? sum(rows, ({ later }) => later(time)) - (lastsMs && time >= Math.max(ts, start) + lastsMs ? 0 : taken) >=
+              capacity
+            : arrived(runs, seen, time) > 0,
         );
         return {
           // During a block only its end matters.

@@ -96,7 +96,7 @@ function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now?: number):
 function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
   const { override, pausedUntil } = snapshot;
   if (!override || now >= override.until) return snapshot;
-  return "parts" in override ? { ...override, pausedUntil } as BucketInForce : { ...snapshot, ...override };
+  return "parts" in override ? { ...override, pausedUntil } : { ...snapshot, ...override };
 }
 
 /** A status at a whole millisecond, and when time alone changes it. @throws when `count` is no count. */
@@ -127,13 +127,11 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
     limit: { config, tokens, plan },
     // A full bucket stays as it is. The start of a reservation that waits moves on with time, and is shown once a
     // second.
-    changesAt:
-      now >= fullAt && now >= pausedUntil
-        ? Math.min(until, ok && start > now ? Math.max(start, now + 1000) : until)
-        : Math.min(
-            ...[retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, until, pausedUntil].filter(
-              (time) => time > now,
-            ),
-          ),
+    changesAt: Math.min(
+      until,
+      ...(now >= fullAt && now >= pausedUntil
+        ? [ok && start > now ? Math.max(start, now + 1000) : until]
+        : [retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, pausedUntil].filter((time) => time > now)),
+    ),
   };
 }
