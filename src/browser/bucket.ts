@@ -10,7 +10,7 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
-type Part = RateLimitSnapshot["parts"][number];
+type ShardSnapshot = RateLimitSnapshot["parts"][number];
 
 /** A bucket under its own config, or under the override in force. */
 export interface BucketInForce extends RateLimitSnapshot {
@@ -44,14 +44,14 @@ interface Row {
 }
 
 /** A row whose units arrive in runs. What is owed may be more than a full row: `runs` go on. */
-function refilling(part: Part, runs: Part["runs"], now: number): Row {
+function refilling(part: ShardSnapshot, runs: ShardSnapshot["runs"], now: number): Row {
   const held = heldBy(part, now);
   const ts = Math.max(now, part.ts);
   return { held, later: (time) => held + arrived(runs, ts, time), owed: (units) => units - held };
 }
 
 /** A row that logs what was taken: each unit comes back `lastsMs` later. */
-function logging(part: Part, lastsMs: number, now: number): Row {
+function logging(part: ShardSnapshot, lastsMs: number, now: number): Row {
   const later = (time: number) => heldBy(part, time);
   // What is still missing after everything taken until now has come back was promised.
   const promised = part.capacity - later(Math.max(now, part.ts) + lastsMs);
@@ -84,7 +84,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
     Math.min(
       Infinity,
       ...rows.flatMap(({ later, owed }, i) => {
-        const part = parts[i] as Part;
+        const part = parts[i] as ShardSnapshot;
         // A bucket of one row may have no capacity at all.
         const share = parts.length === 1 ? 1 : part.capacity / capacity;
         const isAble = parts.length === 1 || units <= part.capacity;
@@ -143,12 +143,12 @@ export function usedOf({ parts, unitsPerToken, capacity, used, runs, ts }: Bucke
   return missing / unitsPerToken + (arrived(runs, ts, Math.max(now, ts)) > 0 ? 0 : used);
 }
 
-function heldBy({ capacity, value, runs, ts }: Part, time: number): number {
+function heldBy({ capacity, value, runs, ts }: ShardSnapshot, time: number): number {
   return Math.min(capacity, value + arrived(runs, ts, time));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
-function arrived(runs: Part["runs"], from: number, to: number): number {
+function arrived(runs: ShardSnapshot["runs"], from: number, to: number): number {
   return Math.floor(
     sum(runs, ({ start, units, period, count = Infinity }) => {
       const steps = (time: number) => Math.max(0, Math.min(count, Math.floor((time - start) / period)));

@@ -7,7 +7,6 @@ import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
-import type { WorkerCtx } from "./worker.js";
 
 export const MAX_PRIORITIES = 10;
 
@@ -72,11 +71,16 @@ export const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow |
     .withIndex("by_name", (q) => q.eq("name", name))
     .first();
 
+export interface TermsCtx extends QueueWriter {
+  /** In your tables: the terms as the app defines them now. */
+  readonly definedTerms?: (name: string) => QueueTerms | undefined;
+}
+
 /**
  * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the last call that knew them.
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute later starts the worker.
  */
-export async function termsInForce(ctx: WorkerCtx, name: string): Promise<TermsRow> {
+export async function termsInForce(ctx: TermsCtx, name: string): Promise<TermsRow> {
   const defined = ctx.definedTerms?.(name);
   const row = defined ? await learnTerms(ctx, defined) : await readTerms(ctx, name);
   if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
