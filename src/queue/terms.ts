@@ -65,7 +65,7 @@ export function toStoredTerms({ name, queue, configs }: QueueTerms): QueueTerms 
 }
 
 /** The terms that a limit's queue had at the last call that knew them. */
-export const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
+const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
   db
     .query("rateLimitQueueTerms")
     .withIndex("by_name", (q) => q.eq("name", name))

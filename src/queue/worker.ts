@@ -54,7 +54,7 @@ export const LEASE_MS = 60_000;
 export const isLost = ({ state, runsUntil }: WorkerRow, now: number) => state !== "idle" && now >= runsUntil;
 
 /** Whether runs follow each other, so that the next one sees what is written now. */
-export const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
+const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
 
 /** Whether it has run for longer since its last report than it would for one job: then jobs keep coming. */
 export const isBusy = (row: WorkerRow, now: number) =>
