@@ -10,7 +10,7 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
-type Part = RateLimitSnapshot["parts"][number];
+type ShardSnapshot = RateLimitSnapshot["parts"][number];
 
 /** A bucket under its own config, or under the override in force. */
 export interface BucketInForce extends RateLimitSnapshot {
@@ -40,7 +40,7 @@ type Row = ReturnType<typeof rowAt>;
  * than a full row: `runs` go on. In a log each unit comes back `lastsMs` after it was taken; what is still missing then
  * was promised.
  */
-function rowAt(part: Part, runs: Part["runs"], now: number, lastsMs: number | undefined) {
+function rowAt(part: ShardSnapshot, runs: ShardSnapshot["runs"], now: number, lastsMs: number | undefined) {
   const held = heldBy(part, now);
   const ts = Math.max(now, part.ts);
   return {
@@ -128,12 +128,12 @@ export function usedOf({ parts, unitsPerToken, capacity, used, runs, ts }: Bucke
   return missing / unitsPerToken + (arrived(runs, ts, Math.max(now, ts)) > 0 ? 0 : used);
 }
 
-function heldBy({ capacity, value, runs, ts }: Part, time: number): number {
+function heldBy({ capacity, value, runs, ts }: ShardSnapshot, time: number): number {
   return Math.min(capacity, value + arrived(runs, ts, time));
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
-function arrived(runs: Part["runs"], from: number, to: number): number {
+function arrived(runs: ShardSnapshot["runs"], from: number, to: number): number {
   return Math.floor(
     sum(runs, ({ start, units, period, count = Infinity }) => {
       const steps = (time: number) => Math.max(0, Math.min(count, Math.floor((time - start) / period)));

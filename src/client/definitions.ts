@@ -48,7 +48,7 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
 }
 
 /** @throws when a definition is invalid; what its config, or those of its plans, permit is not checked here. */
-export function checkDefinition(name: string, given: unknown): Definition {
+function checkDefinition(name: string, given: unknown): Definition {
   // JavaScript may pass anything.
   if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
   const terms: Fields = { keyed: booleanField, throws: throwsField, mode: modeField };

@@ -120,9 +120,10 @@ export function overrideOf(bucket: Bucket, { override }: Control, now: number): 
 /** A config whose periods bring more. */
 function added({ config }: Limit, more: number): Limit["config"] {
   const rate = config.rate + more;
-  return config.kind === "sliding window"
-    ? { ...config, rate }
-    : { ...config, rate, capacity: (config.capacity ?? config.rate) + more };
+  // A capacity that is not given is the rate.
+  return "capacity" in config && config.capacity !== undefined
+    ? { ...config, rate, capacity: config.capacity + more }
+    : { ...config, rate };
 }
 
 export function overrideError({ name, key }: { name: string; key?: string | undefined }, problem: string): Error {

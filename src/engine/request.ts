@@ -30,7 +30,7 @@ export interface DemandArgs {
   describes?: boolean | undefined;
 }
 
-export const countField: Field = {
+const countField: Field = {
   permitted: "a finite number of at least 0",
   holds: (value) => Number.isFinite(value) && (value as number) >= 0,
 };

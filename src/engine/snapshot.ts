@@ -26,7 +26,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
   return {
     name,
     // Windows start at a hash of the key if the config does not say when.
-    config: config.kind === "fixed window" && own ? { start: positive(own), ...config } : config,
+    config: kind.whenReset && own ? ({ start: positive(own), ...config } as Limit["config"]) : config,
     value: heldByAll(shards, ts) / unitsPerToken,
     ts,
     // A capacity of less than a unit is none.

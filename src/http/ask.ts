@@ -32,7 +32,7 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
   return statuses;
 }
 
-export function modeOf({ shadow }: LimitRequest): "shadow" | "enforce" {
+function modeOf({ shadow }: LimitRequest): "shadow" | "enforce" {
   return shadow ? "shadow" : "enforce";
 }
 

@@ -7,7 +7,7 @@ import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
 import { asList } from "./headers.js";
 import { boundedKey, httpKey } from "./keys.js";
-import type { Caller, CheckedLimit, Keyless, Terms } from "./options.js";
+import type { Caller, CallerTerms, CheckedLimit, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { costField } from "./request.js";
 import { type Claim, reportError, type Visit } from "./visit.js";
@@ -52,7 +52,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   };
 }
 
-type Found = Partial<Terms> & { key?: string };
+type Found = Partial<CallerTerms> & { key?: string };
 
 /** The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none. */
 async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Found> {
@@ -77,7 +77,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
 }
 
 /** The keys of all sources have a colon, so none of them is the bucket that requests without a key share. */
-function keyless(without: Keyless | undefined, terms: Partial<Terms>): Found {
+function keyless(without: Keyless | undefined, terms: Partial<CallerTerms>): Found {
   if (without === undefined || without === "share") return { ...terms, ...(without && { key: "shared" }) };
   const { status, headers } = without === "deny" ? { status: 403 } : without;
   const detail = "The request carries nothing by which it could be counted.";

@@ -2,31 +2,18 @@
 import { canServe } from "../engine/decide.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { type Request, requestTo } from "../engine/request.js";
-import { decideOnAll, overview, servedFrom } from "../engine/sharding/pool.js";
+import { overview, servedFrom } from "../engine/sharding/pool.js";
 import { advance, areAll, charged, type Shard } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
-import type { Reader, RowChange } from "../storage/rows.js";
-import { changeOf, loadFirst, type StoredShard } from "../storage/shards.js";
+import type { Reader } from "../storage/rows.js";
+import { loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerSplit, reshaped, type SplitCall } from "./split.js";
 import type { Call, Terms } from "./terms.js";
+import { type Answer, answerOnAll, type AnswerSource } from "./whole.js";
 
-/** What a call has read: the limit in force, and shards as they were. */
-interface Looked {
-  readonly limit: Request["limit"];
-  readonly shards: readonly StoredShard[];
-  readonly timing: Terms["timing"];
-  readonly isUnlimited?: boolean;
-}
-
-/** The answer of a bucket to a demand. Nothing has been written. */
-export interface Answer {
-  readonly status: RateLimitStatus;
-  /** The write that makes it true; absent for a denial. */
-  readonly change?: RowChange | undefined;
-  readonly before: Looked;
-}
+export type { Answer } from "./whole.js";
 
 /** The answer of a bucket whose terms were found. */
 export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call): Promise<Answer> {
@@ -48,14 +35,6 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
   const last = override.until === END_OF_TIME ? request : bucket;
   const isTooLarge = !canServe(last.limit, last.demand) && { reason: "too large" as const };
   return { ...answered, status: { ...denied, retryAt, ...isTooLarge } };
-}
-
-/** The answer of a call that has read all shards of a bucket. */
-export function answerOnAll(request: Request, shards: readonly StoredShard[], timing: Terms["timing"]): Answer {
-  const { limit, demand } = request;
-  const { status, left } = decideOnAll(limit, shards, timing, demand);
-  const change = left === shards ? undefined : changeOf(request, shards, left);
-  return { status, change, before: { limit, shards, timing } };
 }
 
 /**
@@ -82,7 +61,7 @@ function block({ bucket, timing }: Terms<Request>, first: StoredShard, until: nu
 }
 
 /** For header fields: what the bucket holds when it is full, and the time in which that comes back. */
-export function describe({ limit, isUnlimited }: Pick<Looked, "limit" | "isUnlimited">) {
+export function describe({ limit, isUnlimited }: Pick<AnswerSource, "limit" | "isUnlimited">) {
   return { ...policyOf(limit.config), ...(isUnlimited && { unlimited: true as const }) };
 }
 

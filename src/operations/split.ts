@@ -17,8 +17,8 @@ import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
 import { changeOf, type Found, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
 import { present } from "../wire/present.js";
-import { type Answer, answerOnAll } from "./answer.js";
 import type { Call } from "./terms.js";
+import { type Answer, answerOnAll } from "./whole.js";
 
 /** A call on a bucket that is split, with what it has read of it first. */
 export interface SplitCall extends Call, Timing {

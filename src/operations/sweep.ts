@@ -27,15 +27,15 @@ type Targets = SweepArgs["targets"];
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
   const limits = parseTargets(targets);
-  const place = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
+  const from = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
   const buckets: BucketRows[] = [];
-  if (!place) return { buckets, cursor: null };
-  const [name] = place;
+  if (!from) return { buckets, cursor: null };
+  const [name] = from;
   const own = limitsOf(limits, name);
   let next: storage.Cursor | null = null;
   // A search for the next limit ends at one that is not judged.
-  const isSearch = own.length === 0 && place.length === 1 && cursor !== undefined;
-  for await (const bucket of isSearch ? [] : walk(ctx, place)) {
+  const isSearch = own.length === 0 && from.length === 1 && cursor !== undefined;
+  for await (const bucket of isSearch ? [] : walk(ctx, from)) {
     const rows = rowsToDelete(own, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;

@@ -42,6 +42,6 @@ export function termsOf<Own extends Bucket>(asked: Own, found: Found, now: numbe
   return { bucket, override, counted, timing: timingOf(found.control, now), found };
 }
 
-export function timingOf(control: Control, now: number): Timing {
+function timingOf(control: Control, now: number): Timing {
   return { now, pausedUntil: pausedUntil(control) };
 }

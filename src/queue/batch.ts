@@ -4,7 +4,7 @@
  */
 import type { BucketId } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
-import { merged, roundsOf } from "./order.js";
+import { mergeClasses, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { WorkerCtx } from "./worker.js";
@@ -69,12 +69,12 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
       : storage.countNewest(ctx, queue, { since, upTo }),
   ]);
   const found = { arrived: count, seenTo: last, settlements };
-  if (!fair) return { ...found, isUnsorted: false, ...merged([...arrivals, ...rounds], aging, share) };
+  if (!fair) return { ...found, isUnsorted: false, ...mergeClasses([...arrivals, ...rounds], aging, share) };
   for (const jobs of arrivals) await sortIn(ctx, queue, jobs);
   const own = shareOfClass(most, arrivals.length);
   const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
   const isUnsorted = arrivals.some(({ length }) => length === share);
-  return { ...found, isUnsorted, ...merged(sorted, aging, own) };
+  return { ...found, isUnsorted, ...mergeClasses(sorted, aging, own) };
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
@@ -102,6 +102,6 @@ export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storag
   const { share, arrivals, rounds } = await readHeads(ctx, queue, priorities, { most: 1 });
   // A job that has not been sorted in may still go first.
   if (fair && arrivals.some(({ length }) => length > 0)) return false;
-  const { first } = merged([...arrivals, ...rounds], aging, share);
+  const { first } = mergeClasses([...arrivals, ...rounds], aging, share);
   return first[0]?._id === id;
 }

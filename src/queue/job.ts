@@ -14,7 +14,7 @@ import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
-import { inTurns, merged, NS_PER_MS } from "./order.js";
+import { inTurns, mergeClasses, NS_PER_MS } from "./order.js";
 import { waitWhenFull, whenBrought } from "./pay.js";
 import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
 import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
@@ -159,7 +159,7 @@ async function jobsBefore(ctx: QueueReader & Pick<QueueCtx, "now">, queue: Queue
   // A job of this transaction is as old as it is now, not younger than all that will ever come.
   const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
   const lists = (fair ? arrivals.map(ofClass) : [...arrivals, ...rounds]).map((jobs) => jobs.map(dated));
-  const { first } = merged(lists, aging, share);
+  const { first } = mergeClasses(lists, aging, share);
   const found = first.slice(0, MOST_AHEAD + 1).findIndex((job) => job._id === _id);
   return { before: first.slice(0, found < 0 ? MOST_AHEAD : found), isFound: found >= 0 };
 }

@@ -57,7 +57,7 @@ export function inTurns(sorted: readonly JobRow[], arrivals: readonly JobRow[]):
  * younger than the job.
  * @param classes - the jobs of each priority, in their order. A list of `share` jobs may go on.
  */
-export function merged<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number, share: number) {
+export function mergeClasses<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number, share: number) {
   const next = classes.map(() => 0);
   const first: Job[] = [];
   for (;;) {

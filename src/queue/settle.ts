@@ -40,7 +40,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
       if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
       else await adjust(ctx, differenceOf(queue, settlement));
     } catch (error) {
-      // A damaged bucket: the job keeps its count, what it wrote, and its wish to run again.
+      // A damaged bucket: the job keeps its count, what it wrote, and its request to run again.
       console.error(error);
     }
   }

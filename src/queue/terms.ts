@@ -9,7 +9,6 @@ import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
-import type { WorkerCtx } from "./worker.js";
 
 export const MAX_PRIORITIES = 10;
 
@@ -78,13 +77,18 @@ export const textOf = ({ name, queue, configs }: QueueTerms): string =>
     isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
   );
 
+export interface TermsCtx extends QueueWriter {
+  /** In your tables: the terms as the app defines them now. */
+  readonly definedTerms?: (name: string) => QueueTerms | undefined;
+}
+
 /**
  * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the
  * last call that knew them. @param known - the text of those that are stored, for all that the caller knows.
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute
  * later starts the worker.
  */
-export async function termsInForce(ctx: WorkerCtx, name: string, known?: string): Promise<QueueTerms> {
+export async function termsInForce(ctx: TermsCtx, name: string, known?: string): Promise<QueueTerms> {
   const defined = ctx.definedTerms?.(name);
   if (defined) {
     await learnTerms(ctx, defined, known);

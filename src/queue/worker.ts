@@ -16,7 +16,7 @@ import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
-import { learnTerms, textOf } from "./terms.js";
+import { learnTerms, textOf, type TermsCtx } from "./terms.js";
 
 /** The ctx of a queue's functions in a mutation. */
 export interface QueueCtx extends QueueWriter {
@@ -28,11 +28,9 @@ export interface QueueCtx extends QueueWriter {
 }
 
 /** The ctx of the worker's own mutations. */
-export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
+export interface WorkerCtx extends QueueCtx, TermsCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
   /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
   meta: { getSnapshotTs: () => bigint };
-  /** In your tables: the terms as the app defines them now. */
-  readonly definedTerms?: (name: string) => QueueTerms | undefined;
 }
 
 /**
@@ -59,7 +57,7 @@ export const LEASE_MS = 60_000;
 export const isLost = ({ state, runsUntil }: WorkerRow, now: number) => state !== "idle" && now >= runsUntil;
 
 /** Whether runs follow each other, so that the next one sees what is written now. */
-export const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
+const isRunning = (row: WorkerRow, now: number) => row.state === "running" && !isLost(row, now);
 
 /** Whether it has run for longer since its last report than it would for one job: then jobs keep coming. */
 export const isBusy = (row: WorkerRow, now: number) =>

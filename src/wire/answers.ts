@@ -79,7 +79,7 @@ export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus>
 
 /** Which bucket: the arguments that every registered function of the component takes. */
 export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
-export const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
+const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 /** `plan`: the name of the plan that the config is; null for a config of the call. */
 const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });
 export const getArgs = () => ({ ...plannedArgs(), ...plansField() });

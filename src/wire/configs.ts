@@ -109,7 +109,7 @@ const queue = () => ({
    */
   attempts: v.optional(v.number()),
 });
-export const queueConfigValidator = () => v.object(queue());
+const queueConfigValidator = () => v.object(queue());
 
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
 export interface QueueConfig extends TypeOf<typeof queue> {}

@@ -48,7 +48,7 @@ export type RateLimitQueuePosition =
 const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });
 
 /** A call about a key of a queue: what its caller knows of the terms. */
-export const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
+const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
 export const wakeArgs = () => ({ ...bucketArgs(), terms: v.optional(v.object(queueTerms())) });
 export const queuedArgs = () => ({ ...knowingArgs(), id: v.string() });
 

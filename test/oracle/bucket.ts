@@ -132,7 +132,7 @@ export function startOf(stored: Stored, now: number, demand: Demand, terms: Term
 }
 
 /** The first time from `from` on at which the bucket holds so much, if nobody takes anything. */
-export function whenHolding(stored: Stored, units: bigint, terms: Terms, from: number): number {
+function whenHolding(stored: Stored, units: bigint, terms: Terms, from: number): number {
   const state = advance(stored, from, terms);
   const time = Math.max(from, stored?.ts ?? from);
   if (state.value >= units) return from;

@@ -98,7 +98,7 @@ function returned(stored: Stored, { at, units, terms }: Happening & { type: "ret
   return { ...stored, log: log.filter((entry) => entry.units > 0n), value: terms.capacity - sum(log) };
 }
 
-export function replay(events: readonly Happening[], side: Side): Stored {
+function replay(events: readonly Happening[], side: Side): Stored {
   return events.reduce<Stored>((stored, event) => apply(stored, event, side), undefined);
 }
 

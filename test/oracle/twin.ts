@@ -48,7 +48,7 @@ export function bucketOf(state: Case, terms: Terms): Bucket {
   }
   return { ...readUnder(bucket, terms), seen: state.pauses.length };
 }
-export function withBucket(state: Case, terms: Terms, bucket: Bucket): Case {
+function withBucket(state: Case, terms: Terms, bucket: Bucket): Case {
   return { ...state, buckets: new Map(state.buckets).set(terms.id, bucket) };
 }
 function pausedUntil({ pauses }: Case): number {

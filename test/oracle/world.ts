@@ -36,7 +36,7 @@ export interface Ticket extends twin.Ticket {
   readonly job?: Job;
 }
 
-export const NAME = "a";
+const NAME = "a";
 const MOST_CASES = 24;
 
 export class World {

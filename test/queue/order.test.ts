@@ -1,7 +1,7 @@
 /** The order of jobs: within a priority class, between classes, and if only the heads of the lists were read. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inTurns, merged } from "../../src/queue/order.js";
+import { inTurns, mergeClasses } from "../../src/queue/order.js";
 import { forAny } from "../support/random.js";
 
 const NS = 1_000_000;
@@ -19,7 +19,7 @@ const jobsAt = (priority: number, ...ms: number[]): Job[] =>
 
 const labels = (jobs: Iterable<Job>) => Array.from(jobs, ({ _id }) => _id as string);
 
-const inOrder = (lists: Job[][], aging: number) => merged(lists, aging, Infinity).first;
+const inOrder = (lists: Job[][], aging: number) => mergeClasses(lists, aging, Infinity).first;
 
 const classes = fc
   .array(fc.uniqueArray(fc.nat(50), { maxLength: 8 }), { minLength: 1, maxLength: 3 })
@@ -56,7 +56,7 @@ describe("the order between classes", () => {
   it("from the heads of the lists is a prefix of the whole order", () => {
     forAny([classes, fc.nat(30), fc.integer({ min: 1, max: 6 })], 100, (lists, aging, share) => {
       const whole = labels(inOrder(lists, aging));
-      const { first, hasMore } = merged(
+      const { first, hasMore } = mergeClasses(
         lists.map((list) => list.slice(0, share)),
         aging,
         share,

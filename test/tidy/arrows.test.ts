@@ -32,7 +32,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/request.ts", reason: "the wire's arguments are parsed on arrival" },
   { from: "convex/public.ts", to: "src/engine/adjustment.ts", reason: "charges and refunds are parsed on arrival" },
-  { from: "convex/public.ts", to: "src/engine/bundle.ts", reason: "bundles of requests are parsed on arrival" },
   { from: "convex/schema.ts", to: "src/storage/schema.ts", reason: "the component's table is the app's table" },
   { from: "convex/schema.ts", to: "src/storage/queueSchema.ts", reason: "the component's queue tables are the app's" },
   { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "a sweep identifies a bucket without its config" },

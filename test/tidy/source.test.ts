@@ -54,6 +54,8 @@ describe("the engine", () => {
 function isGlobalValue(node: ts.Identifier): boolean {
   const { parent } = node;
   if (ts.isPropertyAccessExpression(parent) && parent.name === node) return false;
+  // The field that a pattern reads.
+  if (ts.isBindingElement(parent) && parent.propertyName === node) return false;
   // A label of a tuple's element.
   if (ts.isNamedTupleMember(parent)) return false;
   if (ts.isTypeReferenceNode(parent) || ts.isQualifiedName(parent) || ts.isExpressionWithTypeArguments(parent))
@@ -64,9 +66,10 @@ function isGlobalValue(node: ts.Identifier): boolean {
 }
 
 describe("the source", () => {
-  it("uses the database only in the files for rows, jobs and workers", () => {
+  it("uses the database only in the files for rows, jobs, terms and workers", () => {
     const storage = ["src/storage/rows.ts", "src/storage/jobs.ts"];
-    const rooms = [...storage, "src/queue/rows.ts", "src/queue/wake.ts", "src/queue/workers.ts"];
+    const queue = ["rows", "sweep", "tables", "terms", "worker"].map((name) => `src/queue/${name}.ts`);
+    const rooms = [...storage, ...queue];
     const elsewhere = projectFiles.filter(
       (file) => /^(src|convex)\//.test(pathOf(file)) && !rooms.includes(pathOf(file)),
     );
@@ -75,7 +78,7 @@ describe("the source", () => {
 
   it("reads the clock and random numbers only where operations, answers and displays begin", () => {
     const allowed =
-      /^src\/(operations\/|queue\/(settle|wake|workers)\.ts$|http\/|compat\/|browser\/(serverClock|watch)\.ts$|client\/(decision|errors|schedule|expose)\.ts$)/;
+      /^src\/(operations\/|queue\/(settle|start|sweep|terms|worker)\.ts$|http\/|compat\/|browser\/(serverClock|watch)\.ts$|client\/(errors|jobs|live)\.ts$)/;
     const elsewhere = projectFiles.filter(
       (file) => /^(src|convex)\//.test(pathOf(file)) && !allowed.test(pathOf(file)),
     );

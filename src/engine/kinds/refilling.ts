@@ -130,9 +130,9 @@ export abstract class RefillingKind<L extends Limit> {
       (sum, { value, ts, seen = 0 }) => ({
         value: sum.value + value,
         ts: Math.max(sum.ts, ts),
-        ...seenBy(Math.min(sum.seen ?? 0, seen)),
+        ...countSeen(Math.min(sum.seen ?? 0, seen)),
       }),
-      { value: first.value, ts: first.ts, ...seenBy(first.seen ?? 0) },
+      { value: first.value, ts: first.ts, ...countSeen(first.seen ?? 0) },
     );
     const isKnown = windows.length === states.length;
     const reserved = windows.some(({ isReserved }) => isReserved) && { isReserved: true as const };
@@ -147,7 +147,7 @@ function usedBy(window: Window, units: number): number {
   return window.used >= EVERYTHING ? EVERYTHING : Math.max(0, units);
 }
 
-function seenBy(seen: number) {
+function countSeen(seen: number) {
   return seen > 0 ? { seen } : {};
 }
 

@@ -19,7 +19,6 @@ import {
 } from "../../../src/engine/sharding/pool.js";
 import type { Change, Shard } from "../../../src/engine/sharding/shard.js";
 import { fold, fullShard, heldByAll, merged, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
-import { whenAnyServes } from "../../../src/engine/sharding/waits.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
@@ -259,33 +258,6 @@ it.each<[string, rows: { limit: Limit; shards: Shard[] }, DemandArgs, ms: number
   ["at once, by rows that will become one", short(unsplit, 1), {}, 0],
 ])("a call is served %s", (_what, { limit, shards }, asked, ms, laterMs = 0) => {
   expect(servedFrom(limit, shards, at(NOW + laterMs), demandOf(limit, asked)) - NOW).toBe(ms);
-});
-
-describe("the time at which any row serves", () => {
-  it("is that of an empty row of the smallest size, or of a row that was read and serves later", () => {
-    const { limit, shards } = rowsOf(fast, 64, 4);
-    const one = limit.unitsPerToken;
-    expect(whenAnyServes(limit, shards, at(NOW), one)).toBe(NOW + 3);
-    const owing = shards.slice(0, 1).map((shard) => ({ ...shard, state: { value: -one, ts: NOW } }));
-    expect(whenAnyServes(limit, owing, at(NOW), one)).toBe(NOW + 5);
-  });
-
-  it("is in the latest window of the rows that were read: where windows have moved, the next one brings less", () => {
-    const moved = { kind: "fixed window", rate: 64, period: 1000, capacity: 128, start: 0, shards: 64 } as const;
-    const limit = parseLimit("send", moved);
-    const one = limit.unitsPerToken;
-    const row = (since: number) =>
-      shardAt(limit, "000001", { value: 2 * one, ts: NOW + 650, window: { since: NOW + since, used: 0 } });
-    const when = (...rows: number[]) => whenAnyServes(limit, rows.map(row), at(NOW + 700), one);
-    expect([when(0), when(600, 0), when(0, 600)]).toEqual([NOW + 1000, NOW + 2000, NOW + 2000]);
-  });
-
-  it("is that of the span of rows that holds two such counts, if one row does not", () => {
-    const { limit } = rowsOf(fast, 64, 4);
-    // Two counts of 2 fit a row of 4 tokens, and two of 3 a row of 8. A count of 64 fits only the whole.
-    const when = (count: number) => whenAnyServes(limit, [], at(NOW), count * limit.unitsPerToken);
-    expect([2, 3, 16, 64, 65].map(when)).toEqual([NOW + 5, NOW + 4, NOW + 5, NOW + 10, 8.64e15]);
-  });
 });
 
 it("a denied reservation's retryAt counts nothing that comes to a row which is full", () => {
