@@ -134,7 +134,7 @@ export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null
   const rows = isSplit ? [] : await storage.readRows(ctx, bucket);
   const own = rows.filter((row) => !storage.isControl(row));
   if (own.length > 0) await storage.write(ctx, { bucket, rows: own, contents: [] });
-  const remembers = isSplit || own.some(({ headroom, recent }) => headroom || recent);
+  const remembers = isSplit || own.some(({ headroom, recent }) => headroom !== undefined || recent !== undefined);
   if (remembers) await changeControl(ctx, bucket, (control) => withReset(control, Date.now()));
   else if (rows.length > own.length) await changeControl(ctx, bucket, withoutPause);
   return null;

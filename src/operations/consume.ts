@@ -69,9 +69,12 @@ export async function checkAll(ctx: Reader, requests: readonly Request[]): Promi
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
 async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) {
-  const found = new Map<number, Promise<Answer>>();
-  for (const place of orderOf(requests)) found.set(place, answer(ctx, requests[place] as Request, call));
-  const answers = await Promise.all(requests.map(async (_, place) => (await found.get(place)) as Answer));
+  const found: Promise<Answer>[] = [];
+  for (const place of orderOf(requests)) {
+    const request = requests[place];
+    if (request) found[place] = answer(ctx, request, call);
+  }
+  const answers = await Promise.all(found);
   const enforced = answers.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
   const statuses = answers.map((own, i) => {

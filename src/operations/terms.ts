@@ -30,8 +30,7 @@ export interface Terms<Own extends Bucket = Bucket> {
 }
 
 export async function findTerms<Own extends Bucket>(ctx: Reader, asked: Own, call: Call): Promise<Terms<Own>> {
-  const { now } = call;
-  return termsOf(asked, { ...(await find(ctx, asked, call.random())), now }, now);
+  return termsOf(asked, await find(ctx, asked, call.random()), call.now);
 }
 
 /** @throws when the override cannot be used: nothing is let through until it is cleared. */
@@ -39,7 +38,7 @@ export function termsOf<Own extends Bucket>(asked: Own, found: Found, now: numbe
   const bucket = asWritten(asked, found.row?.plan);
   const override = overrideOf(bucket, found.control, now);
   const counted = override?.limit ? { ...bucket, limit: override.limit } : bucket;
-  return { bucket, override, counted, timing: timingOf(found.control, now), found };
+  return { bucket, override, counted, timing: timingOf(found.control, now), found: { ...found, now } };
 }
 
 function timingOf(control: Control, now: number): Timing {

@@ -103,7 +103,7 @@ export abstract class RefillingKind<L extends Limit> {
     const { value, headroom, window } = state;
     const values = [leftHalf(value, left, right), value - leftHalf(value, left, right)] as const;
     const share = left.capacity / (left.capacity + right.capacity || 1);
-    const pairs = headroom ? refunds.halved(headroom, share) : [];
+    const pairs = headroom && refunds.halved(headroom, share);
     // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by
     // the shares.
     const missing = left.capacity + right.capacity - value;
@@ -112,7 +112,7 @@ export abstract class RefillingKind<L extends Limit> {
     const half = (limit: L, own: 0 | 1, more: number): State => ({
       ...state,
       value: values[own],
-      ...(pairs[own] && { headroom: pairs[own] }),
+      ...(pairs && { headroom: pairs[own] }),
       ...(window && { window: { ...window, used: usedBy(window, limit.capacity - values[own] + more) } }),
     });
     return [half(left, 0, ofLeft), half(right, 1, beside - ofLeft)];

@@ -89,7 +89,8 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
 export function refundOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   const { units, taking, isByDate } = change;
   const offered = shard.sumOf(shards, (own) => shard.offerOf(shard.advance(own, now), change));
-  const isLapsing = (isByDate && isFast(limit, -units)) || (taking && taking.startsAt > now);
+  const isAhead = taking !== undefined && taking.startsAt > now;
+  const isLapsing = isAhead || (isByDate && isFast(limit, -units));
   return shard.areAll(shards) || offered >= -units || isLapsing ? distribute(shards, now, change) : undefined;
 }
 
