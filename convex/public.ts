@@ -39,7 +39,11 @@ export const consumeAll = mutation({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => consuming.consumeAll(ctx, requests.map((args) => requestTo(bucketOf(args), args))),
+  handler: (ctx, { requests }) =>
+    consuming.consumeAll(
+      ctx,
+      requests.map((args) => requestTo(bucketOf(args), args)),
+    ),
 });
 
 export const checkAll = query({
@@ -49,7 +53,11 @@ export const checkAll = query({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) => consuming.checkAll(ctx, requests.map((args) => requestTo(bucketOf(args), args))),
+  handler: (ctx, { requests }) =>
+    consuming.checkAll(
+      ctx,
+      requests.map((args) => requestTo(bucketOf(args), args)),
+    ),
 });
 
 export const adjust = mutation({

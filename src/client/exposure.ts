@@ -5,8 +5,14 @@ import { fieldError } from "../engine/misuse.js";
 import type { BucketArgs } from "../engine/request.js";
 import { functionOf } from "../wire/functionOf.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { ExposedRateLimit } from "./live.js";
 import type { Ctx, LimitSet } from "./place.js";
+
+/** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
+export interface ExposedRateLimit {
+  getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
+  /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
+  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+}
 
 export async function readSnapshot(
   { definitions, place }: LimitSet,

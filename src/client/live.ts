@@ -13,10 +13,11 @@ import type { ConfigArg, KeyArg, NameIn, PlanArg, WrittenBucketArgs } from "./ar
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
-import { keyFrom, readSnapshot, serverTime } from "./exposure.js";
+import { type ExposedRateLimit, keyFrom, readSnapshot, serverTime } from "./exposure.js";
 import { BY_ROWS } from "./plans.js";
 
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
+export type { ExposedRateLimit } from "./exposure.js";
 
 /** A value that the server chooses from a query's ctx and a key, and the client cannot. */
 type Decided<DataModel extends convex.GenericDataModel, Value> = (
@@ -51,13 +52,6 @@ interface AnyExposeArgs {
   key?: ExposedKey<AnyDataModel> | undefined;
   config?: ExposedConfig<AnyDataModel>;
   plan?: string | Decided<AnyDataModel, string> | undefined;
-}
-
-/** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
-export interface ExposedRateLimit {
-  getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
-  /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
-  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
 /** The functions of `rateLimitLive`. Misuse throws as it does from the functions of `defineRateLimits`. */

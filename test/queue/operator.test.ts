@@ -22,7 +22,8 @@ describe.each(placeNames)("in the %s", (place) => {
     const named = { name: "llm", key: "a" };
     return {
       ...queues,
-      override: (args: RateLimitOverride) => decide((ctx, own) => own.overrideRateLimit(ctx, { ...named, ...args } as never)),
+      override: (args: RateLimitOverride) =>
+        decide((ctx, own) => own.overrideRateLimit(ctx, { ...named, ...args } as never)),
       clear: () => decide((ctx, own) => own.clearRateLimitOverride(ctx, named)),
       pause: () => decide((ctx, own) => own.pauseRateLimit(ctx, { ...named, until })),
       /** Each start as "label s", in seconds since NOW, rounded down. */

@@ -284,7 +284,10 @@ it("what some rows cannot take of a refund waits for others, and lapses after te
   const { held, hasUnsettled } = await settleEnded(ctx, queue, rows as never, half);
   expect(hasUnsettled).toBe(true);
   expect(held?.map((shard) => heldBy(shard, NOW))).toEqual([unitsOf(queue.limit, 5 - 7)]);
-  expect(deleted.mock.calls).toEqual([["rateLimitQueue", "old"], ["rateLimitQueue", "charge"]]);
+  expect(deleted.mock.calls).toEqual([
+    ["rateLimitQueue", "old"],
+    ["rateLimitQueue", "charge"],
+  ]);
 });
 
 it("a run that has made as many settlements as it may is followed by the next at once, also while its bucket is short", async () => {
