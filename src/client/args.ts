@@ -101,7 +101,8 @@ export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | 
 }
 
 /** The arguments of `rateLimit` and `checkRateLimit`. */
-export type RateLimitArgs<Limits, Name, Said extends ThrowChoice | undefined> = DemandArgs<Limits, Name> & ThrowsArg<Said>;
+export type RateLimitArgs<Limits, Name, Said extends ThrowChoice | undefined> = DemandArgs<Limits, Name> &
+  ThrowsArg<Said>;
 
 /** The arguments of `rateLimitAll`: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {

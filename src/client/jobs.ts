@@ -153,11 +153,7 @@ async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, at, takenAt }:
   await wakeQueue(set, ctx, bucket);
 }
 
-async function cancelScheduled(
-  set: LimitSet,
-  ctx: Ctx & CancellingCtx,
-  job: RateLimitedJob,
-): Promise<CancelResult> {
+async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: RateLimitedJob): Promise<CancelResult> {
   const call = "cancelRateLimited";
   checkJob(job);
   checkScheduler(ctx, call);

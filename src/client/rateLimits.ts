@@ -19,10 +19,7 @@ export interface RateLimits<
   };
 
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
-  rateLimit: <
-    Name extends args.NameIn<Limits>,
-    Said extends ThrowChoice | undefined = undefined,
-  >(
+  rateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"],
     args: args.RateLimitArgs<Limits, Name, Said>,
   ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
@@ -31,10 +28,7 @@ export interface RateLimits<
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one row, or two of a bucket
    * that is split.
    */
-  checkRateLimit: <
-    Name extends args.NameIn<Limits>,
-    Said extends ThrowChoice | undefined = undefined,
-  >(
+  checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said>,
   ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
@@ -58,7 +52,9 @@ export interface RateLimits<
     ctx: Contexts["query"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
-  ) => Promise<args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>>;
+  ) => Promise<
+    args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
+  >;
 
   /**
    * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without asking, below zero if need

@@ -187,13 +187,16 @@ describe("projectRateLimit", () => {
     expect(denied).toBeGreaterThan(runs(200));
   });
 
-  it.each(["token bucket", "fixed window"] as const)("reports when a %s that is full on two rows is full after a call", (kind) => {
-    const limit = parseLimit("send", { kind, rate: 10, period: 1000, shards: 2 });
-    const shards = splitTo(limit, fullShard(limit), 1, NOW);
-    const { resetAt = Infinity } = projectRateLimit(snapshotOf(limit, shards), { now: NOW });
-    expect(resetAt).toBeGreaterThan(NOW);
-    expect(resetAt).toBeLessThanOrEqual(NOW + 1000);
-  });
+  it.each(["token bucket", "fixed window"] as const)(
+    "reports when a %s that is full on two rows is full after a call",
+    (kind) => {
+      const limit = parseLimit("send", { kind, rate: 10, period: 1000, shards: 2 });
+      const shards = splitTo(limit, fullShard(limit), 1, NOW);
+      const { resetAt = Infinity } = projectRateLimit(snapshotOf(limit, shards), { now: NOW });
+      expect(resetAt).toBeGreaterThan(NOW);
+      expect(resetAt).toBeLessThanOrEqual(NOW + 1000);
+    },
+  );
 
   it("reports the end of a block as retryAt for a fast limit on several rows, even if the clock is before the last write", () => {
     const limit = parseLimit("send", { kind: "token bucket", rate: 1, period: 1, capacity: 20, shards: 4 });

@@ -61,7 +61,9 @@ describe.each(placeNames)("in the %s", (place) => {
           vi.setSystemTime(NOW + ms);
           for (const demand of [{ count: 0 }, { count: 3 }, { count: 11 }, { count: 5, reserve: true }]) {
             const { value: _, ...projected } = projectRateLimit(snapshot, { now: NOW + ms, ...demand });
-            expect(projected, `${ms} ${JSON.stringify(demand)}`).toEqual(await limits.checkRateLimit({ name, ...demand }));
+            expect(projected, `${ms} ${JSON.stringify(demand)}`).toEqual(
+              await limits.checkRateLimit({ name, ...demand }),
+            );
           }
         }
         vi.setSystemTime(NOW);
@@ -73,7 +75,11 @@ describe.each(placeNames)("in the %s", (place) => {
     await limits.pauseRateLimit({ name: "bucket", until: NOW + MINUTE });
     const snapshot = await limits.getRateLimit({ name: "bucket" });
     expect(snapshot).toMatchObject({ pausedUntil: NOW + MINUTE });
-    expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, remaining: 0, retryAt: NOW + MINUTE + 100 });
+    expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({
+      ok: false,
+      remaining: 0,
+      retryAt: NOW + MINUTE + 100,
+    });
   });
 
   it("the start of a reservation above a full window is shown anew when it has passed", async () => {

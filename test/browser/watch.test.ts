@@ -305,7 +305,9 @@ describe("a watch", () => {
     const errors = vi.spyOn(console, "error").mockReturnValue();
     watch(empty, { count: -1 });
     vi.runAllTimers();
-    expect(errors).toHaveBeenCalledExactlyOnceWith(new Error('Rate limit "send": count must be a finite number of at least 0, got -1.'));
+    expect(errors).toHaveBeenCalledExactlyOnceWith(
+      new Error('Rate limit "send": count must be a finite number of at least 0, got -1.'),
+    );
   });
 
   it("check also denies a count above the capacity as too large, unless it is reserved", () => {

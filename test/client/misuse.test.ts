@@ -293,7 +293,12 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
       const twice = limits[call]([{ name: "mine", key: "a" }, { name: "open" }, { name: "mine", key: "a", count: 2 }]);
       await expect(twice).rejects.toThrow('Rate limit "mine":');
     }
-    expect(await limits.rateLimitAll([{ name: "mine", key: "a" }, { name: "mine", key: "b" }])).toMatchObject({ ok: true });
+    expect(
+      await limits.rateLimitAll([
+        { name: "mine", key: "a" },
+        { name: "mine", key: "b" },
+      ]),
+    ).toMatchObject({ ok: true });
   });
 
   it.each(["constructor", "__proto__"])("the name %s, which every object has, works like any other", async (name) => {

@@ -206,7 +206,6 @@ describe("the compiler accepts", () => {
       admin.listRateLimits(query, { name: "generate" }),
     ]);
   });
-
 });
 
 describe("the answers narrow", () => {
@@ -306,7 +305,6 @@ describe("the types know the fields of an answer", () => {
       return statuses[0]?.remaining;
     }).toEqualTypeOf<number | undefined>();
   });
-
 });
 
 /** The fields of T as one type, whether they were written in one interface or several. */
@@ -330,7 +328,9 @@ describe("the validator infers the type of", () => {
     type Inferred = Infer<typeof validators.vRateLimitOverride>;
     expectTypeOf<Fields<Omit<RateLimitOverride, "config">>>().toEqualTypeOf<Fields<Omit<Inferred, "config">>>();
     expectTypeOf<Inferred>().toExtend<RateLimitOverride>();
-    expect(Object.keys(validators.vRateLimitOverride.fields)).toEqual("config more block unlimited until note".split(" "));
+    expect(Object.keys(validators.vRateLimitOverride.fields)).toEqual(
+      "config more block unlimited until note".split(" "),
+    );
   });
 
   it("each status", () => {

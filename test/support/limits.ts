@@ -1,10 +1,5 @@
 /** A fresh backend for each test, and limits whose every call is a transaction of its own. */
-import type {
-  RateLimitAllStatus,
-  RateLimitDefinitions,
-  RateLimitsOptions,
-  RateLimitStatus,
-} from "convex-rate-limits";
+import type { RateLimitAllStatus, RateLimitDefinitions, RateLimitsOptions, RateLimitStatus } from "convex-rate-limits";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { beforeEach } from "vitest";
 import { type Cost, costOf } from "./cost.js";

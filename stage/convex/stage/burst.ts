@@ -20,8 +20,7 @@ export const limits = {
 
 const defined = defineRateLimits(limits);
 const { rateLimit, resetRateLimit } = defined;
-const { getRateLimit, exposeRateLimit } =
-  rateLimitLive(defined);
+const { getRateLimit, exposeRateLimit } = rateLimitLive(defined);
 const configOf = editable(limits);
 
 export const send = mutation({

@@ -63,7 +63,11 @@ export async function agent(backend: Backend): Promise<void> {
   check("a cancelled task never runs", canceled.every(Boolean) && eve.length === 30, { canceled, ran: eve.length });
   check(
     "the tasks behind a cancelled one move up",
-    before !== null && after !== null && before !== undefined && after !== undefined && (after.startsAt ?? 0) < (before.startsAt ?? 0),
+    before !== null &&
+      after !== null &&
+      before !== undefined &&
+      after !== undefined &&
+      (after.startsAt ?? 0) < (before.startsAt ?? 0),
     { before, after },
   );
   const later = [...eve, ...finn].filter((at) => at > Math.max(...grace)).length;
