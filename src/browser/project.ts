@@ -96,7 +96,7 @@ function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now?: number):
 function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
   const { override, pausedUntil } = snapshot;
   if (!override || now >= override.until) return snapshot;
-  return "parts" in override ? { ...override, pausedUntil } as BucketInForce : { ...snapshot, ...override };
+  return "parts" in override ? { ...override, pausedUntil } : { ...snapshot, ...override };
 }
 
 /** A status at a whole millisecond, and when time alone changes it. @throws when `count` is no count. */

@@ -31,7 +31,7 @@ export function whenAsOne(limit: Limit, shards: readonly Shard[], timing: Timing
 export function whenServed(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   const { units } = demand;
   // Units that may come back decide nothing here.
-  const plain = shards.map((own) => ({ ...own, state: { ...own.state, headroom: undefined } }) as Shard);
+  const plain = shards.map((own) => ({ ...own, state: { ...own.state, headroom: undefined } }));
   const from = Math.max(timing.now, timing.pausedUntil);
   if (units > limit.capacity) return END_OF_TIME;
   const found = mayDenyOnTwo(limit, demand) ? whenEachHolds(plain, from, units) : from;
