@@ -59,3 +59,8 @@ export function limitUnder(
     throw damageError(name, key, `the stored config is unusable (${(error as Error).message})`);
   }
 }
+
+/** The name of a plan; a config of a call has none. */
+export function nameOf(plan: StoredPlan | undefined): string | undefined {
+  return typeof plan === "string" ? plan : undefined;
+}

@@ -1,11 +1,11 @@
 /** Listing: pages of a limit's keys with what they hold now. */
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
-import { storedConfig } from "../engine/bucket.js";
+import { nameOf, storedConfig } from "../engine/bucket.js";
 import { type BucketArgs, bucketOf, requestTo } from "../engine/request.js";
 import { heldByAll } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import { controlOf, type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
-import { foundAmong, isOf, nameOf, shardsOf } from "../storage/shards.js";
+import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";

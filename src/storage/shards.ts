@@ -1,6 +1,6 @@
 /** Rows ↔ shards of one bucket: which rows a call has read, and what they stand for. */
 import { applyControl, type Control, overrideError } from "../engine/control.js";
-import type { Bucket, StoredPlan } from "../engine/bucket.js";
+import { type Bucket, nameOf } from "../engine/bucket.js";
 import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
@@ -181,11 +181,6 @@ function controlled(shard: Shard, control: Control): Shard {
 
 function gapError({ limit, key }: Bucket): Error {
   return damageError(limit.name, key, "the stored shards overlap or leave a gap");
-}
-
-/** The name of a plan; a config of a call has none. */
-export function nameOf(plan: StoredPlan | undefined): string | undefined {
-  return typeof plan === "string" ? plan : undefined;
 }
 
 /** The changed shards, in the place of their rows. A shard that is in both lists is not written. */
