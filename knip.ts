@@ -44,5 +44,7 @@ export default {
     "estree",
     // The module "docs:start" is a page of the docs.
     "docs",
+    // A library that an app in the docs has already.
+    "@convex-dev/auth",
   ],
 } satisfies KnipConfig;

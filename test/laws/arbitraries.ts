@@ -45,7 +45,7 @@ function isExact(config: RateLimitConfig): boolean {
 }
 
 /** One of some arbitraries, each with its weight. */
-export function weighted<T>(...choices: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> {
+function weighted<T>(...choices: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> {
   return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
@@ -72,7 +72,7 @@ const starts = fc.oneof(
 );
 
 /** The limits of a kind; a field that is undefined is left out. */
-export function configsOf(
+function configsOf(
   kind: RateLimitConfig["kind"],
   fields: Readonly<Record<string, fc.Arbitrary<string | number | undefined>>>,
 ): fc.Arbitrary<RateLimitConfig> {
@@ -96,7 +96,6 @@ export const exactConfigs = {
     .oneof(...calendars.map((calendar) => configsOf("fixed window", { ...terms, ...calendar, capacity: capacities })))
     .filter(isExact),
 };
-export const exactConfig = fc.oneof(exactConfigs.tokenBucket, exactConfigs.fixedWindow);
 
 /** Configs whose whole counts are exact, up to 10^9 tokens and months. */
 const largeTokenBucket = fc.oneof(
@@ -203,11 +202,6 @@ export const wait: fc.Arbitrary<Wait> = fc.oneof(
   fc.constantFrom({ toRetry: -1 }, { toRetry: 0 }, { toRetry: 1 }),
   fc.constantFrom({ periods: 0.5 }, { periods: 1 }, { periods: 3 }, { periods: 1 / 3 }),
 );
-
-/** Whether the refill brings a count within 50 ms: then a call on several rows may be denied by what two of them say. */
-export function mayBeFast(limit: Pick<RateLimitConfig, "rate" | "period">, count: number): boolean {
-  return limit.rate * 50 * (1 + 2 ** -40) >= count * lengthOf(limit);
-}
 
 /** The time after a wait, never before `now`. */
 export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt = now): number {

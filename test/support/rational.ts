@@ -81,20 +81,6 @@ export function ceilOf({ numerator, denominator }: Rational): bigint {
   return -floorOf({ numerator: -numerator, denominator });
 }
 
-/** The double next to the fraction. Rounded once: the quotient's last bit stands for all that would follow it. */
-export function toNumber({ numerator, denominator }: Rational): number {
-  const bits = (number: bigint) => number.toString(2).length;
-  const shift = BigInt(Math.max(0, 64 + bits(denominator) - bits(magnitude(numerator))));
-  const shifted = numerator << shift;
-  const quotient = shifted / denominator;
-  const sticky = quotient * denominator === shifted ? quotient : numerator < 0n ? -(-quotient | 1n) : quotient | 1n;
-  return Number(sticky) / 2 ** Number(shift);
-}
-
-function magnitude(number: bigint): bigint {
-  return number < 0n ? -number : number;
-}
-
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   while (b !== 0n) [a, b] = [b, a % b];
   return a;

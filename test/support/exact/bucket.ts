@@ -1,5 +1,5 @@
 /** An exact bucket of any kind. Its state has a meaning for the other kinds. */
-import { isLess, minus, type Rational, rational, ZERO } from "../rational.js";
+import { minus, type Rational, rational } from "../rational.js";
 import type { Ask, ExactLimit, Outcome, SlidingWindow } from "./config.js";
 import { mostTaken } from "./history.js";
 import * as refilling from "./refilling.js";
@@ -33,15 +33,6 @@ export function pause(limit: ExactLimit, state: State, now: number, until: numbe
   return limit.kind === "sliding window"
     ? slidingWindow.pause(limit, logOf(limit, state), now, until)
     : refilling.pause(limit, levelOf(state), now, until);
-}
-
-/** The state of several rows after a take by a clock behind the last write. On a sliding window, that clock dates the tokens. */
-export function takenBehind(limit: ExactLimit, before: State, after: State, clock: number, count: number): State {
-  if (limit.kind !== "sliding window" || !after || !("entries" in after) || after === before) return after;
-  const atLastWrite = (log: State) =>
-    log && "entries" in log ? (log.entries.find(({ at }) => at === log.ts)?.count ?? ZERO) : ZERO;
-  const added = minus(atLastWrite(after), atLastWrite(logOf(limit, before)));
-  return isLess(added, rational(count)) ? after : slidingWindow.takenByClock(limit, after, clock, count);
 }
 
 /**

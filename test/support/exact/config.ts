@@ -36,18 +36,6 @@ type Zone = keyof typeof ZONES;
 /** The last millisecond that a JavaScript Date can name; a limit promises nothing later. */
 export const LAST_MOMENT = 8_640_000_000_000_000;
 
-/** The most that a limit can hold: what a count may not exceed. */
-export function sizeOf(limit: ExactLimit): number {
-  return limit.kind === "sliding window" ? limit.rate : limit.capacity;
-}
-
-const DAY_MS = 86_400_000;
-
-/** About how long the limit takes to bring its rate. */
-export function lengthOf({ period }: Pick<ExactLimit, "period">): number {
-  return typeof period === "number" ? period : { day: 1, week: 7, month: 30.436875 }[period] * DAY_MS;
-}
-
 export type Reserve = boolean | { readonly within: number };
 
 export interface Ask {

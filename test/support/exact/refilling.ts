@@ -228,7 +228,7 @@ function replayed(events: History): { after: Level; history: History } {
 }
 
 /** The tokens that arrive after `from`, up to and including `to`. @param since - when the window before began, if that is known. */
-export function gained(limit: RefillingLimit, from: number, to: number, since?: number): Rational {
+function gained(limit: RefillingLimit, from: number, to: number, since?: number): Rational {
   return limit.kind === "token bucket"
     ? tokenBucket.gained(limit, from, to)
     : fixedWindow.gained(limit, from, to, since);
