@@ -152,7 +152,8 @@ it.each(rows)("%s", (_what, limit, state, { ms = 0, pauseMs, ...asked }, status,
   const decideAt = (now: number) => decide(limit, before, { now, pausedUntil }, demandOf(limit, asked));
   const decision = decideAt(NOW + ms);
   expect(decision.status).toEqual(status);
-  const { window: _, ...taken } = toStored(limit, decision.taken ?? before);
+  const { window: _, bucket, ...taken } = toStored(limit, decision.taken ?? before);
+  expect(bucket).toBe(limit.bucket);
   expect(decision.taken && taken).toEqual(next);
   if (status.ok || status.retryAt === undefined || status.retryAt === END_OF_TIME) return;
   const times = [status.retryAt - 1, status.retryAt];

@@ -88,7 +88,7 @@ describe("a stored state", () => {
     const state = fromStored(sliding, { value: 5.5, ts: NOW, recent }, undefined);
     const taken = [1.5, 3].map((count) => ({ units: count * sliding.unitsPerToken }));
     expect(state).toMatchObject({ value: 5.5 * sliding.unitsPerToken, ts: NOW, recent: taken });
-    expect(toStored(sliding, state)).toEqual({ value: 5.5, ts: NOW, recent });
+    expect(toStored(sliding, state)).toEqual({ value: 5.5, ts: NOW, recent, bucket: "sliding window 1000" });
     expect(toStored(limit, { value: 0, ts: 0 })).toStrictEqual({ value: 0, ts: 0 });
     expect(fromStored(limit, { value: 0, ts: 0 }, undefined)).toStrictEqual({ value: 0, ts: 0 });
     const nothing = { value: 10, ts: NOW, recent: [{ at: NOW, count: 0 }] };

@@ -52,22 +52,6 @@ export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, g
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now), ...isOfOneRow }, after };
 }
 
-/**
- * A log to which a clock behind its last write has added a count. The count is dated by that clock and not by the last write,
- * because one of several rows may not have been written since. If the row knows a later time, it gives no more than this log.
- */
-export function takenByClock({ rate, period }: SlidingWindow, log: NonNullable<Log>, clock: number, count: number) {
-  const { ts } = log;
-  const others = log.entries.map((entry) =>
-    entry.at === ts ? { at: ts, count: minus(entry.count, rational(count)) } : entry,
-  );
-  const same = others.find(({ at }) => at === clock)?.count ?? ZERO;
-  const own = clock > ts - period ? [{ at: clock, count: plus(same, rational(count)) }] : [];
-  const kept = others.filter((entry) => entry.at !== clock && isLess(ZERO, entry.count));
-  const entries = [...kept, ...own].sort((a, b) => a.at - b.at);
-  return { ...log, entries, value: minus(rational(rate), sum(entries)) };
-}
-
 /** When a call at `clock` starts; undefined if it is denied. */
 function startFor(limit: SlidingWindow, log: Log, clock: number, { count, reserve }: Ask): number | undefined {
   const now = Math.max(clock, log?.ts ?? clock);

@@ -22,7 +22,8 @@ describe("auto", () => {
   it("keeps cold keys on one row, which each call reads once", async () => {
     const { rowsPerKey, perCall } = await runAuto("cold-keys", 10);
     expect(rowsPerKey).toBeLessThanOrEqual(1.1);
-    expect(perCall.rangesRead).toBeLessThanOrEqual(1.05);
+    // A bucket that may be split has its control row beside its row: the first call on a key reads a second range.
+    expect(perCall.rangesRead).toBeLessThanOrEqual(1.1);
   });
 
   it("splits a key with 20 calls within a second into at most four rows", async () => {
