@@ -1,7 +1,7 @@
 /**
  * Makes the compiler's output smaller, without changing a line of code. Indentation becomes tabs. Types that no entry leads to are removed.
- * Documentation comments are removed from generated code, whose readers are in this repository, and from the `.js` files whose types have
- * them as well. Other comments stay, such as `@__PURE__`.
+ * Documentation comments are removed from generated code and from the `.js` files: their readers are in this repository, and
+ * users read them in the types. Other comments stay, such as `@__PURE__`.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -23,8 +23,8 @@ for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true }
     continue;
   }
   const text = readFileSync(file, "utf8");
-  const isToldTwice = needed.has(file.replace(/\.js$/, ".d.ts")) && file.endsWith(".js");
-  writeFileSync(file, indented(isToldTwice || file.includes("_generated") ? text.replace(DOCUMENTATION, "") : text));
+  const isForTools = file.endsWith(".js") || file.includes("_generated");
+  writeFileSync(file, indented(isForTools ? text.replace(DOCUMENTATION, "") : text));
 }
 
 /** Indents with tabs. A file with a template string of several lines stays as it is, because spaces in that string are text. */
