@@ -25,7 +25,7 @@ type Mount = (limit: RateLimitWatch, target: Element) => () => void;
 
 const apps: Record<string, () => { entry: string; recipe: string; limit?: string }> = {
   Vue: () => ({
-    recipe: firstMatch(/## Vue[^]*?```ts\n([^]*?)```/),
+    recipe: firstMatch(/## Use it in Vue[^]*?```ts\n([^]*?)```/),
     entry: `
       import { createApp } from "vue/dist/vue.esm-bundler.js";
       import { useRateLimit } from "./recipe";
