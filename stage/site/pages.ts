@@ -30,7 +30,7 @@ export interface DocPage {
 }
 
 /** The documents of the project that are not in the root. */
-const READMES = ["stage/README.md", "bench/README.md", "convex/README.md"];
+const READMES = ["stage/README.md", "bench/README.md", "convex/README.md", "example/README.md"];
 const PICTURE = /\.(png|svg|jpg)$/;
 
 export interface DocGroup {

@@ -45,7 +45,7 @@ describe("an editor offers", () => {
   });
 
   it("the fields of each kind, with a start only for fixed windows", () => {
-    const all = "capacity keyed maxReserved mode overrides period plans queue rate shards throws".split(" ");
+    const all = "capacity keyed maxReserved mode period plans queue rate shards throws".split(" ");
     expect(offered("window")).toEqual(["anchor", ...all, "start", "timeZone"].sort());
     expect(offered("bucket")).toEqual(all);
     expect(offered("sliding")).toEqual(expect.arrayContaining(all.filter((field) => field !== "capacity")));
@@ -69,7 +69,7 @@ it.each([
   ["start", /time at which a window starts, in whole milliseconds since the epoch/],
   ["maxReserved", /most tokens that may be owed to reservations; 0 \(none\)/],
   ["timeZone", /IANA name of the time zone.*default `"UTC"`/],
-  ["anchor", /when it begins. A day of the month/],
+  ["anchor", /when it begins\. A month of the year \(1 to 12\), a day of the month/],
   ["shards", /How many rows a hot limit may be spread over.*default 1/],
   ["errorKeys", /default false/],
   ["call", /Takes `count` tokens, or says when/],

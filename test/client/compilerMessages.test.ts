@@ -53,9 +53,9 @@ const limits = defineRateLimits(definitions);
 const inComponent = defineInComponent(definitions, { component });
 const { scheduleRateLimited } = rateLimitJobs(limits);
 const { getRateLimit, exposeRateLimit } = rateLimitLive(limits);
-const freeJobs = rateLimitJobs(free);
 /** Limits without definitions. */
 const free = defineRateLimits({});
+const freeJobs = rateLimitJobs(free);
 const freeInComponent = defineInComponent({}, { component });
 const { enqueueRateLimited } = rateLimitQueue(limits);
 const { overrideRateLimit, clearRateLimitOverride, listRateLimits, sweepRateLimits } = rateLimitAdmin(limits);
@@ -210,20 +210,20 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({}, { throws: { spread: 1 } })`,
   ],
   [
-    /^Object literal may only .* '(start|burst|many|spread)' does not exist in type '(Terms & TokenBucketConfig|Omit<TokenBucketConfig|{)/,
+    /^Object literal may only .* '(start|burst|many|spread|exakt)' does not exist in type '(Terms & TokenBucketConfig|Omit<TokenBucketConfig|{)/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } })`,
     `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } }, { component })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, burst: 3 } } } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, plans: { free: { rate: 1, start: 0 } } } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, shards: { atLeast: 1, many: 2 } } })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: { jitter: 1, spread: 1 } } })`,
   ],
   [
-    /Did you mean to write '(capacity|maxReserved|keyed|exact)'\?$/,
+    /Did you mean to write '(capacity|maxReserved|keyed)'\?$/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, capactiy: 3 } })`,
     `defineInComponent({ a: { kind: "fixed window", rate: 1, period: "day", maxReserve: 3 } }, { component })`,
-    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } })`,
     `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
   ],
   [
