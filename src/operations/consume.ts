@@ -5,7 +5,7 @@ import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { decide } from "../engine/decide.js";
 import { fullState } from "../engine/kinds/kind.js";
-import { WHOLE } from "../engine/sharding/interval.js";
+import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
@@ -35,7 +35,11 @@ async function answer(ctx: Reader, asked: Request, call: Call): Promise<Answer> 
   const rows = await readRows(ctx, asked);
   const [row] = rows;
   const isPlain = !row || (row.shard === undefined && row.bucket === limit.bucket && row.plan === plan);
-  if (rows.length > 1 || !isPlain) return await answerUnder(ctx, termsOf(asked, foundAmong(asked, rows), now), call);
+  if (rows.length > 1 || !isPlain) {
+    // An override or the stored plan may have a limit that is split.
+    const found = foundAmong(asked, rows, pointAt(call.random()));
+    return await answerUnder(ctx, termsOf(asked, found, now), call);
+  }
   const timing = { now, pausedUntil: 0 };
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
   const { status, taken } = decide(limit, stored, timing, demand);
