@@ -133,7 +133,9 @@ describe("the search", () => {
   const sections = () => JSON.parse(read("search.json")) as Section[];
 
   it("fetches its index from the site's folder", () => {
-    expect(sections().find(({ heading }) => heading === "Disable a button")?.url).toBe("/docs/react.html#disable-a-button");
+    expect(sections().find(({ heading }) => heading === "Disable a button")?.url).toBe(
+      "/docs/react.html#disable-a-button",
+    );
     const scripts = files.filter((file) => file.endsWith(".js"));
     expect(scripts.map(read).join("")).toContain(BASE);
   });
