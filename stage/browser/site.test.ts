@@ -245,8 +245,8 @@ describe("the documents", () => {
     const { y = Infinity } = (await page.getByRole("heading", { level: 1 }).boundingBox()) ?? {};
     expect(y).toBeLessThan(400);
     await page.getByText("On this page", { exact: true }).click();
-    await page.getByRole("navigation", { name: "On this page" }).getByText("What it costs").click();
-    await page.waitForURL(/#what-it-costs$/);
+    await page.getByRole("navigation", { name: "On this page" }).getByText("Know what you give up").click();
+    await page.waitForURL(/#know-what-you-give-up$/);
     await page.getByRole("navigation", { name: "Previous and next page" }).getByText("Migrating").click();
     await page.waitForURL(/docs\/migrating\.html$/);
     await page.setViewportSize({ width: 1280, height: 900 });

@@ -60,7 +60,11 @@ export const answerAt = query({
     const config = await configOf(ctx, room, "send");
     const bucket = { name: "send", key: room, config } as const;
     const snapshot = await getRateLimit(ctx, bucket);
-    return projectRateLimit(snapshot, { now, count });
+    const { value: _, ...status } = projectRateLimit(snapshot, {
+      now,
+      count,
+    });
+    return status;
   },
 });
 

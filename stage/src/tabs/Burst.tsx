@@ -145,7 +145,9 @@ function useCall(say: Say): Call {
 
 function describe(say: Say, count: number, status: RateLimitStatus, now: number): void {
   const tokens = amount(count, "token");
-  if (!status.ok) {
+  if (!status.ok && status.reason === "too large")
+    say("stop", "denied", `${tokens} · more than the bucket can ever hold`);
+  else if (!status.ok) {
     // A slow answer may arrive after the wait is over.
     const when = status.retryAt > now ? `in ${wait(status.retryAt - now)}` : "now";
     say("stop", "denied", `${tokens} · come back ${when}`);
