@@ -16,8 +16,9 @@ export function useClock(now = NOW, ...toFake: Fakeable[]): void {
     vi.useFakeTimers({ now, ...(toFake.length > 0 && { toFake }) });
   });
   afterEach(() => {
-    vi.useRealTimers();
+    // Restored afterwards, a spy on a fake timer would put back the fake one.
     vi.restoreAllMocks();
+    vi.useRealTimers();
     vi.unstubAllGlobals();
     vi.unstubAllEnvs();
   });
