@@ -41,7 +41,7 @@ export function forgotten({ capacity }: Limit, lastWrite: number, at: number): S
  */
 export function noted(headroom: readonly Entry[], ts: number, now: number, units: number) {
   // No time has passed, so no units have come, and the pairs say all; unless the capacity was lowered meanwhile.
-  if (now <= ts) return units < (headroom.at(-1)?.units ?? 0) ? since(headroom, ts + 1, units) : headroom;
+  if (now <= ts) return headroom.some((pair) => units < pair.units) ? since(headroom, ts + 1, units) : headroom;
   return units === 0 ? undefined : since(headroom, now, units);
 }
 

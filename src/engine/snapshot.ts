@@ -5,6 +5,7 @@
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Limit, Run } from "./kinds/kind.js";
 import { EVERYTHING } from "./kinds/refilling.js";
+import { logOf } from "./kinds/log.js";
 import { countsOf } from "./kinds/slidingWindow.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
@@ -75,7 +76,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const short = correction(shard);
   // A row that is full needs a step once something is taken from it; the whole bucket has its own runs.
   const least = interval === WHOLE ? 0 : 1;
-  const entries = kind.runsFrom ? undefined : countsOf(limit, advanced.recent ?? []).filter(({ units }) => units > 0);
+  const entries = kind.runsFrom ? undefined : countsOf(limit, logOf(advanced)).filter(({ units }) => units > 0);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,

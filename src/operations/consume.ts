@@ -74,10 +74,7 @@ export async function checkAll(ctx: Reader, requests: readonly Request[]): Promi
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
 async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) {
   const found: Promise<Answer>[] = [];
-  for (const place of orderOf(requests)) {
-    const request = requests[place];
-    if (request) found[place] = answer(ctx, request, call);
-  }
+  for (const [place, request] of orderOf(requests)) found[place] = answer(ctx, request, call);
   const answers = await Promise.all(found);
   const enforced = answers.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));

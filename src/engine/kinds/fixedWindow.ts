@@ -113,9 +113,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    * A capacity above the rate saves up tokens. The whole limit decides: the shares of the two are rounded, so a shard's
    * capacity may be the lesser one, or the greater.
    */
-  lapses({ config }: FixedWindowLimit): "together" | undefined {
-    const { rate, capacity = rate } = config as FixedWindowConfig;
-    return capacity <= rate ? "together" : undefined;
+  lapses({ config, tokens }: FixedWindowLimit): "together" | undefined {
+    return tokens <= config.rate ? "together" : undefined;
   }
 
   runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {

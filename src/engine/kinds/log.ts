@@ -1,8 +1,12 @@
 /** A log of units taken: entries in the order of their times. */
-import type { Entry } from "./kind.js";
+import type { Entry, State } from "./kind.js";
 
 /** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;
+
+export function logOf({ recent = [] }: State): readonly Entry[] {
+  return recent;
+}
 
 export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);

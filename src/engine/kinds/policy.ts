@@ -2,7 +2,7 @@
 import type { RateLimitConfig } from "../../wire/configs.js";
 
 /** The average length of calendar periods: 400 years are 146,097 days. */
-const CALENDAR_MS: Readonly<Record<string, number>> = {
+const CALENDAR_MS = {
   day: 86_400_000,
   week: 604_800_000,
   month: 2_629_746_000,
@@ -11,7 +11,7 @@ const CALENDAR_MS: Readonly<Record<string, number>> = {
 
 /** The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once. */
 export function policyOf({ kind, rate, period, capacity = rate }: RateLimitConfig) {
-  const periodMs = typeof period === "number" ? period : (CALENDAR_MS[period] ?? NaN);
+  const periodMs = typeof period === "number" ? period : CALENDAR_MS[period];
   // A capacity of 0 is never full. A quotient such as 0.3 / 0.1 may lie just above the number that it stands for.
   const periods = (capacity / rate || 1) * (1 - 2 ** -48);
   const windowMs = kind === "token bucket" ? periods * periodMs : Math.ceil(periods) * periodMs;

@@ -7,7 +7,7 @@ import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
-import { cut, insert, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
+import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -25,7 +25,7 @@ export class SlidingWindowKind implements Kind {
    * been there.
    */
   advance(limit: Limit, state: State, now: number): State {
-    const { recent = [], headroom } = state;
+    const recent = logOf(state);
     const ts = Math.max(state.ts, now);
     const left = ts - limit.periodMs;
     const first = recent.findIndex(({ at }) => at > left);
@@ -33,20 +33,21 @@ export class SlidingWindowKind implements Kind {
     const last = limit.levels.most > 0 ? past.at(-1) : undefined;
     const entries = last ? [{ at: last.at, units: 0 }, ...counted] : counted;
     // What was taken that long ago is not in the log, so it cannot come back.
-    const pairs = headroom?.filter(({ at }) => at > left);
+    const pairs = state.headroom?.filter(({ at }) => at > left);
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
 
   whenHolding(limit: Limit, state: State, units: number): number {
     const { ts } = state;
-    const recent = countsOf(limit, state.recent ?? []);
+    const recent = countsOf(limit, logOf(state));
     // All of them have to leave where a debt is too large to be counted exactly.
     const last = whenGone(recent, sum(recent) + units - limit.capacity);
     return Math.max(ts, Math.min(END_OF_TIME, last + limit.periodMs));
   }
 
   take(limit: Limit, state: State, units: number): State {
-    const { recent = [], ts } = state;
+    const { ts } = state;
+    const recent = logOf(state);
     const counted = recent.filter((entry) => !isEverything(entry));
     const isCounted = units <= limit.capacity + EVERYTHING / 2 - sum(counted);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
@@ -55,16 +56,17 @@ export class SlidingWindowKind implements Kind {
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
-    const { recent = [], ts } = advanced;
+    const { ts } = advanced;
+    const recent = logOf(advanced);
     // In order: never before what is promised already.
     const at = Math.max(recent.at(-1)?.at ?? 0, this.whenHolding(limit, advanced, units));
     const state = withEntries(limit, advanced, insert(recent, { at, units }));
-    return { at, state, owed: sum(promisedAfter(state.recent ?? [], ts)) };
+    return { at, state, owed: sum(promisedAfter(logOf(state), ts)) };
   }
 
   whenReservable(limit: Limit, state: State, units: number): number {
     const { ts } = state;
-    const recent = countsOf(limit, state.recent ?? []);
+    const recent = countsOf(limit, logOf(state));
     const atOnce = this.whenHolding(limit, state, units);
     // What started by now is no longer owed: it goes first.
     const started = whenGone(recent, sum(recent) + units - limit.maxReserved);
@@ -76,7 +78,8 @@ export class SlidingWindowKind implements Kind {
    * into.
    */
   giveBack(limit: Limit, state: State, units: number, taking?: Taking): State {
-    const { recent = [], headroom = [], ts } = state;
+    const { headroom = [], ts } = state;
+    const recent = logOf(state);
     if (!taking) {
       const missing = limit.capacity - state.value - sum(promisedAfter(recent, ts));
       const left = removeBackwards(recent, Math.min(units, missing), ts);
@@ -98,9 +101,9 @@ export class SlidingWindowKind implements Kind {
 
   /** As if everything were taken at its end, besides what is promised for then or later. */
   pause(limit: Limit, state: State, { at, until }: Pause): State {
-    const { recent = [], headroom = [] } = state;
+    const { headroom = [] } = state;
     const ts = Math.max(state.ts, until);
-    const later = recent.filter((entry) => entry.at >= ts && entry.at > state.ts);
+    const later = logOf(state).filter((entry) => entry.at >= ts && entry.at > state.ts);
     const entries = insert(later, { at: ts, units: EVERYTHING });
     const pairs = refunds.since(headroom, Math.max(at, state.ts) + 1, sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
@@ -113,7 +116,8 @@ export class SlidingWindowKind implements Kind {
   }
 
   split(left: Limit, right: Limit, state: State): readonly [State, State] {
-    const { recent = [], headroom } = state;
+    const { headroom } = state;
+    const recent = logOf(state);
     const everything = recent.filter(isEverything);
     const counted = recent.filter((entry) => !isEverything(entry));
     const taken = sum(counted);
@@ -121,7 +125,7 @@ export class SlidingWindowKind implements Kind {
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut
     // in that proportion.
     const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), left.unitsPerToken);
-    const pairs = headroom ? refunds.halved(headroom, left.capacity / (left.capacity + right.capacity || 1)) : [];
+    const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, left.capacity + right.capacity)) : [];
     const half = (limit: Limit, own: 0 | 1) =>
       withEntries(limit, state, everything.length > 0 ? merge([cuts[own], everything]) : cuts[own], pairs[own]);
     return [half(left, 0), half(right, 1)];
@@ -132,23 +136,23 @@ export class SlidingWindowKind implements Kind {
     const seen = Math.min(...states.map((state) => state.seen ?? 0));
     // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves
     // no earlier.
-    const logs = states.map(({ recent = [], ts: own }) =>
-      own === ts
-        ? recent
-        : recent.map((entry) => ({ ...entry, at: entry.at + ts - own, from: entry.from ?? entry.at })),
+    const logs = states.map((state) =>
+      logOf(state).map((entry) =>
+        state.ts === ts ? entry : { ...entry, at: entry.at + ts - state.ts, from: entry.from ?? entry.at },
+      ),
     );
     const pairs = refunds.joined(states.map(({ headroom }) => headroom));
-    const state = { value: 0, ts, ...(seen > 0 && { seen }) };
-    return this.advance(limit, withEntries(limit, state, capped(merge(logs)), pairs), ts);
+    const joined = { value: 0, ts, ...(seen > 0 && { seen }) };
+    return this.advance(limit, withEntries(limit, joined, capped(merge(logs)), pairs), ts);
   }
 
   lapses(): "singly" {
     return "singly";
   }
 
-  waitedMs(limit: Limit, { recent = [], ts }: State): number {
-    const left = ts - limit.periodMs;
-    const last = recent.findLast(({ at }) => at <= left);
+  waitedMs(limit: Limit, state: State): number {
+    const left = state.ts - limit.periodMs;
+    const last = logOf(state).findLast(({ at }) => at <= left);
     return last ? left - last.at : Infinity;
   }
 }

@@ -40,12 +40,13 @@ export function halves(interval: Interval): [Interval, Interval] {
   return [`${interval}0`, `${interval}1`];
 }
 
-/** The smallest interval that has all of some parts within it. */
+/** The smallest interval that has all of some parts within it: of one at least. */
 export function around(parts: readonly Interval[]): Interval {
-  const [first = WHOLE] = parts;
-  let length = first.length;
-  while (!parts.every((part) => part.startsWith(first.slice(0, length)))) length--;
-  return first.slice(0, length);
+  return parts.reduce((within, part) => {
+    let length = within.length;
+    while (!part.startsWith(within.slice(0, length))) length--;
+    return within.slice(0, length);
+  });
 }
 
 /** How much of [0, 1) parts that do not overlap cover together. */

@@ -40,7 +40,7 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   if (best) return decideOn(best, shards, timing, demand);
   const whole = shard.merged(limit, shards, now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
-  if (left[0] !== whole || status.ok) return { status, left: left[0] === whole ? shards : left };
+  if (status.ok) return { status, left };
   // A log loses nothing, and takes long to join.
   const retryAt = limit.kind.runsFrom ? whenAsOne(limit, shards, timing, demand) : status.retryAt;
   return { status: { ...status, retryAt }, left: shards };
@@ -76,7 +76,7 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
   const left = paid === 0 ? shards : distribute(shards, now, { ...change, units: paid });
   const owed = units - paid;
   if (owed === 0) return left;
-  const debtMs = (own: Shard) => (owed - shard.heldBy(own, now)) / (own.limit.refill || 1);
+  const debtMs = (own: Shard) => (owed - shard.heldBy(own, now)) / Math.max(1, own.limit.refill);
   const best = left.reduce((one, other) => (debtMs(other) < debtMs(one) ? other : one));
   return left.map((own) => (own === best ? shard.charged(shard.advance(own, now), owed, isRefundable) : own));
 }

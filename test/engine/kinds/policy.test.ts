@@ -17,6 +17,7 @@ it.each<[string, RateLimitConfig, tokens: number, seconds: number]>([
   ["a day", { ...window, period: "day" }, 10, 86_400],
   ["a week", { ...window, period: "week" }, 10, 604_800],
   ["a month, on average", { ...window, period: "month" }, 10, 2_629_746],
+  ["a year, on average", { ...window, period: "year" }, 10, 31_556_952],
   ["two months", { ...window, period: "month", capacity: 20 }, 20, 2 * 2_629_746],
 ])("%s", (_, config, tokens, seconds) => {
   const policy = policyOf(config);
