@@ -3,28 +3,30 @@ import { expect, it, vi } from "vitest";
 import { arrivals } from "../../tools/simulator/arrivals.js";
 import { Backend } from "../../tools/simulator/backend.js";
 import { job, queueApp } from "../../tools/simulator/queues.js";
+import { firstOf } from "../support/random.js";
 
-const SECONDS = 6;
+const SECONDS = 4;
 const poisson = (demand: number, seed: string) =>
   arrivals({ pattern: "poisson", demand, seconds: SECONDS, counts: { from: 1, to: 1 }, seed });
 const second = { kind: "token bucket", rate: 1000, period: 1000, capacity: 1000 } as const;
 const auto = { ...second, shards: "auto" } as const;
 const split = { ...second, shards: { atLeast: 64 } } as const;
 
-it.each([
+const CROWDS = [
   // A worker that reads all rows lets these wait until the plain calls have ended.
   { place: "tables", jobs: 2, count: 1, plain: 500, limit: auto },
-  { place: "component", jobs: 2, count: 1, plain: 500, limit: auto },
   // A row holds 7 to 15 tokens.
-  { place: "tables", jobs: 2, count: 12, plain: 500, limit: auto },
   { place: "tables", jobs: 2, count: 20, plain: 500, limit: auto },
   // One row at a time would pay for too few: a row holds two tokens, or 15.
   { place: "tables", jobs: 500, count: 1, plain: 5, limit: { ...split, capacity: 128, maxReserved: 0 } },
-  { place: "tables", jobs: 800, count: 1, plain: 20, limit: split },
   // A worker that settles each job on a random row, or on all, lets others wait until the plain calls have ended.
-  { place: "tables", jobs: 30, count: 3, used: 1, plain: 300, limit: auto },
   { place: "component", jobs: 30, count: 3, used: 6, plain: 300, limit: auto },
-] as const)(
+  { place: "component", jobs: 2, count: 1, plain: 500, limit: auto },
+  { place: "tables", jobs: 2, count: 12, plain: 500, limit: auto },
+  { place: "tables", jobs: 800, count: 1, plain: 20, limit: split },
+  { place: "tables", jobs: 30, count: 3, used: 1, plain: 300, limit: auto },
+] as const;
+it.each(firstOf(4, CROWDS))(
   "$jobs jobs of $count a second start within two seconds beside $plain plain calls, in the $place",
   async ({ place, jobs, count, plain, limit, ...rest }) => {
     const args = { name: "llm", count, ...("used" in rest && { settles: "mutation" }) };
@@ -85,11 +87,14 @@ async function playSettling(times: readonly number[], config: object = {}) {
   return { lateMs, overMs, missing, rows: backend.store.count("rateLimitQueue") };
 }
 
-it.each([
-  [60, {}],
-  [60, { shards: "auto" }],
-  [500, { shards: "auto" }],
-])(
+it.each(
+  firstOf(2, [
+    [60, {}],
+    [200, { shards: "auto" }],
+    [60, { shards: "auto" }],
+    [500, { shards: "auto" }],
+  ] as const),
+)(
   "%i jobs a second that end conflict neither with the worker nor with each other, and it keeps up (%j)",
   async (demand, config) => {
     const times = poisson(demand, "settling").map(({ atMs }) => atMs);

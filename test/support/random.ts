@@ -11,6 +11,9 @@ import fc from "fast-check";
 export const effort = Number(process.env["EFFORT"] ?? 0.08);
 if (!(effort > 0)) throw new Error(`EFFORT must be a number above 0, not ${process.env["EFFORT"]}`);
 export const runs = (most: number): number => Math.ceil(most * effort);
+/** The first of some slow cases, of which EFFORT=1 plays all. */
+export const firstOf = <Case>(count: number, cases: readonly Case[]): readonly Case[] =>
+  cases.slice(0, effort < 1 ? count : cases.length);
 
 export const seed = Number(process.env["SEED"] ?? 1);
 if (!Number.isSafeInteger(seed)) throw new Error(`SEED must be a whole number, not ${process.env["SEED"]}`);

@@ -104,6 +104,9 @@ function checkWindows(name: string, { period, start, timeZone, anchor }: FixedWi
  */
 export const ANCHORS = { day: [0, 1439], week: [1, 7], month: [1, 31], year: [1, 12] } as const;
 
+/** To ask `Intl` takes longer than all else in a call that gives a config. */
+const knownZones = new Set<string>();
+
 /** Whether `Intl` knows the zone by an IANA name, such as "Europe/Berlin", "Etc/GMT+5" or "UTC". */
 export function isTimeZone(timeZone: unknown): timeZone is string {
   // The names of three letters in the IANA time zone database.
@@ -111,8 +114,10 @@ export function isTimeZone(timeZone: unknown): timeZone is string {
   // Some runtimes also take offsets, and the abbreviations of ICU: "IST" is three zones, and ICU picks one.
   if (typeof timeZone !== "string" || !/^[a-z]/i.test(timeZone) || /^systemv\//i.test(timeZone)) return false;
   if (timeZone.length === 3 && !IANA_ABBREVIATIONS.includes(`${timeZone.toUpperCase()} `)) return false;
+  if (knownZones.has(timeZone)) return true;
   try {
     new Intl.DateTimeFormat("en-US", { timeZone });
+    knownZones.add(timeZone);
     return true;
   } catch {
     return false;

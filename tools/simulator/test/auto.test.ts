@@ -32,7 +32,7 @@ describe("auto", () => {
 
   const steady = [
     // The first seconds, in which rows still split.
-    { name: "load-1000", seconds: 3, attempts: 1.09, admitted: 0.995, failures: 0 },
+    { name: "load-1000", seconds: 1.5, attempts: 1.09, admitted: 0.995, failures: 0 },
     ...(effort < 1
       ? []
       : ([
@@ -91,7 +91,7 @@ describe("auto", () => {
 
   /** The figures of the registry in docs/benchmarks.md. */
   it("fails no call of a registry's API, under a load at which 16 shards of the official component fail", async () => {
-    const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 4 } as const;
+    const options = { ...DEFAULTS, cases: ["registry"], classes: ["S256"], official: [16], seconds: 3 } as const;
     const [result] = await runContention(options);
     const [tables, component, official] = result?.runs[0]?.metrics ?? [];
     for (const own of [tables, component]) {

@@ -1,12 +1,13 @@
 /** Law 15: what an app does on a hot key beside its plain calls succeeds, and leaves the plain calls as they are. */
 import { describe, expect, it } from "vitest";
+import { firstOf } from "../../../test/support/random.js";
 import type { Size } from "../../../bench/contention/case.js";
 import { type CaseName, CASES } from "../../../bench/contention/scenarios.js";
 import type { Metrics } from "../metrics.js";
 import { ours } from "../ours.js";
 import { simulate } from "../simulation.js";
 
-const SEEDS = ["1", "2", "3", "4", "5"];
+const SEEDS = firstOf(1, ["1", "2", "3", "4", "5"]);
 /** Rows have split after less than half a second of 300 calls a second. */
 const SIZE = { seconds: 0.6, warmUp: 0.4 };
 /** The most attempts per plain call, over all seeds. */
@@ -20,7 +21,7 @@ interface Expected {
   readonly attempts?: number;
   /** The writes per run of the row that every call reads; default 0. */
   readonly controls?: number;
-  /** The share of the plain calls that may fail; default 0. */
+  /** The most plain calls that fail, with five seeds as with one; default 0. */
   readonly failed?: number;
   /** Default: `SIZE`. Longer where saved-up tokens must be gone, or windows be of a second. */
   readonly size?: Partial<Size>;
@@ -41,7 +42,7 @@ const expected: readonly Expected[] = [
   // 30 % more writes to each row.
   { name: "refunds-300", attempts: 1.13 },
   // The calls ask for half more than the limit lets through: most find a row short and read a second one, and one of 930 failed.
-  { name: "reserve-60", attempts: 1.4, failed: 0.002, size: { warmUp: 1 } },
+  { name: "reserve-60", attempts: 1.4, failed: 1, size: { warmUp: 1 } },
   // The check and the call read a random row each, or two, and conflict with the writes of all.
   { name: "check-300", attempts: 1.25, alone: true },
   { name: "plans-300", alone: true },
@@ -51,8 +52,8 @@ const expected: readonly Expected[] = [
   { name: "reservations-60", attempts: 1.35, alone: true },
   { name: "obey-bucket-100", attempts: 1.25, alone: true },
   // All who wait for a window call at its first millisecond: some hundred calls at once.
-  { name: "obey-fixed-100", attempts: 2.5, failed: 0.01, size: { seconds: 2 }, alone: true },
-  { name: "obey-sliding-100", attempts: 1.8, failed: 0.01, size: { seconds: 2 }, alone: true },
+  { name: "obey-fixed-100", attempts: 2.5, failed: 1, size: { seconds: 2 }, alone: true },
+  { name: "obey-sliding-100", attempts: 1.8, failed: 4, size: { seconds: 2 }, alone: true },
 ];
 
 /** The runs of a case, one for each seed. */
@@ -75,7 +76,7 @@ describe("beside 300 plain calls a second on one auto key", () => {
       expect(operations.calls > 0).toBe(!alone);
     }
     expect(runs.map(({ operations }) => operations.failed)).toEqual(SEEDS.map(() => 0));
-    expect(total((m) => m.failed * m.calls) / calls).toBeLessThanOrEqual(failed);
+    expect(Math.round(total((m) => m.failed * m.calls))).toBeLessThanOrEqual(failed);
     const again = (IN_FLIGHT * controls * SEEDS.length) / calls;
     expect(total((m) => m.attemptsPerCall * m.calls) / calls).toBeLessThanOrEqual(attempts + again);
   });
