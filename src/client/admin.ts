@@ -146,7 +146,7 @@ async function sweep(
   options: Partial<SweepContinuation>,
 ): Promise<SweepResult> {
   checkScheduler(ctx, "sweepRateLimits");
-  checkFields("sweepRateLimits", "the options", options, {
+  checkFields({ of: "sweepRateLimits" }, "the options", options, {
     cursor: { permitted: "one that the batch before passed on", holds: (value) => typeof value === "string" },
     next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
   });

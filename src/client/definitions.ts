@@ -120,7 +120,8 @@ export function findBucket(
   }
   if (!definition) {
     const known = definitions.names.map(show).join(", ") || "none is defined";
-    throw misuseError(name, `is not one of your limits (${known}); give its config to use it without a definition.`);
+    const problem = `is not one of your limits (${known}); give its config to use it without a definition.`;
+    throw new Error(`Rate limit ${show(name)} ${problem}`);
   }
   const needsPlan = !("plan" in more);
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;

@@ -88,7 +88,7 @@ function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice:
   if (!Array.isArray(list) || list.length === 0) {
     throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);
   }
-  checkFields(call, "the options", choice, { throws: throwsField });
+  checkFields({ of: call }, "the options", choice, { throws: throwsField });
   return Array.from(list, (args: AnyArgs) => {
     const request = judge(set, call, args, demandFields());
     const { throws = request.throws } = choice;

@@ -14,7 +14,7 @@ export const throwsField: Field = {
 
 /** @param own - the options that only one place has. @throws when an option is unknown, missing, or has a value that is not permitted. */
 export function checkOptions(options: unknown, own: Fields): void {
-  checkFields("defineRateLimits", "the options", options, {
+  checkFields({ of: "defineRateLimits" }, "the options", options, {
     errorKeys: booleanField,
     throws: throwsField,
     ...own,

@@ -75,7 +75,9 @@ export function rateLimitQueue<Set extends DefinedRateLimits>(
 
     exposeQueue(args: { job: ExposedJob<AnyDataModel> }): ExposedQueue {
       const permitted = "a function from ctx and an id to the job";
-      checkFields("exposeQueue", "the options", args, { job: { permitted, holds: isFunction, isRequired: true } });
+      checkFields({ of: "exposeQueue" }, "the options", args, {
+        job: { permitted, holds: isFunction, isRequired: true },
+      });
       const handler = async (ctx: convex.GenericQueryCtx<AnyDataModel>, { job: requested }: { job: string }) => {
         const job = await args.job(ctx, requested);
         return job && (await getQueued(ctx as never, job));

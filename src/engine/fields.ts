@@ -3,7 +3,7 @@
  * table. Numbers and words are data, not functions: a function that runs while a module loads is compiled again in
  * every run of every Convex function.
  */
-import { fieldError, misuseError, show } from "./misuse.js";
+import { fieldError, type Misused, misuseError, show } from "./misuse.js";
 
 /** A number within a range; NaN and infinities are within none. */
 type Range = {
@@ -35,26 +35,26 @@ export type Fields = Readonly<Record<string, Field>>;
  * Checks an object that a caller has given.
  * @param what - the sentence "<field> is not a field of <what>" names it.
  * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming
- * limit, field, value and range.
+ * what was misused, field, value and range.
  */
-export function checkFields(limit: string, what: string, given: unknown, fields: Fields): void {
-  if (!isObject(given)) throw fieldError(limit, what, "an object", given);
+export function checkFields(misused: Misused, what: string, given: unknown, fields: Fields): void {
+  if (!isObject(given)) throw fieldError(misused, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
   // A misspelt `maxReserve` would be no bound at all.
   for (const name of Object.keys(values)) {
-    if (!Object.hasOwn(fields, name)) throw strangeFieldError(limit, what, name, Object.keys(fields));
+    if (!Object.hasOwn(fields, name)) throw strangeFieldError(misused, what, name, Object.keys(fields));
   }
-  for (const name in fields) checkField(limit, name, fields[name], values[name]);
+  for (const name in fields) checkField(misused, name, fields[name], values[name]);
 }
 
-/** @throws when the value is not permitted, naming limit, field, value and range. */
-export function checkField(limit: string, name: string, field: Field | undefined, value: unknown): void {
+/** @throws when the value is not permitted, naming what was misused, field, value and range. */
+export function checkField(misused: Misused, name: string, field: Field | undefined, value: unknown): void {
   if (!field || (value === undefined ? !field.isRequired : isPermitted(field, value))) return;
-  throw fieldError(limit, name, describePermitted(field), value);
+  throw fieldError(misused, name, describePermitted(field), value);
 }
 
-export function strangeFieldError(limit: string, what: string, field: string, permitted: readonly string[]): Error {
-  return misuseError(limit, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
+export function strangeFieldError(misused: Misused, what: string, field: string, permitted: readonly string[]): Error {
+  return misuseError(misused, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
 export function isPermitted(field: Field, value: unknown): boolean {

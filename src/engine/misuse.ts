@@ -3,14 +3,18 @@
 /** A longer value is cut off in a message. */
 const SHOWN_CHARACTERS = 80;
 
-/** The message names the limit and says what is wrong. */
-export function misuseError(limit: string, problem: string): Error {
-  return new Error(`Rate limit ${show(limit)}: ${problem}`);
+/** What was misused: a limit, by its name, or a function that is of no limit. */
+export type Misused = string | { readonly of: string };
+
+/** The message names what was misused and says what is wrong. */
+export function misuseError(misused: Misused, problem: string): Error {
+  const name = typeof misused === "string" ? `Rate limit ${show(misused)}` : misused.of;
+  return new Error(`${name}: ${problem}`);
 }
 
 /** The misuse of one field; `permitted` completes the sentence "<field> must be …". */
-export function fieldError(limit: string, field: string, permitted: string, value: unknown): Error {
-  return misuseError(limit, `${field} must be ${permitted}, got ${show(value)}.`);
+export function fieldError(misused: Misused, field: string, permitted: string, value: unknown): Error {
+  return misuseError(misused, `${field} must be ${permitted}, got ${show(value)}.`);
 }
 
 /** Stored rows that this package cannot have written: nothing is let through until the bucket is reset. */

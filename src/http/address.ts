@@ -23,7 +23,7 @@ export const ipv6PrefixField: Field = { atLeast: 32, atMost: 64, isWhole: true, 
  * ```
  */
 export function callerAddress(text: string | null | undefined, prefix: Ipv6Prefix = COMMON_PREFIX): string | undefined {
-  checkField("address", "the IPv6 prefix", ipv6PrefixField, prefix);
+  checkField({ of: "address" }, "the IPv6 prefix", ipv6PrefixField, prefix);
   const trimmed = text?.trim() ?? "";
   // The longest is a full IPv6 address with an embedded IPv4 one, a zone, brackets and a port.
   if (trimmed.length > 100) return undefined;

@@ -16,7 +16,12 @@ type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Prom
  * @param read - gives the value; undefined, null or "" when there is none.
  */
 export function custom(prefix: string, read: Read): KeySource {
-  checkField(prefix, "read", required({ permitted: "a function of ctx and request", holds: isFunction }), read);
+  checkField(
+    { of: "custom" },
+    "read",
+    required({ permitted: "a function of ctx and request", holds: isFunction }),
+    read,
+  );
   return source(customPrefix(prefix), read);
 }
 
@@ -26,7 +31,7 @@ function customPrefix(prefix: string): string {
   const isFree = isText(prefix) && !names.some((name) => name.toLowerCase() === prefix.toLowerCase());
   if (isFree && /^[\w-]{1,64}$/.test(prefix)) return `own.${prefix}`;
   const permitted = `made of 1 to 64 letters, digits, - and _, and none of ${names.join(", ")}`;
-  throw misuseError(prefix, `a key's prefix must be ${permitted}.`);
+  throw fieldError({ of: "A key source" }, "its prefix", permitted, prefix);
 }
 
 /** `known` gets the SHA-256 of a secret, in hex, and says whether it was issued; only then it counts as a key. */
@@ -74,16 +79,16 @@ type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
  * @throws when an option is out of range.
  */
 export function address(options: AddressOptions): KeySource {
-  checkFields("address", "address", options, ADDRESS_FIELDS);
+  checkFields({ of: "address" }, "address", options, ADDRESS_FIELDS);
   return source("address", addressIn(options), (text) => callerAddress(text, options.ipv6Prefix));
 }
 
 function addressIn({ trustedProxies, header }: { trustedProxies?: number | "platform"; header?: string }): Read {
   if (trustedProxies === undefined) {
     if (header !== undefined) return (_ctx, { headers }) => headers.get(header);
-    throw fieldError("address", "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, trustedProxies);
+    throw fieldError({ of: "address" }, "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, trustedProxies);
   }
-  if (header !== undefined) throw misuseError("address", "takes trustedProxies or header, not both.");
+  if (header !== undefined) throw misuseError({ of: "address" }, "takes trustedProxies or header, not both.");
   if (trustedProxies === "platform") return async ({ meta }) => (await meta.getRequestMetadata()).ip;
   let isWarned = false;
   return (_ctx, { headers }) => {
@@ -134,10 +139,10 @@ export async function httpKey(source: string, id: string | { hash: string }): Pr
   const write = Object.hasOwn(WRITERS, source) ? WRITERS[source] : undefined;
   const isSecret = write === hashed;
   const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
-  if (!isText(said)) throw fieldError("httpKey", "id", isSecret ? "text, or { hash } of one" : "text", id);
+  if (!isText(said)) throw fieldError({ of: "httpKey" }, "id", isSecret ? "text, or { hash } of one" : "text", id);
   const prefix = write ? source.toLowerCase() : customPrefix(source);
   const written = said === id ? await (write ?? boundedKey)(said) : said;
-  if (written === undefined) throw fieldError("httpKey", "id", "an IP address", id);
+  if (written === undefined) throw fieldError({ of: "httpKey" }, "id", "an IP address", id);
   return `${prefix}:${written}`;
 }
 

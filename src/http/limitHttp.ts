@@ -40,7 +40,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   const set = setOf(limits, "limitHttp");
   const checked = parseOptions(set, options);
-  checkField("limitHttp", "the handler", required(aFunction), handler);
+  checkField({ of: "limitHttp" }, "the handler", required(aFunction), handler);
   return async (ctx, request) => {
     const visit: Visit = { ...options, ctx, request, set, limits: checked, identified: new Map() };
     const asked = await decide(visit);
@@ -63,7 +63,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 /** If this fails, the client gets the answer without these fields. */
 async function withCors({ cors = {}, request }: Visit, answer: Response): Promise<Response> {
   const given = typeof cors === "function" ? await cors(request) : cors;
-  checkField("limitHttp", "what cors returned", required(headerFields), given);
+  checkField({ of: "limitHttp" }, "what cors returned", required(headerFields), given);
   return withFields(answer, given);
 }
 

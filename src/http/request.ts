@@ -28,7 +28,7 @@ interface CostBounds {
 
 /** The cost that a header names. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
-  checkField("cost", "header", required(headerNameField), name);
+  checkField({ of: "cost" }, "header", required(headerNameField), name);
   return within(bounds, ({ headers }) => headers.get(name)?.split(",") ?? []);
 }
 
@@ -39,12 +39,12 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
 
 /** If a value is sent more than once, the largest counts: the handler may use any of them. */
 function within(bounds: CostBounds, valuesIn: (request: Request) => readonly string[]): HttpCost {
-  checkFields("cost", "the bounds", bounds, BOUNDS);
+  checkFields({ of: "cost" }, "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
   const most = max ?? byDefault;
   if (!(min >= 0 && min <= byDefault && byDefault <= most && Number.isFinite(most))) {
     const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
-    throw misuseError("cost", `needs finite 0 <= min <= default <= max, got ${got}.`);
+    throw misuseError({ of: "cost" }, `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
   return (request, capacity) => {
     // A plain decimal, with no sign and no exponent.

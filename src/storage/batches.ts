@@ -62,5 +62,5 @@ export function readCursor(text: string, own?: string): Cursor {
   } catch {
     // It is no JSON.
   }
-  throw fieldError(own ?? "sweep", "cursor", "one that the page before returned", text);
+  throw fieldError(own ?? { of: "sweepRateLimits" }, "cursor", "one that the page before returned", text);
 }

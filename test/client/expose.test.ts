@@ -108,7 +108,7 @@ describe.each(placeNames)("exposed from the %s", (place) => {
     expect(() => expose("send", {})).toThrow(/"send".*keyed/);
     expect(() => expose("signUp", { key: () => "ann" })).toThrow(/"signUp".*one bucket for all/);
     for (const name of ["sned", "constructor"]) {
-      expect(() => expose(name, {})).toThrow(`"${name}": is not one of your limits`);
+      expect(() => expose(name, {})).toThrow(`"${name}" is not one of your limits`);
     }
     expect(() => expose("loose", { config: { ...perMinute, rate: Number.NaN } })).toThrow(/"loose".*rate/);
   });

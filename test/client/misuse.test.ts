@@ -134,7 +134,11 @@ const badNames = noNames.flatMap((name): BadCall[] => [
   { functions: cancelling, args: { name }, problem: typeof name === "string" ? NAME : JOB },
 ]);
 const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => [
-  bad(all, { name }, 'is not one of your limits ("open", "mine", "shared", "patient", "spaced"); give'),
+  {
+    functions: all,
+    args: { name },
+    problem: `Rate limit "${name}" is not one of your limits ("open", "mine", "shared", "patient", "spaced"); give`,
+  },
   bad(["listRateLimits"], { name }, "is not defined, so its keys cannot be listed."),
 ]);
 const NO_KEY = "key must be a non-empty string, got undefined (the limit is keyed: true).";

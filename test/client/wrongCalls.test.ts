@@ -129,7 +129,7 @@ async function refuses({ name, fn }: Pick<Call, "name" | "fn">, args: readonly u
   expect(error, `${name} with ${what}`).toBeInstanceOf(Error);
   const { constructor, message } = error as Error;
   expect([what, constructor, error instanceof ConvexError]).toEqual([what, Error, false]);
-  const where = `${name} needs|Rate limit "|A rate limit's name must be|Rate limits in (your tables|the component) need`;
+  const where = `${name}:? |Rate limit "|A rate limit's name must be|Rate limits in (your tables|the component) need`;
   expect(message, `${name} with ${what}`).toMatch(new RegExp(`^(${where})`));
   expect(message, `${name} with ${what}`).toMatch(/ (needs?|must be|is not a field of|is not one of|is not defined)/);
   expect(message).not.toMatch(/Cannot read|is not a function|is not iterable|undefined \(reading|destructure/);

@@ -267,7 +267,7 @@ describe("ours alone:", () => {
       expect(await limit({ config: bucket })).toEqual(go);
       for (const call of [limit, check, getValue]) {
         expect(await call()).toBe(
-          'Rate limit "other": is not one of your limits ("send"); give its config to use it without a definition.',
+          'Rate limit "other" is not one of your limits ("send"); give its config to use it without a definition.',
         );
       }
       expect(await callsOf(new RateLimiter(component) as never, ctx).limit()).toContain("(none is defined); give");

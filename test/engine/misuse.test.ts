@@ -45,6 +45,7 @@ describe("a value in a message", () => {
 
 it("an error names the limit, the field, the permitted values and the value, or the bucket and the remedy", () => {
   expect(misuseError('a "b"', "no.").message).toBe(String.raw`Rate limit "a \"b\"": no.`);
+  expect(misuseError({ of: "limitHttp" }, "no.").message).toBe("limitHttp: no.");
   const { message } = fieldError("send", "count", "a number", "7");
   expect(message).toBe('Rate limit "send": count must be a number, got "7".');
   const damage = "rows overlap, so nothing is let through. resetRateLimit makes it full again.";

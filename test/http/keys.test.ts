@@ -85,7 +85,7 @@ it.each<Row>([
 });
 
 type Refused = [string, () => unknown, string];
-const noPrefix = 'Rate limit "address": ipv6Prefix must be a whole number at least 32 and at most 64, or false';
+const noPrefix = "address: ipv6Prefix must be a whole number at least 32 and at most 64, or false";
 const noProxies = "trustedProxies must be a whole number of at least 1";
 // @ts-expect-error: header and trustedProxies exclude each other.
 const undecided = () => address({ header: "X-Real-IP", trustedProxies: 1 });
@@ -130,11 +130,11 @@ it("httpKey returns the key under which a source counts a caller", async () => {
   await expect(httpKey("address", "nowhere")).rejects.toThrow("id must be an IP address");
   await expect(httpKey("address", { hash: "1.2.3.4" })).rejects.toThrow("id must be text");
   for (const wrong of [undefined, null, 7, true, "a:b", "apikey"])
-    await expect(httpKey(wrong as never, "a")).rejects.toThrow("a key's prefix must be made of");
+    await expect(httpKey(wrong as never, "a")).rejects.toThrow("A key source: its prefix must be made of");
 });
 
 it.each([undefined, null, 7n, { hash: 7 }, ["a"]])("httpKey refuses an id that is not text: %s", async (id) => {
-  const message = /Key": id must be text(, or \{ hash \}.*)?, got /;
+  const message = /^httpKey: id must be text(, or \{ hash \}.*)?, got /;
   for (const source of ["tenant", "identity", "address", "apiKey", "bearer"])
     await expect(httpKey(source, id as never), source).rejects.toThrow(message);
 });

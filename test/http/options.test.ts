@@ -51,7 +51,7 @@ const statuses = "{ status: 400, 401 or 403, headers? }";
 const planned = { limit: "planned", config: undefined };
 const alone = { by: undefined, without: undefined, config: undefined, identify: () => ({}) };
 it.each<[string, object, string]>([
-  ["unknown", { limitt: good }, 'Rate limit "limitHttp": "limitt" is not a field of limitHttp, which has limit, '],
+  ["unknown", { limitt: good }, 'limitHttp: "limitt" is not a field of limitHttp, which has limit, '],
   ["via in the component", { via }, "via must be left out: the component is called directly"],
   ...["skip", "onDenied", "report", "identify", "when", "partitionKey"].map((name): [string, object, string] => {
     return [name, { [name]: true }, `${name} must be a function`];

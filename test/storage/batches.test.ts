@@ -64,6 +64,6 @@ describe("a cursor", () => {
   it.each([...others, "[null]", "__proto__"])("%s is refused, since no page returned it", (text) => {
     const problem = `cursor must be one that the page before returned, got ${JSON.stringify(text)}.`;
     expect(() => readCursor(text, "send")).toThrow(`Rate limit "send": ${problem}`);
-    expect(() => readCursor(text)).toThrow(`Rate limit "sweep": ${problem}`);
+    expect(() => readCursor(text)).toThrow(`sweepRateLimits: ${problem}`);
   });
 });
