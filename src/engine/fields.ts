@@ -3,7 +3,7 @@
  * table. Numbers and words are data, not functions: a function that runs while a module loads is compiled again in
  * every run of every Convex function.
  */
-import { fieldError, type Misused, misuseError, show } from "./misuse.js";
+import { fieldError, type Subject, misuseError, show } from "./misuse.js";
 
 /** A number within a range; NaN and infinities are within none. */
 type Range = {
@@ -37,24 +37,24 @@ export type Fields = Readonly<Record<string, Field>>;
  * @throws when it is no object, has a field that is not in the table, or one whose value is not permitted; naming
  * what was misused, field, value and range.
  */
-export function checkFields(misused: Misused, what: string, given: unknown, fields: Fields): void {
-  if (!isObject(given)) throw fieldError(misused, what, "an object", given);
+export function checkFields(subject: Subject, what: string, given: unknown, fields: Fields): void {
+  if (!isObject(given)) throw fieldError(subject, what, "an object", given);
   const values = given as Readonly<Record<string, unknown>>;
   // A misspelt `maxReserve` would be no bound at all.
   for (const name of Object.keys(values)) {
-    if (!Object.hasOwn(fields, name)) throw strangeFieldError(misused, what, name, Object.keys(fields));
+    if (!Object.hasOwn(fields, name)) throw strangeFieldError(subject, what, name, Object.keys(fields));
   }
-  for (const name in fields) checkField(misused, name, fields[name], values[name]);
+  for (const name in fields) checkField(subject, name, fields[name], values[name]);
 }
 
 /** @throws when the value is not permitted, naming what was misused, field, value and range. */
-export function checkField(misused: Misused, name: string, field: Field | undefined, value: unknown): void {
+export function checkField(subject: Subject, name: string, field: Field | undefined, value: unknown): void {
   if (!field || (value === undefined ? !field.isRequired : isPermitted(field, value))) return;
-  throw fieldError(misused, name, describePermitted(field), value);
+  throw fieldError(subject, name, describePermitted(field), value);
 }
 
-export function strangeFieldError(misused: Misused, what: string, field: string, permitted: readonly string[]): Error {
-  return misuseError(misused, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
+export function strangeFieldError(subject: Subject, what: string, field: string, permitted: readonly string[]): Error {
+  return misuseError(subject, `${show(field)} is not a field of ${what}, which has ${permitted.join(", ")}.`);
 }
 
 export function isPermitted(field: Field, value: unknown): boolean {

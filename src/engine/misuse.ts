@@ -4,17 +4,17 @@
 const SHOWN_CHARACTERS = 80;
 
 /** What was misused: a limit, by its name, or a function that is of no limit. */
-export type Misused = string | { readonly of: string };
+export type Subject = string | { readonly of: string };
 
 /** The message names what was misused and says what is wrong. */
-export function misuseError(misused: Misused, problem: string): Error {
-  const name = typeof misused === "string" ? `Rate limit ${show(misused)}` : misused.of;
+export function misuseError(subject: Subject, problem: string): Error {
+  const name = typeof subject === "string" ? `Rate limit ${show(subject)}` : subject.of;
   return new Error(`${name}: ${problem}`);
 }
 
 /** The misuse of one field; `permitted` completes the sentence "<field> must be …". */
-export function fieldError(misused: Misused, field: string, permitted: string, value: unknown): Error {
-  return misuseError(misused, `${field} must be ${permitted}, got ${show(value)}.`);
+export function fieldError(subject: Subject, field: string, permitted: string, value: unknown): Error {
+  return misuseError(subject, `${field} must be ${permitted}, got ${show(value)}.`);
 }
 
 /** Stored rows that this package cannot have written: nothing is let through until the bucket is reset. */

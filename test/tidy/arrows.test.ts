@@ -3,30 +3,12 @@ import path from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { files, read } from "./files.js";
+import { drawing, MAY_IMPORT } from "./rooms.js";
 
 interface Import {
   readonly from: string;
   readonly to: string;
 }
-
-/** The rooms that each room may import besides itself. A room that is not listed fails the test below: decide what it may import. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  index: ["client"],
-  component: ["client"],
-  http: ["client", "browser", "engine", "wire"],
-  compat: ["client", "browser", "engine", "wire", "generated"],
-  browser: ["wire"],
-  eslint: [],
-  client: ["queue", "operations", "storage", "engine", "browser", "wire", "generated"],
-  queue: ["operations", "storage", "engine", "wire"],
-  operations: ["storage", "engine", "wire"],
-  storage: ["engine", "wire"],
-  engine: ["wire"],
-  wire: [],
-  convex: ["queue", "operations", "wire", "generated"],
-  test: ["convex", "generated"],
-  generated: ["convex", "wire"],
-};
 
 /** Single imports that are also allowed, each with its reason. */
 const EXCEPTIONS: readonly (Import & { reason: string })[] = [
@@ -86,9 +68,16 @@ describe("the rooms", () => {
     expect(imports.length).toBeGreaterThan(150);
   });
 
-  it("have no unused exception", () => {
+  it("have no arrow and no exception that nobody uses", () => {
+    const arrows = Object.entries(MAY_IMPORT).flatMap(([from, rooms]) => rooms.map((to) => ({ from, to })));
+    const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} → ${roomOf(to)}`));
+    expect(arrows.filter(({ from, to }) => !used.has(`${from} → ${to}`))).toEqual([]);
     const needless = EXCEPTIONS.filter(({ from, to }) => !imports.some((one) => one.from === from && one.to === to));
     expect(needless).toEqual([]);
+  });
+
+  it("are drawn as they are: npm run check:repository -- -u arrows draws them again", async () => {
+    await expect(drawing()).toMatchFileSnapshot("../../docs/pictures/rooms.svg");
   });
 
   it("have no circle of imports, types included; only files that Convex generates may have one", () => {
