@@ -21,7 +21,7 @@ export function shippedPages(root: string): string[] {
   const { files } = manifest(root);
   const docs = readdirSync(path.join(root, "docs")).filter((file) => file.endsWith(".md"));
   const pages = docs.map((file) => `docs/${file}`).filter((file) => !files.includes(`!${file}`));
-  return ["README.md", "AGENTS.md", "llms.txt", "CHANGELOG.md", ...pages];
+  return ["README.md", "llms.txt", "llms-full.txt", "CHANGELOG.md", ...pages];
 }
 
 /** The file to which a page's link leads, relative to the package; undefined for an address or an anchor of the page itself. */
