@@ -154,9 +154,15 @@ function signaturesIn(calls: string): Signature[] {
       if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
         add(node.expression.name.text, checker.getResolvedSignature(node));
       }
-      if (!ts.isNamespaceImport(node)) return;
-      const module = checker.getAliasedSymbol(checker.getSymbolAtLocation(node.name)!);
-      for (const exported of checker.getExportsOfModule(module)) {
+      // A set of functions: those that the code does not call must be added to it.
+      if (ts.isVariableDeclaration(node) && node.initializer && ts.isCallExpression(node.initializer)) {
+        const names = checker.getPropertiesOfType(checker.getTypeAtLocation(node)).map(({ name }) => name);
+        const uncalled = names.filter((name) => !name.startsWith("__@") && !calls.includes(`.${name}(`));
+        found.push(...uncalled.map((name) => ({ name: `CALLS lacks ${name}`, args: [] })));
+      }
+      const module = ts.isNamespaceImport(node) && checker.getSymbolAtLocation(node.name);
+      if (!module) return;
+      for (const exported of checker.getExportsOfModule(checker.getAliasedSymbol(module))) {
         const target = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
         if (!(target.flags & ts.SymbolFlags.Value) || exported.name === "default") continue;
         const type = checker.getTypeOfSymbol(target);
