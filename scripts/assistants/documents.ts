@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { unpadded } from "../release/links.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
@@ -47,17 +48,17 @@ const PARTS: readonly (readonly [heading: string, page: string, ...sections: str
   ["Choose a kind", "docs/choosing.md", OPENING, "Choose the numbers"],
   ["Ask several limits at once", "docs/choosing.md", "Ask several limits at once"],
   ["Show a limit", "docs/react.md", "Expose a limit", "Disable a button", "Show what was used"],
-  ["Sell plans", "docs/plans.md", OPENING, "Change a customer's plan", "Sell a quota"],
+  ["Sell plans", "docs/plans.md", OPENING, "Sell a quota"],
   ["Schedule jobs", "docs/jobs.md", OPENING, "Schedule", "Cancel", "Settle"],
   ["Queue jobs", "docs/queue.md", OPENING, "How do I …", "Options"],
-  ["Retry after a provider's 429", "docs/llm.md", "Settle", "Pause", "Retry"],
+  ["Retry after a provider's 429", "docs/llm.md", "Settle", "Retry"],
   ["Limit how many run at once", "docs/llm.md", "Limit how many run at once"],
   ["Limit an HTTP action", "docs/http.md", OPENING, "In your tables", "What counts", "Refunds"],
   ["Find a caller's plan", "docs/http-keys.md", "Plans"],
   ["Block or raise one key", "docs/admin.md", "Override a limit for one key"],
   ["Sweep full rows", "docs/admin.md", "Sweep full rows"],
   ["Try before you enforce", "docs/operations.md", "Try before you enforce"],
-  ["Recipes", "docs/recipes.md", OPENING, "Limit anonymous callers", "Count failed logins", "Alert at 80 %"],
+  ["Recipes", "docs/recipes.md", "Limit anonymous callers", "Count failed logins", "Alert at 80 %"],
   ["Test", "docs/testing.md", "Test a limit", "Test limits in the component"],
 ];
 
@@ -128,8 +129,7 @@ function moved(page: string, text: string): string {
 
 /** The text without links, and with tables that are not padded: this file is read as a whole, and each byte costs. */
 function short(text: string): string {
-  const linked = text.replace(/\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)/g, "$1");
-  return linked.replace(/^\|.*$/gm, (row) => row.replace(/ {2,}/g, " ").replace(/-{3,}/g, "---"));
+  return unpadded(text.replace(/\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)/g, "$1"));
 }
 
 /** The text as one line, without links and without the sentence about the page's blocks. */
