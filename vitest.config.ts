@@ -8,7 +8,7 @@ const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
 /** The tests of the repository and of its types, which read files and run compilers: `npm run check:repository`. */
 export const repository = [
-  "test/{bench,docs,load,mutants,package,release,tidy}/**/*.test.ts",
+  "test/{assistants,bench,docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
   "test/stage/site.test.ts",
   "tools/deployment/**/*.test.ts",

@@ -1,10 +1,10 @@
 /**
- * The files for the assistants of this package's users: llms.txt lists the pages, and AGENTS.md has those parts of them that are
- * needed to write code. Both are made from the documents, so that nothing is written twice. test/tidy checks that they match.
+ * The files for the assistants of this package's users: llms.txt lists the pages, and llms-full.txt has what an assistant needs that
+ * writes code with the package. Both are made from the documents, so that nothing is written twice. test/tidy checks that they match.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { format, resolveConfig } from "prettier";
+import { unpadded } from "../release/links.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
@@ -12,51 +12,74 @@ const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 /** The page that lists all pages. */
 const INDEX = "docs/README.md";
 
-/**
- * The parts of AGENTS.md. Each has its heading there, and comes from a section of a page or, without a section, from the page's
- * beginning.
- */
-const PARTS = [
-  { heading: "Install", page: "docs/start.md", section: "Install" },
-  { heading: "Choose the key", page: "docs/start.md", section: "Choose the key" },
-  { heading: "Limit a mutation", page: "docs/start.md", section: "Limit a mutation" },
-  { heading: "Read the answer", page: "docs/start.md", section: "Read the answer" },
-  { heading: "Keys and places", page: "docs/start.md", section: "Details" },
-  { heading: "Do not", page: "docs/pitfalls.md", section: undefined },
-  { heading: "Functions", page: "docs/functions.md", section: undefined },
-  { heading: "Plans", page: "docs/plans.md", section: undefined },
-  { heading: "Kinds", page: "docs/choosing.md", section: undefined },
-  { heading: "Fields of a limit", page: "docs/choosing.md", section: "Look up a field" },
-  { heading: "Show a limit: a query", page: "docs/react.md", section: "Expose a limit" },
-  { heading: "Show a limit: a component", page: "docs/react.md", section: "Disable a button" },
-  { heading: "Schedule a job", page: "docs/jobs.md", section: "Schedule" },
-  { heading: "Override a limit for one key", page: "docs/admin.md", section: "Override a limit for one key" },
-  { heading: "Several limits", page: "docs/choosing.md", section: "Ask several limits at once" },
-  { heading: "Queues", page: "docs/queue.md", section: undefined },
-  { heading: "HTTP", page: "docs/http.md", section: undefined },
-  { heading: "Options of limitHttp", page: "docs/http.md", section: "Options" },
-  { heading: "Test", page: "docs/testing.md", section: "Test a limit" },
-] as const;
+/** The text of a page before its first section. */
+const OPENING = "";
+
+/** The parts of llms-full.txt: a heading, a page, and its sections. */
+const PARTS: readonly (readonly [heading: string, page: string, ...sections: string[]])[] = [
+  [
+    "Functions",
+    "docs/functions.md",
+    OPENING,
+    "Define limits",
+    "Limit",
+    "Schedule work",
+    "Queue work",
+    "Show a limit",
+    "Limit HTTP actions",
+    "Administer",
+    "Validate, migrate, test",
+  ],
+  ["Fields of a limit", "docs/choosing.md", "Look up a field"],
+  ["Options of limitHttp", "docs/http.md", "Options"],
+  ["Keys of limitHttp", "docs/http-keys.md", "Keys"],
+  ["Pitfalls", "docs/pitfalls.md", OPENING, "Throw denials"],
+  [
+    "Start",
+    "docs/start.md",
+    "Install",
+    "Choose the key",
+    "Limit a mutation",
+    "Read the answer",
+    "Keys",
+    "Where limits live",
+  ],
+  ["Limit an action", "docs/functions.md", "Limit an action"],
+  ["Choose a kind", "docs/choosing.md", OPENING, "Choose the numbers"],
+  ["Ask several limits at once", "docs/choosing.md", "Ask several limits at once"],
+  ["Show a limit", "docs/react.md", "Expose a limit", "Disable a button", "Show what was used"],
+  ["Sell plans", "docs/plans.md", OPENING, "Sell a quota"],
+  ["Schedule jobs", "docs/jobs.md", OPENING, "Schedule", "Cancel", "Settle"],
+  ["Queue jobs", "docs/queue.md", OPENING, "How do I …", "Options"],
+  ["Retry after a provider's 429", "docs/llm.md", "Settle", "Retry"],
+  ["Limit how many run at once", "docs/llm.md", "Limit how many run at once"],
+  ["Limit an HTTP action", "docs/http.md", OPENING, "In your tables", "What counts", "Refunds"],
+  ["Find a caller's plan", "docs/http-keys.md", "Plans"],
+  ["Block or raise one key", "docs/admin.md", "Override a limit for one key"],
+  ["Sweep full rows", "docs/admin.md", "Sweep full rows"],
+  ["Try before you enforce", "docs/operations.md", "Try before you enforce"],
+  ["Recipes", "docs/recipes.md", "Limit anonymous callers", "Count failed logins", "Alert at 80 %"],
+  ["Test", "docs/testing.md", "Test a limit", "Test limits in the component"],
+];
 
 /** The contents of both files, by name. */
-export async function documents(): Promise<Record<"llms.txt" | "AGENTS.md", string>> {
-  const options = await resolveConfig(path.join(root, "AGENTS.md"));
-  return { "llms.txt": `${llms()}\n`, "AGENTS.md": await format(agents(), { ...options, parser: "markdown" }) };
+export function documents(): Record<"llms.txt" | "llms-full.txt", string> {
+  return { "llms.txt": `${llms()}\n`, "llms-full.txt": `${full()}\n` };
 }
 
 function llms(): string {
-  return [`# ${title("README.md")}`, quote(opening("README.md")), groups()].join("\n\n");
+  const more = "[llms-full.txt](llms-full.txt) has all functions, the pitfalls, and code for each task, in one file.";
+  return [`# ${title("README.md")}`, quote(opening("README.md")), more, groups()].join("\n\n");
 }
 
-function agents(): string {
-  const parts = PARTS.map(({ heading, page, section }) => `## ${heading}\n\n${moved(page, sectionOf(page, section))}`);
+function full(): string {
+  const parts = PARTS.map(([heading, page, ...sections]) => `## ${heading}\n\n${short(partOf(page, sections))}`);
   return [
     "# convex-rate-limits, for assistants that write code with it",
-    "Made by `npm run assistants` from the documents; edit those. To work on the package itself read [CONTRIBUTING](CONTRIBUTING.md).",
-    opening("README.md"),
-    "Sections after the first six come from pages of their own, each of which defines its own limits.",
+    plain(opening("README.md")),
+    "A block that begins with a path, such as `// convex/limits.ts`, is that file. Each part below has an app of its own.",
     ...parts,
-    "The other pages are listed in [llms.txt](llms.txt).",
+    "llms.txt lists the pages that these parts come from.",
   ].join("\n\n");
 }
 
@@ -72,19 +95,27 @@ function title(page: string): string {
 
 /** The first paragraph: the page's answer. */
 function opening(page: string): string {
-  return moved(page, sectionOf(page, undefined).split("\n\n")[0] ?? "");
+  return moved(page, partOf(page, [OPENING]).split("\n\n")[0] ?? "");
 }
 
-/** A section without its heading, up to the next one; without a name, the text before the first section. */
-function sectionOf(page: string, section: string | undefined): string {
+/** Sections of a page, each up to the next heading of any level. A single section is without its heading; others go down a level. */
+function partOf(page: string, sections: readonly string[]): string {
   // Comments and pictures are not for assistants.
   const body = read(page)
     .replace(/^# .+\n/, "")
     .replace(/^(<!--.*-->|!\[.*\]\(.*\))\n+/gm, "");
-  const sections = body.split(/^(?=## )/m);
-  const found = section === undefined ? sections[0] : sections.find((text) => text.startsWith(`## ${section}\n`));
-  if (found === undefined) throw new Error(`${page} has no section "${section ?? ""}".`);
-  return found.replace(/^## .+\n/, "").trim();
+  const texts = body.split(/^(?=##+ )/m);
+  const chosen = sections.map((section) => {
+    const found = section === OPENING ? texts[0] : texts.find((text) => /^##+ (.+)/.exec(text)?.[1] === section);
+    if (found === undefined) throw new Error(`${page} has no section "${section}".`);
+    return found.trim();
+  });
+  if (chosen.length === 1)
+    return chosen
+      .join("")
+      .replace(/^##+ .+\n/, "")
+      .trim();
+  return chosen.join("\n\n").replace(/^##+ /gm, "### ");
 }
 
 /** The text of a page with its links relative to the root of the package. */
@@ -94,6 +125,11 @@ function moved(page: string, text: string): string {
     if (/^[a-z]+:/.test(target)) return link;
     return `](${target.startsWith("#") ? `${page}${target}` : path.posix.join(folder, target)})`;
   });
+}
+
+/** The text without links, and with tables that are not padded: this file is read as a whole, and each byte costs. */
+function short(text: string): string {
+  return unpadded(text.replace(/\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)/g, "$1"));
 }
 
 /** The text as one line, without links and without the sentence about the page's blocks. */

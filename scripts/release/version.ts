@@ -15,6 +15,6 @@ for (const page of INSTALLED_BY) {
   const address = repositoryAddress(manifest.repository) ?? "";
   writeFileSync(page, published(page, readFileSync(page, "utf8"), manifest.name, address));
 }
-// llms.txt and AGENTS.md are made from these pages.
+// llms.txt and llms-full.txt are made from these pages.
 execFileSync("npm", ["run", "assistants"]);
-execFileSync("git", ["add", "CHANGELOG.md", "AGENTS.md", "llms.txt", ...INSTALLED_BY]);
+execFileSync("git", ["add", "CHANGELOG.md", "llms.txt", "llms-full.txt", ...INSTALLED_BY]);

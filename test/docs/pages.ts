@@ -3,19 +3,26 @@
  * "// convex/limits.ts", and "docs:recipes" has all of the page's files in the form that convex-test takes. Several pages can be one app:
  * "docs:http-keys,http". If a file is written twice, the later block replaces the earlier one, as for a reader. The files that Convex would
  * generate are added; test/tidy compiles the blocks with their types. "docs:moved" is the app of test/compat/app with the lines that
- * docs/migrating.md changes.
+ * docs/migrating.md changes. "docs:task-daily" is an app that solves a task of test/assistants, and "docs:trap-daily" the same with a mistake.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { Plugin } from "vitest/config";
+import { TRAPS } from "../assistants/traps.js";
 
 const docs = path.resolve(import.meta.dirname, "../../docs");
 const official = path.resolve(import.meta.dirname, "../compat/app");
 
 /** The folder of the modules. It does not exist: this plugin makes the files that are imported from it. */
-const APPS = path.resolve(import.meta.dirname, "../../.docs");
+export const APPS = path.resolve(import.meta.dirname, "../../.docs");
 
+const AUTH = "@convex-dev/auth/server";
 const GENERATED = {
+  // As Convex Auth does: the subject is the user's id and the session's.
+  "convex/_generated/auth.ts": `
+    export async function getAuthUserId(ctx) {
+      return (await ctx.auth.getUserIdentity())?.subject.split("|")[0] ?? null;
+    }`,
   "convex/_generated/api.ts": `
     import { anyApi, componentsGeneric } from "convex/server";
     export { anyApi as api, anyApi as internal };
@@ -28,7 +35,16 @@ const GENERATED = {
     } from "convex/server";`,
 };
 
-const readPage = (page: string) => readFileSync(path.join(docs, `${page}.md`), "utf8");
+/** The solutions of test/assistants, or those of another assistant. */
+const solutions = process.env["SOLUTIONS"] ?? path.resolve(import.meta.dirname, "../assistants/solutions");
+
+function readPage(page: string): string {
+  const [, kind, task = ""] = /^(task|trap)-(.+)$/.exec(page) ?? [];
+  if (kind === undefined) return readFileSync(path.join(docs, `${page}.md`), "utf8");
+  const solution = readFileSync(path.join(solutions, `${task}.md`), "utf8");
+  const [right = "", wrong = ""] = TRAPS[task] ?? [];
+  return kind === "trap" ? solution.replace(right, wrong) : solution;
+}
 
 /** The lines that docs/migrating.md changes, before and after. */
 export const moves = [...readPage("migrating").matchAll(/^-(.+)\n\+(.+)$/gm)].map(
@@ -45,7 +61,7 @@ export function movedApp(): ReadonlyMap<string, string> {
 }
 
 /** The blocks of pages that name a file. */
-function blocksOf(pages: string): ReadonlyMap<string, string> {
+export function blocksOf(pages: string): ReadonlyMap<string, string> {
   const text = pages.split(",").map(readPage).join("\n");
   const files = filesIn(text);
   // Pages import the caller from docs/start.md without repeating it.
@@ -57,7 +73,7 @@ function blocksOf(pages: string): ReadonlyMap<string, string> {
 const CALLER = "convex/caller.ts";
 
 function filesIn(text: string): Map<string, string> {
-  const blocks = [...text.matchAll(/^```ts\n(\/\/ ((?:convex|src)\/\S+\.ts)\n.*?)^```/gms)];
+  const blocks = [...text.matchAll(/^```tsx?\n(\/\/ ((?:convex|src)\/\S+\.tsx?)\n.*?)^```/gms)];
   return new Map(blocks.map(([, code = "", file = ""]) => [file, code]));
 }
 
@@ -74,10 +90,14 @@ export function documents(): Plugin {
     name: "documents",
     enforce: "pre",
     resolveId(source, importer) {
+      // A test that chooses the app when it runs imports a path: names such as "docs:start" are resolved only in static imports.
+      if (source.startsWith(APPS)) return source;
       if (source.startsWith("docs:")) {
         const [pages = "", ...file] = source.slice("docs:".length).split("/");
         return path.join(APPS, pages, `${file.length === 0 ? "index" : file.join("/")}.ts`);
       }
+      // Convex Auth is not installed: an app of the tasks gets what stands for it.
+      if (source === AUTH && importer?.startsWith(APPS)) return path.join(path.dirname(importer), "_generated/auth.ts");
       if (!importer?.startsWith(APPS) || !source.startsWith(".")) return undefined;
       return `${path.resolve(path.dirname(importer), source).replace(/\.[jt]s$/, "")}.ts`;
     },

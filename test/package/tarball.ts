@@ -60,7 +60,7 @@ export function faults(root: string, { file, contents }: Tarball): string[] {
 }
 
 const ALLOWED =
-  /^(package\.json|README\.md|AGENTS\.md|llms\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts))$/;
+  /^(package\.json|README\.md|llms(-full)?\.txt|CHANGELOG\.md|LICENSE|docs\/[\w-]+\.md|dist\/(src|convex)\/[\w/.]+\.(js|d\.ts))$/;
 
 /** The files that the package must contain: pages, compiled sources, and the targets of its exports. */
 function expected(root: string): string[] {

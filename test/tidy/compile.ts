@@ -5,13 +5,18 @@ import type { App, AppFile } from "./apps.js";
 import { entryPoints, root } from "./files.js";
 import { options } from "./program.js";
 
-/** The compiler's errors in the apps: "README.md:12 message". */
-export function faultsIn(apps: readonly App[]): string[] {
+/** A program of the apps, and their files by the names that these have in it. */
+export function compile(apps: readonly App[]): { program: ts.Program; files: ReadonlyMap<string, AppFile> } {
   const files = new Map<string, AppFile>();
   apps.forEach((app, index) => {
     for (const [file, content] of app) files.set(path.join(root, `.docs/app${index}`, file), content);
   });
-  const program = ts.createProgram([...files.keys()], settings(), hostWith(files));
+  return { program: ts.createProgram([...files.keys()], settings(), hostWith(files)), files };
+}
+
+/** The compiler's errors in the apps: "README.md:12 message". */
+export function faultsIn(apps: readonly App[]): string[] {
+  const { program, files } = compile(apps);
   return [...files].flatMap(([name, file]) => {
     const source = program.getSourceFile(name);
     const diagnostics = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];

@@ -1,7 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { documents as makeForAssistants } from "../../scripts/assistants/documents.js";
 import { movedApp } from "../docs/pages.js";
 import { appsIn, withGenerated } from "./apps.js";
 import { allBlocks, type Block } from "./blocks.js";
@@ -34,8 +33,9 @@ describe("a block of code", () => {
   // The compiler takes 2 s on an idle machine, and several times as long on a busy one that also counts coverage.
   it("compiles if it is TypeScript, together with the other blocks of its document", { timeout: 300_000 }, () => {
     const typescript = blocks.filter(({ language }) => /^tsx?$/.test(language));
-    // The blocks of AGENTS.md are copies, and are compiled in the documents that they come from.
-    const documents = [...new Set(typescript.map(({ source }) => source))].filter((source) => source !== "AGENTS.md");
+    // test/assistants compiles its solutions, each as an app of its own.
+    const isSolution = (source: string) => source.startsWith("test/assistants/");
+    const documents = [...new Set(typescript.map(({ source }) => source))].filter((source) => !isSolution(source));
     const needed = ["README.md", "docs/start.md", "docs/migrating.md", "src/client/tables.ts", "src/storage/schema.ts"];
     expect(documents).toEqual(expect.arrayContaining(needed));
     const apps = documents.flatMap((document) => {
@@ -123,23 +123,6 @@ it("the list of the docs names every page once", () => {
 
 it("ARCHITECTURE.md has at most 120 lines", () => {
   expect(lines("ARCHITECTURE.md").length).toBeLessThanOrEqual(120);
-});
-
-/** The files for assistants, made of the current documents. */
-const made = await makeForAssistants();
-
-it.each(["llms.txt", "AGENTS.md"] as const)("%s is made of the current documents (npm run assistants)", (name) => {
-  expect(read(name)).toBe(made[name]);
-});
-
-it("llms.txt lists every page of the docs, and AGENTS.md links to llms.txt", () => {
-  expect(linksIn(made["llms.txt"])).toEqual(expect.arrayContaining(pages));
-  expect(linksIn(made["AGENTS.md"])).toContain("llms.txt");
-});
-
-it("the package contains both files", () => {
-  const { files } = JSON.parse(read("package.json")) as { files: string[] };
-  expect(files).toEqual(expect.arrayContaining(["AGENTS.md", "llms.txt"]));
 });
 
 /** The number of words that a reader reads: without code blocks and the rules of tables. */
