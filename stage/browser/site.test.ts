@@ -12,10 +12,22 @@ const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
 
 describe("the first screen", () => {
   it.each([1280, 390])("says at %i px what it is, how to get it and where to read on", async (width) => {
-    const page = await openPage(site.room("first"), { viewport: { width, height: 844 } });
+    // Without a tab in the address, the page is not scrolled.
+    const page = await openPage(site.room("first", ""), { viewport: { width, height: 844 } });
     await page.getByRole("heading", { name: "Rate limits for Convex that stay exact under load.", level: 1 }).waitFor();
-    await page.getByText("if it throws, no tokens were taken.").waitFor();
-    await page.getByText("A denial says when to come back.").waitFor();
+    const why = page.locator(".lede");
+    expect(await why.innerText()).toBe(
+      "Like the official component they roll back with your mutation. " +
+        "Unlike it they stay exact on a hot key, queue work, and cap any window. Comparison",
+    );
+    expect(await why.getByRole("link").getAttribute("href")).toBe("/docs/comparison.html");
+    expect((await page.getByRole("tab").allTextContents())[1]).toBe("Under load");
+    // What to click is on the first screen.
+    const isInSight = async (text: string) => {
+      const box = await page.getByText(text).first().boundingBox();
+      return box !== null && box.y + box.height <= 844;
+    };
+    expect(await isInSight("press “Send, then throw” five times")).toBe(true);
     await page.getByRole("link", { name: "Start", exact: true }).first().waitFor();
     // The tabs are also on the first screen.
     const box = await page.getByRole("tablist").boundingBox();

@@ -6,8 +6,18 @@ const deployment = document.querySelector<HTMLMetaElement>('meta[name="deploymen
 export const isEmbedded = deployment === "";
 
 export function connect(): ConvexReactClient {
-  return new ConvexReactClient(deployment || location.origin, { unsavedChangesWarning: false });
+  return new ConvexReactClient(deployment || location.origin, { unsavedChangesWarning: false, logger });
 }
+
+/** The tabs cause errors on purpose and show them. In the console they would look like faults of the page. */
+const logger = {
+  logVerbose: () => undefined,
+  log: () => undefined,
+  warn: console.warn.bind(console),
+  error: (...message: unknown[]) => {
+    if (!/^(%c)?\[CONVEX [QMAH]\(/.test(String(message[0]))) console.error(...message);
+  },
+};
 
 /** The base URL of the app's HTTP actions. Convex gives them their own address. */
 export const httpUrl = isEmbedded ? `${location.origin}/http` : siteOf(new URL(deployment));
