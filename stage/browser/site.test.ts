@@ -1,11 +1,14 @@
 /** The site around the stage: how fast it loads, its documents and their links, and the output of `npm start`. */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import os from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
 import { issuesOf } from "./axe.js";
-import { Site } from "./site.js";
+import { buildStatic, Site } from "./site.js";
 import { complaints, openPage, site } from "./visits.js";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
@@ -121,6 +124,46 @@ async function smallestTextOfPictures(): Promise<number> {
   });
   return Math.min(...(await Promise.all(sizes)));
 }
+
+it("the static copy of the page runs its backend in the browser", async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "copy-"));
+  await buildStatic(folder, "/copy/");
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://copy");
+    const file = path.join(folder, pathname.replace(/^\/copy\//, ""));
+    const type = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html" }[path.extname(file)];
+    if (existsSync(file)) response.setHeader("Content-Type", type ?? "font/woff2").end(readFileSync(file));
+    else response.writeHead(404).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    const page = await openPage(`http://127.0.0.1:${port}/copy/playground.html?room=copy&autoplay=off`);
+    const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    const go = (name: string) => page.getByRole("tab", { name, exact: true }).click();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await press("Send");
+    await press("Send, then throw");
+    await page.getByText("2 calls: 1 sent, 1 threw, 0 denied.").waitFor();
+    await page.getByText(/as Convex counts: 2 rows read, 2 written, all undone\.$/).waitFor();
+    await page.getByRole("img", { name: /^In the mutation: (9|10) of 10 tokens$/ }).waitFor();
+    // A scheduled action of the queue, and the component behind an HTTP action.
+    await go("Queue LLM calls");
+    await press("A job of 100 tokens");
+    await page.getByText("answered", { exact: true }).waitFor();
+    await go("HTTP 429");
+    await press("Send 6");
+    await page.getByText("HTTP/1.1 429 Too Many Requests").waitFor();
+    await go("Support desk");
+    await press("Block");
+    await press("Try a login");
+    await page.getByText("login: blocked", { exact: true }).waitFor();
+    expect(complaints()).toEqual([]);
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});
 
 describe("the documents", () => {
   it.each([
