@@ -257,7 +257,12 @@ describe("the documents", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     expect(await page.evaluate(smallestTextOfPictures)).toBeGreaterThanOrEqual(11);
     const menu = page.getByRole("navigation", { name: "Site" }).getByRole("link");
-    expect(await menu.evaluateAll((links) => links.map((link) => link.checkVisibility()))).toEqual([true, true, true]);
+    expect(await menu.evaluateAll((links) => links.map((link) => link.checkVisibility()))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     const cells = page.locator("table.list td");
     const cutOff = (all: Element[]) => all.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
     expect([await cells.first().isVisible(), await cells.evaluateAll(cutOff)]).toEqual([true, 0]);
