@@ -40,7 +40,7 @@ describe("two pages", () => {
   it("wait for the same time, and allow the call again by themselves", async () => {
     const url = site.room("wait");
     const room = new Room(site, url);
-    await room.edit("send", { rate: 30, period: 60_000, capacity: 5 });
+    await room.edit("send", { rate: 60, period: 60_000, capacity: 5 });
     const [one, other] = [await visit(url), await visit(url)];
     await button(one, "Send 5").click();
     for (const page of [one, other]) {
@@ -57,6 +57,9 @@ it("the page shows that its server has stopped, disables what needs it, and cont
   const page = await visit(site.room("restart"));
   await button(page, "Send 5").click();
   await page.getByText("5 tokens · 5 left").waitFor();
+  const queue = await visit(site.room("restart", "queue"));
+  await button(queue, "A job of 100 tokens").click();
+  await queue.getByText("1 job of 100 tokens is in the queue.").waitFor();
 
   await site.stop();
   await page.getByText("Disconnected, trying again").waitFor();
@@ -73,6 +76,10 @@ it("the page shows that its server has stopped, disables what needs it, and cont
 
   await site.start();
   await page.getByText("Live", { exact: true }).waitFor();
+  // The queue was in memory, too. No sentence speaks of its jobs any more.
+  await queue.getByText("Nothing waits yet.").waitFor();
+  expect(await queue.getByText("is in the queue").count()).toBe(0);
+  expect(await queue.getByText("No job yet.").count()).toBe(1);
   // The bucket was in memory, so it is full again.
   await button(page, "Send 5").click();
   await page.getByText("5 tokens · 5 left").first().waitFor();
@@ -270,8 +277,21 @@ it("a tab whose query fails shows an error, and the other tabs still work", asyn
   await page.getByText("5 tokens · 5 left").waitFor();
 });
 
+/** Holds back the page's requests of an address until the returned function is called. */
+async function holdBack(page: Page, address: RegExp): Promise<() => void> {
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route(address, async (route) => {
+    await released;
+    await route.continue();
+  });
+  return () => {
+    release();
+  };
+}
+
 describe("left alone", () => {
-  const playing = (name: string) => site.room(name).replace("&autoplay=off", "");
+  const playing = (name: string, tab?: string) => site.room(name, tab).replace("&autoplay=off", "");
 
   it("the page plays by itself until the first input", async () => {
     const url = playing("plays");
@@ -291,6 +311,24 @@ describe("left alone", () => {
     const client = new Room(site, url).client;
     const sent = await client.query(api.stage.rollback.delivered, { room });
     expect(sent.length).toBeGreaterThan(0);
+  });
+
+  it("autoplay waits for the result of each setting under load", async () => {
+    const page = await openPage("about:blank");
+    await page.clock.install();
+    const simulate = await holdBack(page, /\/worker-[^/]*\.js$/);
+    await page.goto(playing("load", "hot"));
+    await page.getByText("Live", { exact: true }).waitFor();
+    const calls = page.getByLabel("Calls a second");
+    await page.clock.runFor(5000);
+    await page.getByText("Playing by itself").waitFor();
+    await page.clock.runFor(30_000);
+    expect(await calls.inputValue()).toBe("500");
+    expect(await page.getByText("…", { exact: true }).count()).toBe(2);
+    simulate();
+    await expect.poll(() => page.getByText(/ % failed$/).count(), { timeout: 20_000 }).toBe(2);
+    await page.clock.runFor(4500);
+    expect(await calls.inputValue()).toBe("1000");
   });
 
   it("the page does not play for a visitor who wants less motion", async () => {

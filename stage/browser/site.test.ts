@@ -1,21 +1,36 @@
 /** The site around the stage: how fast it loads, its documents and their links, and the output of `npm start`. */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import os from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
 import { issuesOf } from "./axe.js";
-import { Site } from "./site.js";
+import { buildStatic, Site } from "./site.js";
 import { complaints, openPage, site } from "./visits.js";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 
 describe("the first screen", () => {
   it.each([1280, 390])("says at %i px what it is, how to get it and where to read on", async (width) => {
-    const page = await openPage(site.room("first"), { viewport: { width, height: 844 } });
+    // Without a tab in the address, the page is not scrolled.
+    const page = await openPage(site.room("first", ""), { viewport: { width, height: 844 } });
     await page.getByRole("heading", { name: "Rate limits for Convex that stay exact under load.", level: 1 }).waitFor();
-    await page.getByText("if it throws, no tokens were taken.").waitFor();
-    await page.getByText("A denial says when to come back.").waitFor();
+    const why = page.locator(".lede");
+    expect(await why.innerText()).toBe(
+      "Like the official component they roll back with your mutation. " +
+        "Unlike it they stay exact on a hot key, queue work, and cap any window. Comparison",
+    );
+    expect(await why.getByRole("link").getAttribute("href")).toBe("/docs/comparison.html");
+    expect((await page.getByRole("tab").allTextContents())[1]).toBe("Under load");
+    // What to click is on the first screen.
+    const isInSight = async (text: string) => {
+      const box = await page.getByText(text).first().boundingBox();
+      return box !== null && box.y + box.height <= 844;
+    };
+    expect(await isInSight("press “Send, then throw” five times")).toBe(true);
     await page.getByRole("link", { name: "Start", exact: true }).first().waitFor();
     // The tabs are also on the first screen.
     const box = await page.getByRole("tablist").boundingBox();
@@ -110,6 +125,46 @@ async function smallestTextOfPictures(): Promise<number> {
   return Math.min(...(await Promise.all(sizes)));
 }
 
+it("the static copy of the page runs its backend in the browser", async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "copy-"));
+  await buildStatic(folder, "/copy/");
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://copy");
+    const file = path.join(folder, pathname.replace(/^\/copy\//, ""));
+    const type = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html" }[path.extname(file)];
+    if (existsSync(file)) response.setHeader("Content-Type", type ?? "font/woff2").end(readFileSync(file));
+    else response.writeHead(404).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    const page = await openPage(`http://127.0.0.1:${port}/copy/playground.html?room=copy&autoplay=off`);
+    const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    const go = (name: string) => page.getByRole("tab", { name, exact: true }).click();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await press("Send");
+    await press("Send, then throw");
+    await page.getByText("2 calls: 1 sent, 1 threw, 0 denied.").waitFor();
+    await page.getByText(/as Convex counts: 2 rows read, 2 written, all undone\.$/).waitFor();
+    await page.getByRole("img", { name: /^In the mutation: (9|10) of 10 tokens$/ }).waitFor();
+    // A scheduled action of the queue, and the component behind an HTTP action.
+    await go("Queue LLM calls");
+    await press("A job of 100 tokens");
+    await page.getByText("answered", { exact: true }).waitFor();
+    await go("HTTP 429");
+    await press("Send 6");
+    await page.getByText("HTTP/1.1 429 Too Many Requests").waitFor();
+    await go("Support desk");
+    await press("Block");
+    await press("Try a login");
+    await page.getByText("login: blocked", { exact: true }).waitFor();
+    expect(complaints()).toEqual([]);
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 describe("the documents", () => {
   it.each([
     [1280, "light"],
@@ -202,7 +257,12 @@ describe("the documents", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     expect(await page.evaluate(smallestTextOfPictures)).toBeGreaterThanOrEqual(11);
     const menu = page.getByRole("navigation", { name: "Site" }).getByRole("link");
-    expect(await menu.evaluateAll((links) => links.map((link) => link.checkVisibility()))).toEqual([true, true, true]);
+    expect(await menu.evaluateAll((links) => links.map((link) => link.checkVisibility()))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     const cells = page.locator("table.list td");
     const cutOff = (all: Element[]) => all.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
     expect([await cells.first().isVisible(), await cells.evaluateAll(cutOff)]).toEqual([true, 0]);

@@ -9,14 +9,23 @@ const vite = new URL("node_modules/vite/bin/vite.js", `file://${root}`).pathname
 const config = ["--config", "stage/vite.config.ts"];
 
 export async function build(): Promise<void> {
-  const building = spawn(process.execPath, [vite, "build", ...config, "--logLevel", "warn"], {
+  await run([vite, "build", ...config, "--logLevel", "warn"]);
+}
+
+/** `npm run site`, for the folder `base` of a server. */
+export async function buildStatic(outDir: string, base: string): Promise<void> {
+  await run(["--import", "tsx", "stage/site/build.ts", outDir], { BASE: base });
+}
+
+async function run(args: string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const running = spawn(process.execPath, args, {
     cwd: root,
     // `npm start` builds for production. With the test's own NODE_ENV, Vite would make a development build.
-    env: { ...process.env, NODE_ENV: "production" },
+    env: { ...process.env, ...env, NODE_ENV: "production" },
     stdio: "inherit",
   });
-  const [code] = (await once(building, "exit")) as [number];
-  if (code !== 0) throw new Error(`vite build has failed with ${code}.`);
+  const [code] = (await once(running, "exit")) as [number];
+  if (code !== 0) throw new Error(`${args.join(" ")} has failed with ${code}.`);
 }
 
 export class Site {

@@ -24,9 +24,9 @@ export default defineConfig({
     environment: "node",
     include: ["*.test.ts"],
     globalSetup: "./build.ts",
-    // Only one browser at a time, because the pages keep the processor busy.
-    fileParallelism: false,
-    testTimeout: 60_000,
+    // Each file has its own browser and server. The tests mostly wait, so three files share two processors.
+    maxWorkers: 3,
+    testTimeout: 120_000,
     hookTimeout: 60_000,
     reporters: [
       "default",

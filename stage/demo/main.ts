@@ -18,9 +18,14 @@ const all = [burst, logins, lockouts, queue, agent, fairness, layers, rollback, 
 const isAll = process.argv.includes("--all");
 
 makeTimersPunctual();
-title("convex-rate-limits: real functions on a Convex backend in this process, in real time.");
+title("convex-rate-limits: the functions of stage/convex on convex-test, in this process and in real time.");
+title(
+  isAll
+    ? "All stories; takes about half a minute."
+    : "Three stories: a rollback, a burst, reservations; takes about 5 s.",
+);
 
-for (const story of isAll ? all : [short.rollback, short.burst, short.queue]) {
+for (const story of isAll ? all : [short.rollback, short.burst, short.reservations]) {
   try {
     await story(openBackend());
   } catch (error) {

@@ -17,7 +17,10 @@ const JOB_TOKENS = 900;
 const TIMEOUT_MS = 10_000;
 
 export async function rollback(backend: Backend): Promise<void> {
-  heading("It rolls back: a mutation takes 2 tokens, then throws", "sendMessage: 60 a minute, at most 5 at once");
+  heading(
+    "It rolls back: messages:broadcast takes 2 tokens, then throws",
+    "sendMessage: 60 a minute, at most 5 at once",
+  );
   const [author, bob, gone] = [
     await signUp(backend, "Ada"),
     await signUp(backend, "Bob"),
@@ -37,7 +40,7 @@ export async function rollback(backend: Backend): Promise<void> {
 }
 
 export async function burst(backend: Backend): Promise<void> {
-  heading("A burst: 15 messages, one every 200 ms", "sendMessage: 60 a minute, at most 5 at once");
+  heading("A burst: messages:send 15 times, one every 200 ms", "sendMessage: 60 a minute, at most 5 at once");
   const [author, to] = [await signUp(backend, "Ada"), await signUp(backend, "Bob")];
   const start = Date.now();
   const sent: Start[] = [];
@@ -67,8 +70,11 @@ export async function burst(backend: Backend): Promise<void> {
   );
 }
 
-export async function queue(backend: Backend): Promise<void> {
-  heading("A queue: 4 LLM calls of 900 tokens, asked at once", "llmTokens: 60,000 a minute, at most 2,000 at once");
+export async function reservations(backend: Backend): Promise<void> {
+  heading(
+    "Reservations: llm:ask 4 times at once, 900 tokens each",
+    "llmTokens: 60,000 a minute, at most 2,000 at once",
+  );
   const user = await signUp(backend, "Ada");
   const start = Date.now();
   const ask = () => backend.mutation(api.llm.ask, { user, prompt: "Why?", maxAnswerTokens: JOB_TOKENS });

@@ -16,6 +16,9 @@ import { fillTemplate, makeMenu, NOT_FOUND } from "./template.js";
 
 const TEMPLATE = "docs.html";
 const MISSING = "/404.html";
+/** The page itself, if a document is the first page. */
+const PLAYGROUND = "/playground.html";
+const TRY_IT = '<a href="/">Try it</a>';
 
 /** @param home - the document that is the first page of a site without the stage */
 export function docsPages(home?: string): Plugin {
@@ -61,12 +64,16 @@ export function docsPages(home?: string): Plugin {
       const write = (url: string, body: string) => {
         const file = path.join(dir, url);
         mkdirSync(path.dirname(file), { recursive: true });
-        writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, body) : body);
+        const moved = home === undefined ? body : body.replace(TRY_IT, TRY_IT.replace('"/"', `"${PLAYGROUND}"`));
+        writeFileSync(file, url.endsWith(".html") ? prefixLinks(base, moved) : body);
       };
       const pages = [...docFiles(), ...projectFiles()].map(renderPage);
       for (const page of pages) write(page.url, fillTemplate(template, page, menu));
       const first = pages.find(({ file }) => file === home);
-      if (first) write("/index.html", fillTemplate(template, first, menu));
+      if (first) {
+        write(PLAYGROUND, readFileSync(path.join(dir, "index.html"), "utf8"));
+        write("/index.html", fillTemplate(template, first, menu));
+      }
       write(MISSING, fillTemplate(template, NOT_FOUND, menu));
       write(SEARCH, searchJson(pages));
       const linked = new Set(["", ...pages.flatMap((page) => page.linked)].flatMap(withContents));

@@ -142,3 +142,13 @@ export function Answer({ tone = "plain", children }: { tone?: Tone; children: Re
     </p>
   );
 }
+
+/** What a colour of a chart means. */
+export function Legend({ className, children }: { className: string; children: string }) {
+  return (
+    <span className="flex items-center gap-1.5">
+      <span className={`size-2.5 rounded-xs ${className}`} />
+      {children}
+    </span>
+  );
+}

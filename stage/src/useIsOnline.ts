@@ -14,3 +14,10 @@ export function useHasConnected(): boolean {
   const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);
   return useSyncExternalStore(subscribe, () => client.connectionState().hasEverConnected);
 }
+
+/** How often the page has connected: it changes when a lost connection is back. */
+export function useConnectionCount(): number {
+  const client = useConvex();
+  const subscribe = useCallback((onChange: () => void) => client.subscribeToConnectionState(onChange), [client]);
+  return useSyncExternalStore(subscribe, () => client.connectionState().connectionCount);
+}

@@ -41,6 +41,7 @@ it("the site links only to files that exist below its folder", () => {
 
 it("the site begins with the README", () => {
   expect(read("index.html")).toContain("<title>convex-rate-limits · convex-rate-limits</title>");
+  expect(read("index.html")).toContain(`<a href="${BASE}playground.html">Try it</a>`);
 });
 
 describe("each page", () => {

@@ -10,7 +10,7 @@ export function nextTimestamp(): bigint {
 
 /** Encodes a timestamp as Convex sends an unsigned 64-bit number: its eight bytes, lowest first, in base64. */
 export function encodeTimestamp(ts: bigint): string {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(ts);
-  return bytes.toString("base64");
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, ts, true);
+  return btoa(String.fromCharCode(...bytes));
 }

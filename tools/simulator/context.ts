@@ -106,8 +106,13 @@ class Meta {
   }
 
   async getTransactionMetrics() {
-    const used = this.ctx.execution.transaction.cost.rowsRead * BYTES_PER_ROW;
-    return await Promise.resolve({ bytesRead: { used, remaining: MAX_BYTES_READ - used } });
+    const { rowsRead, rowsReread, rowsWritten } = this.ctx.execution.transaction.cost;
+    const used = rowsRead * BYTES_PER_ROW;
+    return await Promise.resolve({
+      bytesRead: { used, remaining: MAX_BYTES_READ - used },
+      documentsRead: { used: rowsRead + rowsReread },
+      documentsWritten: { used: rowsWritten },
+    });
   }
 }
 

@@ -46,6 +46,11 @@ export class Database {
     return document && copyOf(document);
   }
 
+  /** The id, if it is one of that table. */
+  normalizeId(table: string, id: string): string | null {
+    return id.includes("|") && tableOf(id) === qualifiedName(this.component, table) ? id : null;
+  }
+
   query(table: string): SimulatedQuery {
     return new SimulatedQuery(this.transaction, qualifiedName(this.component, table), this.stale, this.syscalls);
   }

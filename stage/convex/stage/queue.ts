@@ -1,5 +1,6 @@
 /** Calls of a language model wait in a queue, and run again when the provider answers 429. */
 import { defineRateLimits, SECOND } from "convex-rate-limits";
+import { rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { ConvexError, v } from "convex/values";
 import { internal } from "../_generated/api.js";
@@ -246,6 +247,11 @@ export const spend = mutation({
     return null;
   },
 });
+
+/** The bucket itself, with the end of its pause. */
+export const { getRateLimit: bucket } = rateLimitLive(
+  limits,
+).exposeRateLimit("queuedModel", { key: roomOf });
 
 /** Makes the bucket full again. */
 export const reset = mutation({

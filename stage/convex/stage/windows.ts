@@ -26,7 +26,7 @@ const limits = {
   },
   calendar: {
     kind: "fixed window",
-    rate: 20,
+    rate: 5,
     period: "day",
     timeZone: "Europe/Berlin",
     keyed: true,

@@ -129,7 +129,7 @@ function File({ path, lines, edit }: CodeFile & { edit: (edit: Editable, text: s
   return (
     <div className="mb-6">
       <a
-        href={`/source/${path}.html`}
+        href={`${import.meta.env.BASE_URL}source/${path}.html`}
         className="mb-2 inline-block font-mono text-xs text-code-muted underline decoration-code-muted/50 underline-offset-4 hover:text-code-ink"
       >
         {path}

@@ -2,7 +2,7 @@ import { useRateLimit } from "convex-rate-limits/react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { api } from "../../convex/_generated/api.js";
-import { isEmbedded } from "../backend.js";
+import { isEmbedded, isStatic } from "../backend.js";
 import { room } from "../room.js";
 import { useHasConnected, useIsOnline } from "../useIsOnline.js";
 import { TABS } from "../tabs/index.js";
@@ -171,16 +171,23 @@ function Footer({ isIdle }: { isIdle: boolean }) {
   return (
     <>
       <p className="min-h-6">
-        {isIdle ? "Playing by itself: touch anything to take over." : "The page is yours."} Open{" "}
-        <a href={`?room=${room}`} target="_blank" rel="noreferrer">
-          this room in another window
-        </a>
-        : both stay in step.
+        {isIdle ? "Playing by itself: touch anything to take over." : "The page is yours."}{" "}
+        {!isStatic && (
+          <>
+            Open{" "}
+            <a href={`?room=${room}`} target="_blank" rel="noreferrer">
+              this room in another window
+            </a>
+            : both stay in step.
+          </>
+        )}
       </p>
       <p>
-        {isEmbedded
-          ? "The backend is embedded in the server of this page: for development, in memory. It forgets everything when it stops."
-          : "The backend is a Convex deployment."}
+        {isStatic
+          ? "The backend runs in this page, on a database in memory: everything is forgotten when you close it."
+          : isEmbedded
+            ? "The backend is embedded in the server of this page: for development, in memory. It forgets everything when it stops."
+            : "The backend is a Convex deployment."}
       </p>
     </>
   );

@@ -32,27 +32,32 @@ export function useIsIdle(): boolean {
 /** An action, and how long to wait before it. */
 export type Step = readonly [afterMs: number, act: () => unknown];
 
-/** Repeats the steps while the page plays by itself. */
-export function useAutoplay(steps: readonly Step[]): void {
+/**
+ * Repeats the steps while the page plays by itself. While `isReady` is false, the tab still shows the effect of the last step: the wait
+ * before the next one begins when that is over.
+ */
+export function useAutoplay(steps: readonly Step[], isReady = true): void {
   const isPlaying = useContext(Playing);
   const isOnline = useIsOnline();
   const current = useRef(steps);
+  const next = useRef(0);
   useEffect(() => {
     current.current = steps;
   });
   useEffect(() => {
-    if (!isPlaying || !isOnline) return;
+    if (!isPlaying || !isOnline || !isReady) return;
     let timer: ReturnType<typeof setTimeout>;
-    const play = (index: number) => {
-      const [afterMs = 0] = current.current[index] ?? [];
+    const play = () => {
+      const [afterMs = 0] = current.current[next.current] ?? [];
       timer = setTimeout(() => {
-        if (!document.hidden) current.current[index]?.[1]();
-        play((index + 1) % current.current.length);
+        if (!document.hidden) current.current[next.current]?.[1]();
+        next.current = (next.current + 1) % current.current.length;
+        play();
       }, afterMs);
     };
-    play(0);
+    play();
     return () => {
       clearTimeout(timer);
     };
-  }, [isPlaying, isOnline]);
+  }, [isPlaying, isOnline, isReady]);
 }

@@ -5,7 +5,7 @@ import { useMutation, useQuery } from "convex/react";
 import type { FunctionReturnType } from "convex/server";
 import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { CallButton, Choice, Lead } from "../controls.js";
+import { CallButton, Choice, Lead, type Tone } from "../controls.js";
 import { room } from "../room.js";
 import { Log, useLog } from "../stage/Log.js";
 import { useServerTime } from "../useServerTime.js";
@@ -67,9 +67,9 @@ export function Admin() {
       if (result.outcome === "wrong") say("plain", "let in", `login: wrong, ${result.left} left`);
       else say("stop", "denied", `login: ${result.outcome}`);
     }, fail);
-  const did = (call: Promise<null>, verdict: string, text: string) =>
+  const did = (call: Promise<null>, verdict: string, text: string, tone: Tone = "go") =>
     call.then(() => {
-      say("go", verdict, text);
+      say(tone, verdict, text);
     }, fail);
   const terms = () => ({
     ...(lengthMs > 0 && { until: Math.round(serverNow()) + lengthMs }),
@@ -122,7 +122,7 @@ export function Admin() {
           isSmall
           look="stop"
           disabled={key === ""}
-          onClick={() => did(block({ ...bucket, ...terms() }), "blocked", key)}
+          onClick={() => did(block({ ...bucket, ...terms() }), "blocked", key, "stop")}
         >
           Block
         </CallButton>

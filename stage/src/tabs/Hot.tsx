@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { Lead } from "../controls.js";
+import { Lead, Legend } from "../controls.js";
 import { type LaneName, type LaneResult } from "../hot/lanes.js";
 import type { News, Order } from "../hot/worker.js";
 import { useAutoplay } from "../stage/autoplay.js";
@@ -15,27 +15,30 @@ export function Hot() {
   const shards = SHARDS[shardsAt] ?? 1;
   const ours = useSimulation("auto", calls, 1);
   const official = useSimulation("official", calls, shards);
-  useAutoplay([
+  useAutoplay(
     [
-      4000,
-      () => {
-        setCalls(1000);
-      },
+      [
+        4000,
+        () => {
+          setCalls(1000);
+        },
+      ],
+      [
+        6000,
+        () => {
+          setShardsAt(2);
+        },
+      ],
+      [
+        6000,
+        () => {
+          setShardsAt(1);
+          setCalls(500);
+        },
+      ],
     ],
-    [
-      6000,
-      () => {
-        setShardsAt(2);
-      },
-    ],
-    [
-      6000,
-      () => {
-        setShardsAt(1);
-        setCalls(500);
-      },
-    ],
-  ]);
+    !ours.isRunning && !official.isRunning,
+  );
   // Both charts have one scale, so that their heights can be compared.
   const most = Math.max(1, ...[ours, official].flatMap(({ result }) => result?.slices ?? []).map(totalOf));
   return (
@@ -65,9 +68,9 @@ export function Hot() {
         />
       </div>
       <p aria-hidden="true" className="flex flex-wrap gap-x-4 text-xs text-muted">
-        <Key className="bg-go">at once</Key>
-        <Key className="bg-stop/45">had to run again</Key>
-        <Key className="bg-stop">failed</Key>
+        <Legend className="bg-go">at once</Legend>
+        <Legend className="bg-stop/45">had to run again</Legend>
+        <Legend className="bg-stop">failed</Legend>
       </p>
       <Lane title={'This package, shards: "auto"'} simulation={ours} most={most} />
       <Lane
@@ -85,31 +88,35 @@ export function Hot() {
 }
 
 interface Simulation {
-  /** The last result, until there is a new one. */
+  /** The result at these settings. Undefined until it is there: a result of other settings would be read as theirs. */
   result: LaneResult | undefined;
   isRunning: boolean;
   failure: string;
 }
 
+/** The end of a simulation: a run is the same each time, so the page keeps its result. */
+type End = { result: LaneResult } | { failure: string };
+
 /** Simulates a lane in its own thread. A simulation with outdated settings is stopped. */
 function useSimulation(lane: LaneName, calls: number, shards: number): Simulation {
-  const asked = `${calls} calls, ${shards} shards`;
-  const [{ done, ...simulation }, setSimulation] = useState({
-    done: "",
-    result: undefined as LaneResult | undefined,
-    failure: "",
-  });
+  const setting = `${calls} calls, ${shards} shards`;
+  const [ends, setEnds] = useState<Record<string, End>>({});
+  const end = ends[setting];
+  const isRunning = end === undefined;
   useEffect(() => {
+    if (!isRunning) return;
     let worker: Worker | undefined;
+    const finish = (end: End) => {
+      setEnds((before) => ({ ...before, [setting]: end }));
+    };
     const fail = (message: string) => {
-      setSimulation(({ result }) => ({ done: asked, result, failure: `The simulator has failed: ${message}` }));
+      finish({ failure: `The simulator has failed: ${message}` });
     };
     const timer = setTimeout(() => {
       worker = new Worker(new URL("../hot/worker.ts", import.meta.url), { type: "module" });
       worker.onmessage = ({ data: news }: MessageEvent<News>) => {
         if ("error" in news) fail(news.error);
-        else setSimulation({ done: asked, result: news.result, failure: "" });
-        worker?.terminate();
+        else finish({ result: news.result });
       };
       worker.onerror = ({ message }) => {
         fail(message);
@@ -120,8 +127,12 @@ function useSimulation(lane: LaneName, calls: number, shards: number): Simulatio
       clearTimeout(timer);
       worker?.terminate();
     };
-  }, [lane, calls, shards, asked]);
-  return { ...simulation, isRunning: done !== asked };
+  }, [lane, calls, shards, setting, isRunning]);
+  return {
+    result: end && "result" in end ? end.result : undefined,
+    failure: end && "failure" in end ? end.failure : "",
+    isRunning,
+  };
 }
 
 function totalOf({ first, again, failed }: LaneResult["slices"][number]): number {
@@ -149,16 +160,13 @@ function Lane({
       <p className="flex items-baseline justify-between gap-x-3 text-sm">
         <span className="font-medium">{title}</span>
         <span
-          className={`shrink-0 text-lg font-bold ${share > 0 ? "text-stop" : "text-go"} ${isRunning ? "opacity-60" : ""}`}
+          className={`shrink-0 text-lg font-bold ${result === undefined ? "text-muted" : share > 0 ? "text-stop" : "text-go"}`}
         >
-          {result ? `${percent} failed` : ""}
+          {isRunning ? "…" : result ? `${percent} failed` : ""}
         </span>
       </p>
       <p className="text-[13px] text-muted">{isRunning ? "Simulating …" : (details?.join(" · ") ?? "")}</p>
-      <div
-        aria-hidden="true"
-        className={`mt-1.5 flex h-24 items-end gap-px rounded-md bg-well/60 px-1 pt-1 ${isRunning ? "opacity-60" : ""}`}
-      >
+      <div aria-hidden="true" className="mt-1.5 flex h-24 items-end gap-px rounded-md bg-well/60 px-1 pt-1">
         {result?.slices.map(({ first, again, failed }, index) => (
           <span key={index} className="flex h-full min-w-0 flex-1 flex-col justify-end">
             <span className="bg-stop" style={{ height: `${(failed / most) * 100}%` }} />
@@ -203,14 +211,5 @@ function Slider({
         }}
       />
     </label>
-  );
-}
-
-function Key({ className, children }: { className: string; children: string }) {
-  return (
-    <span className="flex items-center gap-1.5">
-      <span className={`size-2.5 rounded-xs ${className}`} />
-      {children}
-    </span>
   );
 }

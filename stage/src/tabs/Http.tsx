@@ -1,7 +1,7 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useEffect, useRef, useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { httpUrl } from "../backend.js";
+import { fetchHttp, httpUrl, isStatic } from "../backend.js";
 import { CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { copy } from "../site.js";
@@ -43,7 +43,7 @@ export function Http() {
   const request = async () => {
     const number = ++sent.current;
     try {
-      const response = await fetch(ADDRESS);
+      const response = await fetchHttp(ADDRESS);
       const after = response.headers.get("retry-after");
       const answer: Answered = {
         number,
@@ -68,7 +68,13 @@ export function Http() {
   const [latest, ...earlier] = answers;
   return (
     <div className="flex flex-col gap-3.5">
-      <Lead tryThis="press “Send 6”, or run the line in a terminal: the cells move here.">
+      <Lead
+        tryThis={
+          isStatic
+            ? "press “Send 6”: the last one gets a 429."
+            : "press “Send 6”, or run the line in a terminal: the cells move here."
+        }
+      >
         A limited endpoint: each response says how much is left, and a 429 says when to come back.
       </Lead>
       <Cells
@@ -89,7 +95,7 @@ export function Http() {
           <code className="min-w-0 flex-1 truncate font-mono text-xs" aria-label="The request as a curl line">
             {CURL}
           </code>
-          <CopyButton text={CURL} />
+          {!isStatic && <CopyButton text={CURL} />}
         </div>
         <div
           className="h-72 overflow-auto px-4 py-3 font-mono text-xs leading-relaxed"

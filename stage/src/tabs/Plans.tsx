@@ -1,9 +1,9 @@
-import { projectRateLimit } from "convex-rate-limits/client";
+import { projectRateLimit, usageOf } from "convex-rate-limits/client";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation } from "convex/react";
 import { api } from "../../convex/_generated/api.js";
-import { CallButton, Choice, Lead } from "../controls.js";
+import { CallButton, Choice, Lead, Legend } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
 import { Cells } from "../stage/Cells.js";
@@ -50,7 +50,9 @@ export function Plans() {
     [1200, () => send(1)],
     [6000, () => undefined],
   ]);
-  const used = capacity - Math.floor(value ?? capacity);
+  // After a downgrade, more may be used than the plan has.
+  const used = snapshot && usageOf(snapshot, now).used;
+  const left = value === undefined ? undefined : Math.max(0, Math.floor(value));
   const next = snapshot && projectRateLimit(snapshot, { now, count: 1 });
   const until = next?.ok ? next.resetAt : next?.retryAt;
   return (
@@ -71,21 +73,23 @@ export function Plans() {
         <CallButton onClick={() => send(SOME)}>{SOME} calls</CallButton>
       </div>
       <p className="min-h-20 sm:min-h-16" aria-label="Quota">
-        <span className="text-[2.6rem] leading-none font-bold tracking-[-0.03em] text-go">
-          {value === undefined ? "–" : used.toLocaleString("en")}
+        <span
+          className={`text-[2.6rem] leading-none font-bold tracking-[-0.03em] ${left === 0 ? "text-stop" : "text-go"}`}
+        >
+          {used === undefined ? "–" : Math.ceil(used).toLocaleString("en")}
         </span>{" "}
         <span className="text-[15px] text-muted">
           {value === undefined ? "Loading…" : `of ${capacity.toLocaleString("en")} used`}{" "}
           {snapshot && until !== undefined && `until ${dateIn(snapshot, until)}`}
         </span>
       </p>
-      <Cells
-        value={value}
-        capacity={capacity}
-        label={`${Math.floor(value ?? 0)} of ${amount(capacity, "call")} left`}
-      />
-      <p aria-hidden="true" className="-mt-3 text-[13px] text-muted">
-        {Math.floor(value ?? 0).toLocaleString("en")} left
+      <Cells value={value} capacity={capacity} label={`${left ?? 0} of ${amount(capacity, "call")} left`} />
+      <p aria-hidden="true" className="-mt-2 flex items-center gap-x-4 text-[13px] text-muted">
+        <Legend className="bg-go">left</Legend>
+        <Legend className="bg-line">used</Legend>
+        <span className={`ml-auto font-medium ${left === 0 ? "text-stop" : "text-go"}`}>
+          {left === undefined ? "…" : `${left.toLocaleString("en")} left`}
+        </span>
       </p>
       <Log entries={entries} lines={8} empty="No call yet." />
     </div>

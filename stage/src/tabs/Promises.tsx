@@ -1,11 +1,11 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
 import type { FunctionReturnType } from "convex/server";
-import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { Answer, CallButton, Lead, type Tone } from "../controls.js";
+import { Answer, CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
+import { useAnswer } from "../stage/useAnswer.js";
 import { useServerTime } from "../useServerTime.js";
 import { amount, problem, wait } from "../words.js";
 
@@ -21,7 +21,7 @@ export function Promises({ count }: { count: number }) {
   const ask = useMutation(api.stage.promises.ask);
   const cancel = useMutation(api.stage.promises.cancel);
   const now = useServerNow();
-  const [answer, setAnswer] = useState<{ tone: Tone; text: string }>();
+  const [answer, setAnswer] = useAnswer();
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };

@@ -1,11 +1,11 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
 import type { FunctionReturnType } from "convex/server";
-import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { Answer, CallButton, Choice, Lead, type Tone } from "../controls.js";
+import { Answer, CallButton, Choice, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
+import { useAnswer } from "../stage/useAnswer.js";
 import { useServerTime } from "../useServerTime.js";
 import { amount, problem, wait } from "../words.js";
 import { Promises } from "./Promises.js";
@@ -45,7 +45,7 @@ function Waiting() {
   const spend = useMutation(api.stage.queue.spend);
   const breakProvider = useMutation(api.stage.queue.breakProvider);
   const now = useServerNow();
-  const [answer, setAnswer] = useState<{ tone: Tone; text: string }>();
+  const [answer, setAnswer] = useAnswer();
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };
@@ -121,9 +121,10 @@ function Waiting() {
   );
 }
 
-/** Shows what the fake provider answers now. */
+/** Shows what the fake provider answers now, and whether the queue waits for it. */
 function Provider() {
   const until = useQuery(api.stage.queue.busyUntil, { room });
+  const pausedUntil = useQuery(api.stage.queue.bucket, { key: room })?.pausedUntil;
   const now = useServerTime(200);
   return (
     <p className="text-sm text-muted">
@@ -133,7 +134,10 @@ function Provider() {
       ) : (
         <span className="font-medium text-go">200</span>
       )}
-      .
+      .{" "}
+      {pausedUntil !== undefined && pausedUntil > now && (
+        <span className="font-medium text-stop">The queue is paused for {wait(pausedUntil - now)}.</span>
+      )}
     </p>
   );
 }
@@ -174,7 +178,7 @@ function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (ta
           <p className="text-go">starts within a second</p>
         ) : (
           <>
-            <p>
+            <p className="leading-tight">
               {placeOf(place)}
               {denied > 0 && <span className="text-stop"> · got 429, runs again</span>}
             </p>

@@ -1,11 +1,11 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
 import type { FunctionReturnType } from "convex/server";
-import { useState } from "react";
 import { api } from "../../convex/_generated/api.js";
-import { Answer, CallButton, Lead, type Tone } from "../controls.js";
+import { Answer, CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
+import { useAnswer } from "../stage/useAnswer.js";
 import { useServerTime } from "../useServerTime.js";
 import { problem, wait } from "../words.js";
 
@@ -19,7 +19,7 @@ export function Runs() {
   const end = useMutation(api.stage.runs.end);
   const kill = useMutation(api.stage.runs.kill);
   const serverNow = useServerNow();
-  const [answer, setAnswer] = useState<{ tone: Tone; text: string }>();
+  const [answer, setAnswer] = useAnswer();
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, serverNow()) });
   };

@@ -34,6 +34,10 @@ export function Windows({ count }: { count: number }) {
         say("stop", "refused", problem(error, now()));
       },
     );
+  const refill = () =>
+    reset({ room }).then(() => {
+      say("plain", "refilled", "All four are full again.");
+    });
   const quick = [350, send] as const;
   useAutoplay([
     quick,
@@ -46,26 +50,19 @@ export function Windows({ count }: { count: number }) {
     [3000, send],
     [3000, send],
     [3000, send],
-    [4000, send],
+    // The calendar window would deny until midnight.
+    [4000, refill],
   ]);
   return (
     <div className="flex flex-col gap-3">
       <Lead tryThis="call six times quickly, then once every three seconds.">
-        The same call on four kinds of limits, which differ in how much they allow and when.
+        The same call on four limits of five calls, which differ in when calls come back.
       </Lead>
       <div className="flex gap-2">
         <CallButton look="primary" onClick={send}>
           Call all four
         </CallButton>
-        <CallButton
-          onClick={() =>
-            reset({ room }).then(() => {
-              say("plain", "refilled", "All four are full again.");
-            })
-          }
-        >
-          Refill
-        </CallButton>
+        <CallButton onClick={refill}>Refill</CallButton>
       </div>
       {KINDS.map((kind) => (
         <Lane key={kind.name} {...kind} />

@@ -75,7 +75,7 @@ export const TABS: readonly Tab[] = [
   },
   {
     id: "hot",
-    title: "Go viral",
+    title: "Under load",
     Panel: Hot,
     views: [[...moduleAt("hot", hot), fileAt("stage/src/hot/official.ts", official)]],
     limits: {},
