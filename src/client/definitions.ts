@@ -60,7 +60,14 @@ function checkDefinition(name: string, given: unknown): Definition {
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
-  return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
+  const whole = plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
+  const kinds = Array.from(whole.plans?.values() ?? [whole], ({ config }) => config.kind);
+  if (!kinds.includes("concurrency")) return whole;
+  if (queue)
+    throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
+  const other = kinds.find((kind) => kind !== "concurrency");
+  if (other) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', other);
+  return whole;
 }
 
 function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
@@ -135,6 +142,15 @@ function keyedError(name: string, key: unknown): Error {
     key === undefined
       ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
       : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
+  );
+}
+
+/** @throws when a call that reserves or gives back tokens is of a limit with slots. */
+export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "name" | "config">): void {
+  if (config.kind !== "concurrency") return;
+  throw misuseError(
+    name,
+    `${call} is for limits with tokens; kind must be another than "concurrency", which has slots.`,
   );
 }
 

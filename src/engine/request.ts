@@ -1,6 +1,7 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field, isObject } from "./fields.js";
+import { fieldError } from "./misuse.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { checkKey } from "./names.js";
@@ -51,6 +52,18 @@ export function checkDemand(name: string, { count, reserve, refundable }: Demand
   if (count !== undefined) checkField(name, "count", countField, count);
   if (reserve !== undefined) checkField(name, "reserve", reserveField, reserve);
   if (refundable !== undefined) checkField(name, "refundable", booleanField, refundable);
+}
+
+/**
+ * Checks what a call may ask of a limit with slots: one, now.
+ * @throws when it asks for another count, for a reservation, or for what may come back without a lease.
+ */
+export function checkSlot({ name, config }: Pick<BucketArgs, "name" | "config">, asked: DemandArgs): void {
+  if (config.kind !== "concurrency") return;
+  const { count = 1, reserve = false, refundable = false } = asked;
+  if (count !== 1) throw fieldError(name, "count", "1 (a call takes one slot)", count);
+  if (reserve !== false) throw fieldError(name, "reserve", "false or left out: slots cannot be reserved", reserve);
+  if (refundable) throw fieldError(name, "refundable", "false or left out: a slot comes back by its lease", refundable);
 }
 
 /** A count of a request in units: of more than can be counted, the most. */
@@ -107,6 +120,7 @@ export interface CalledArgs<Asked> {
 export type CalledRequest = CalledArgs<DemandArgs>;
 
 export function requestOf({ bucket, asked }: CalledRequest): Request {
+  checkSlot(bucket, asked);
   const own = bucketOf(bucket);
   return { ...own, asked, demand: demandOf(own.limit, asked) };
 }

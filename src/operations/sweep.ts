@@ -157,7 +157,8 @@ function rememberedMs({ kind, periodMs, config }: Limit): number {
  * A limit of a kind and period that no definition has since a deploy: windows that are over say nothing at any rate.
  */
 function leftBehind(name: string, row: storage.Row): Limit | undefined {
-  const [, kind, period = ""] = /^(fixed window|sliding window) (.+)$/.exec(row.bucket ?? "") ?? [];
+  const [, kind, period = ""] = /^(fixed window|sliding window|concurrency) (.+)$/.exec(row.bucket ?? "") ?? [];
   if (!kind) return undefined;
+  if (kind === "concurrency") return parseLimit(name, { kind, slots: 1, lease: Number(period) });
   return parseLimit(name, { kind, rate: 1, period: Number(period) || period } as Limit["config"]);
 }

@@ -1,7 +1,7 @@
 /** Demands: the request of a caller, in units. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { canServe } from "../../src/engine/decide.js";
 import { show } from "../../src/engine/misuse.js";
@@ -10,7 +10,7 @@ import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 import { forAny } from "../support/random.js";
 
-const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
+const bucket: TokensConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 const limit = parseLimit("send", bucket);
 const { unitsPerToken } = limit;
 
@@ -56,7 +56,7 @@ describe("a demand", () => {
   });
 
   it("equal to the capacity always fits, however the doubles round", () => {
-    const kinds: RateLimitConfig[] = [
+    const kinds: TokensConfig[] = [
       { kind: "token bucket", rate: 1, period: 1000 },
       { kind: "fixed window", rate: 1, period: 1000, start: 0 },
       { kind: "sliding window", rate: 1, period: 1000 },

@@ -1,5 +1,6 @@
 /** The registry of kinds, and config → parsed limit: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../../wire/configs.js";
+import { ConcurrencyKind } from "./concurrency.js";
 import { checkConfig } from "./fields.js";
 import { FixedWindowKind } from "./fixedWindow.js";
 import type { Kind, Limit } from "./kind.js";
@@ -16,6 +17,7 @@ export const KINDS: Readonly<Record<RateLimitConfig["kind"], Kind>> = {
   "token bucket": new TokenBucketKind(),
   "fixed window": new FixedWindowKind(),
   "sliding window": new SlidingWindowKind(),
+  concurrency: new ConcurrencyKind(),
 };
 
 /**
