@@ -17,7 +17,7 @@ const policy = () => ({
 export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
 export const leaseFields = () => ({
   ...bucketArgs(),
-  /** When the slot was taken, in milliseconds since the epoch. No two leases of a key have the same. */
+  /** When the slot was taken, in milliseconds since the epoch. Only after a reset two leases of a key may have the same. */
   takenAt: v.number(),
   /** When the slot is free by itself. */
   until: v.number(),
