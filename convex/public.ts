@@ -5,8 +5,7 @@
  */
 import { v } from "convex/values";
 import { adjustmentOf } from "../src/engine/adjustment.js";
-import { slotOf } from "../src/engine/lease.js";
-import { bucketOf, requestTo } from "../src/engine/request.js";
+import { bucketOf, requestTo, slotOf } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as consuming from "../src/operations/consume.js";
 import * as releasing from "../src/operations/release.js";

@@ -63,6 +63,6 @@ function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimi
  */
 export function leased({ bucket }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
   const { name, key, config } = bucket;
-  if (!status.ok || status.lease || config.kind !== "concurrency") return status;
+  if (!status.ok || status.lease || !("lease" in config)) return status;
   return { ...status, lease: present({ name, key, takenAt: 0, until: config.lease }) };
 }

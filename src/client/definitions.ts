@@ -30,6 +30,7 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
     const definition = isPlain(own, true) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
     if (definition.plans) checkPlans(name, definition.plans, check);
     else if (!isPlain(definition.config)) check(name, definition);
+    if (!isPlain(own, true)) checkSlots(name, definition);
     remembered.set(name, definition);
     return definition;
   };
@@ -60,14 +61,17 @@ function checkDefinition(name: string, given: unknown): Definition {
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
-  const whole = plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
-  const kinds = Array.from(whole.plans?.values() ?? [whole], ({ config }) => config.kind);
-  if (!kinds.includes("concurrency")) return whole;
+  return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
+}
+
+/** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
+function checkSlots(name: string, { config, plans, queue }: Definition): void {
+  const configs = Array.from(plans?.values() ?? [{ config }], (own) => own.config);
+  const others = configs.filter((own) => !("lease" in own));
+  if (others.length === configs.length) return;
   if (queue)
     throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
-  const other = kinds.find((kind) => kind !== "concurrency");
-  if (other) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', other);
-  return whole;
+  for (const { kind } of others) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', kind);
 }
 
 function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {

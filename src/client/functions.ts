@@ -32,8 +32,8 @@ export function functionsOf(set: LimitSet) {
       const request = judge(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
       // The way of most calls is short.
-      const isPlain = status.ok && request.mode === "enforce";
-      return leased(request, isPlain ? status : concludeOne({ request, status }, options));
+      const isPlain = status.ok && request.mode === "enforce" && !("lease" in request.bucket.config);
+      return isPlain ? status : leased(request, concludeOne({ request, status }, options));
     },
 
     async checkRateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {

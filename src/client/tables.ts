@@ -1,8 +1,7 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { bucketOf, type CalledArgs, type CalledRequest, requestOf } from "../engine/request.js";
-import { slotOf } from "../engine/lease.js";
+import { bucketOf, type CalledArgs, type CalledRequest, requestOf, slotOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { release } from "../operations/release.js";

@@ -120,7 +120,7 @@ export function overrideOf(bucket: Bucket, { override }: Control, now: number): 
 
 /** A config whose periods bring more. */
 function added({ config }: Limit, more: number): Limit["config"] {
-  if (config.kind === "concurrency") return { ...config, slots: Math.min(MAX_SLOTS, Math.floor(config.slots + more)) };
+  if ("lease" in config) return { ...config, slots: Math.min(MAX_SLOTS, Math.floor(config.slots + more)) };
   const rate = config.rate + more;
   // A capacity that is not given is the rate.
   return "capacity" in config && config.capacity !== undefined

@@ -1,5 +1,5 @@
 /** Giving a slot back by its lease: exactly its own, and once. */
-import type { Slot } from "../engine/lease.js";
+import type { Slot } from "../engine/request.js";
 import { readRows, write, type Writer } from "../storage/rows.js";
 import { changeOf, foundAmong, isOf, shardsOf } from "../storage/shards.js";
 

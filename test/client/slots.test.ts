@@ -370,7 +370,8 @@ describe.each(placeNames)("slots in the %s", (place) => {
     expect(refused({ queue: {} })).toThrow(
       'Rate limit "jobs": queue must be left out with kind "concurrency": nobody knows when a slot is free.',
     );
-    expect(refused({ plans: { a: {}, b: { kind: "sliding window", rate: 1, period: 1 } } })).toThrow(
+    const strict = { kind: "sliding window", rate: 1, period: 1 } as const;
+    expect(() => define({ jobs: { plans: { free: { kind: "concurrency", slots: 1, lease: 1 }, strict } } })).toThrow(
       'Rate limit "jobs": kind must be the same in all plans if one is "concurrency", got "sliding window".',
     );
   });

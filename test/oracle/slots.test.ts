@@ -161,8 +161,8 @@ describe.each(placeNames)("slots in the %s", (place) => {
         await mutation(async (ctx) => {
           const calls = limits.within(ctx);
           const play = async (one: Act) => {
-            if (one.act === "release") return await change(calls, twin, one, now + ahead);
-            if (one.act === "reset" && !atOnce) return await change(calls, twin, one, now + ahead);
+            const isPlayed = one.act === "release" || (one.act === "reset" && !atOnce);
+            if (isPlayed) await change(calls, twin, one, now + ahead);
             if (one.act !== "take") return;
             const status = await calls.rateLimit({ ...bucket, plan: one.plan });
             if (!status.ok) return;

@@ -73,7 +73,7 @@ it.each(extremes)(
 const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
 const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
-const KIND = '"token bucket" or "fixed window" or "sliding window"';
+const KIND = '"token bucket" or "fixed window" or "sliding window" or "concurrency"';
 const PERIOD = `${WHOLE_MS}, or "day", "week", "month" or "year"`;
 const START = "a whole number of milliseconds at least -1e15 and at most 1e15";
 const NOT_CALENDAR = 'left out unless period is "day", "week", "month" or "year"';
