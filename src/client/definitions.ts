@@ -151,7 +151,7 @@ function keyedError(name: string, key: unknown): Error {
 
 /** @throws when a call that reserves or gives back tokens is of a limit with slots. */
 export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "name" | "config">): void {
-  if (config.kind !== "concurrency") return;
+  if (!("lease" in config)) return;
   throw misuseError(
     name,
     `${call} is for limits with tokens; kind must be another than "concurrency", which has slots.`,

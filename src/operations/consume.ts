@@ -4,12 +4,12 @@
 import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { decide } from "../engine/decide.js";
-import { fullState } from "../engine/kinds/kind.js";
+import { fullState, type Limit } from "../engine/kinds/kind.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
-import { idOf, type Reader, readRows, write, type Writer } from "../storage/rows.js";
+import { idOf, type Reader, readRows, type RowChange, write, type Writer } from "../storage/rows.js";
 import { foundAmong, shardsOf } from "../storage/shards.js";
 import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -20,18 +20,17 @@ import { type Call, findTerms, startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  return await commit(ctx, await answer(ctx, request, { now: Date.now(), random: Math.random }));
-}
-
-/** Writes what makes an answer true. A slot that is taken gets its lease: the date of a take is the last of the log. */
-async function commit(ctx: Writer, { status, change, before }: Answer): Promise<RateLimitStatus> {
+  const { status, change, before } = await answer(ctx, request, { now: Date.now(), random: Math.random });
   if (!change) return status;
   await write(ctx, change);
-  const { kind, periodMs } = before.limit;
-  if (!kind.release) return status;
-  const [content] = change.contents;
+  return before.limit.kind.release ? withLease(status, change, before.limit) : status;
+}
+
+/** A slot was taken: the date of a take is the last of the log. */
+function withLease(status: RateLimitStatus, { bucket, contents }: RowChange, { periodMs }: Limit): RateLimitStatus {
+  const [content] = contents;
   const takenAt = Number(content?.recent?.at(-1)?.at);
-  const lease = present({ ...idOf(change.bucket), takenAt, until: takenAt + periodMs, seen: content?.seen });
+  const lease = present({ ...idOf(bucket), takenAt, until: takenAt + periodMs, seen: content?.seen });
   return { ...status, lease } as RateLimitStatus;
 }
 
@@ -74,7 +73,10 @@ export async function consumeAll(ctx: Writer, requests: readonly Request[]): Pro
   const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;
   const statuses: RateLimitStatus[] = [];
-  for (const each of answers) statuses.push(await commit(ctx, each));
+  for (const { status, change, before } of answers) {
+    if (change) await write(ctx, change);
+    statuses.push(change && before.limit.kind.release ? withLease(status, change, before.limit) : status);
+  }
   return { ...all, statuses };
 }
 

@@ -34,3 +34,14 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
   return KINDS[config.kind].parse(name, config);
 }
+
+/**
+ * A limit with buckets of some text, of a kind and period that no definition has since a deploy: windows and leases
+ * that are over say nothing at any rate. None for a token bucket.
+ */
+export function limitLeftIn(name: string, bucket = ""): Limit | undefined {
+  const [, kind, period = ""] = /^(fixed window|sliding window|concurrency) (.+)$/.exec(bucket) ?? [];
+  if (!kind) return undefined;
+  const ms = Number(period) || period;
+  return parseChecked(name, { kind, rate: 1, period: ms, slots: 1, lease: ms } as unknown as RateLimitConfig);
+}
