@@ -5,9 +5,10 @@
  */
 import { v } from "convex/values";
 import { adjustmentOf } from "../src/engine/adjustment.js";
-import { bucketOf, requestTo } from "../src/engine/request.js";
+import { bucketOf, requestTo, slotOf } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as consuming from "../src/operations/consume.js";
+import * as releasing from "../src/operations/release.js";
 import * as wire from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
@@ -82,6 +83,16 @@ export const adjustAll = mutation({
       ctx,
       adjustments.map((args) => adjustmentOf(bucketOf(args), args)),
     ),
+});
+
+export const release = mutation({
+  get args() {
+    return wire.leaseFields();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, args) => releasing.release(ctx, slotOf(args)),
 });
 
 export const get = query({

@@ -58,7 +58,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           count: number;
           key?: string;
           name: string;
@@ -93,12 +94,20 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             plan: string;
           }>;
           takenAt?: number;
         },
         | {
+            lease?: {
+              key?: string;
+              name: string;
+              seen?: number;
+              takenAt: number;
+              until: number;
+            };
             ok: true;
             policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
@@ -106,6 +115,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt?: number;
             shadow?:
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -176,7 +192,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             count: number;
             describes?: boolean;
             key?: string;
@@ -212,7 +229,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan: string;
             }>;
             takenAt?: number;
@@ -220,6 +238,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         Array<
           | {
+              lease?: {
+                key?: string;
+                name: string;
+                seen?: number;
+                takenAt: number;
+                until: number;
+              };
               ok: true;
               policy?: { tokens: number; unlimited?: true; windowMs: number };
               remaining?: number;
@@ -227,6 +252,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               retryAt?: number;
               shadow?:
                 | {
+                    lease?: {
+                      key?: string;
+                      name: string;
+                      seen?: number;
+                      takenAt: number;
+                      until: number;
+                    };
                     ok: true;
                     policy?: {
                       tokens: number;
@@ -296,7 +328,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           count?: number;
           key?: string;
           name: string;
@@ -305,6 +338,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           reserve?: boolean | { within: number };
         },
         | {
+            lease?: {
+              key?: string;
+              name: string;
+              seen?: number;
+              takenAt: number;
+              until: number;
+            };
             ok: true;
             policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
@@ -312,6 +352,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt?: number;
             shadow?:
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -381,7 +428,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             count?: number;
             describes?: boolean;
             key?: string;
@@ -397,6 +445,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt?: number;
             statuses: Array<
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -408,6 +463,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt?: number;
                   shadow?:
                     | {
+                        lease?: {
+                          key?: string;
+                          name: string;
+                          seen?: number;
+                          takenAt: number;
+                          until: number;
+                        };
                         ok: true;
                         policy?: {
                           tokens: number;
@@ -452,6 +514,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt: number;
             statuses: Array<
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -463,6 +532,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt?: number;
                   shadow?:
                     | {
+                        lease?: {
+                          key?: string;
+                          name: string;
+                          seen?: number;
+                          takenAt: number;
+                          until: number;
+                        };
                         ok: true;
                         policy?: {
                           tokens: number;
@@ -537,7 +613,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           count?: number;
           key?: string;
           name: string;
@@ -546,6 +623,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           reserve?: boolean | { within: number };
         },
         | {
+            lease?: {
+              key?: string;
+              name: string;
+              seen?: number;
+              takenAt: number;
+              until: number;
+            };
             ok: true;
             policy?: { tokens: number; unlimited?: true; windowMs: number };
             remaining?: number;
@@ -553,6 +637,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt?: number;
             shadow?:
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -622,7 +713,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             count?: number;
             describes?: boolean;
             key?: string;
@@ -638,6 +730,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt?: number;
             statuses: Array<
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -649,6 +748,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt?: number;
                   shadow?:
                     | {
+                        lease?: {
+                          key?: string;
+                          name: string;
+                          seen?: number;
+                          takenAt: number;
+                          until: number;
+                        };
                         ok: true;
                         policy?: {
                           tokens: number;
@@ -693,6 +799,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             retryAt: number;
             statuses: Array<
               | {
+                  lease?: {
+                    key?: string;
+                    name: string;
+                    seen?: number;
+                    takenAt: number;
+                    until: number;
+                  };
                   ok: true;
                   policy?: {
                     tokens: number;
@@ -704,6 +817,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   retryAt?: number;
                   shadow?:
                     | {
+                        lease?: {
+                          key?: string;
+                          name: string;
+                          seen?: number;
+                          takenAt: number;
+                          until: number;
+                        };
                         ok: true;
                         policy?: {
                           tokens: number;
@@ -778,7 +898,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           key?: string;
           name: string;
           plan?: string | null;
@@ -812,7 +933,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             plan: string;
           }>;
         },
@@ -847,7 +969,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           few: number;
           fullAt: number;
           lastStart?: number;
@@ -889,7 +1012,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 few: number;
                 fullAt: number;
                 lastStart?: number;
@@ -960,6 +1084,19 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         null,
         Name
       >;
+      release: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          key?: string;
+          name: string;
+          seen?: number;
+          takenAt: number;
+          until: number;
+        },
+        null,
+        Name
+      >;
       reset: FunctionReference<
         "mutation",
         "internal",
@@ -1006,7 +1143,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan?: string;
             }>;
             name: string;
@@ -1067,7 +1205,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan?: string;
             }>;
             name: string;
@@ -1121,7 +1260,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan?: string;
             }>;
             name: string;
@@ -1174,7 +1314,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan?: string;
             }>;
             name: string;
@@ -1228,7 +1369,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               plan?: string;
             }>;
             name: string;
@@ -1271,6 +1413,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
                 }
+              | { kind: "concurrency"; lease: number; slots: number }
             >;
             name: string;
           }>;
@@ -1320,7 +1463,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           cursor?: string;
           limit?: number;
           name: string;
@@ -1356,7 +1500,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   rate: number;
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
-                };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
             plan: string;
           }>;
         },
@@ -1397,7 +1542,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     rate: number;
                     shards?:
                       number | "auto" | { atLeast?: number; atMost?: number };
-                  };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
               more?: number;
               note?: string;
               unlimited?: true;
@@ -1448,7 +1594,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 rate: number;
                 shards?:
                   number | "auto" | { atLeast?: number; atMost?: number };
-              };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
           key?: string;
           more?: number;
           name: string;

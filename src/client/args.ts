@@ -1,6 +1,6 @@
 /** Calls, typed by the limits that are defined: a call that would fail at run time does not compile. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { ExactRateLimitStatus, RateLimitStatus } from "../wire/answers.js";
+import type { ExactRateLimitStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./definitionTypes.js";
 
 /** The names that autocomplete; any other string is a limit defined inline. */
@@ -25,13 +25,28 @@ type FieldsByName<Limits, Form, Field> = {
   [Name in keyof Limits]: Limits[Name] extends Form ? Field : never;
 } & Others<Limits, never>;
 
+/** A limit with slots. */
+interface OfSlots {
+  kind: "concurrency";
+}
+type GivesSlots = OfSlots | { plans: Readonly<Record<string, OfSlots>> };
+/** A call that no limit with slots has: the compiler shows this name. */
+interface NotForSlots {
+  readonly "has slots, not tokens": never;
+}
+type WithoutSlots<Limits, Name> = BySlots<Limits, { name: NotForSlots }>[Name & keyof BySlots<Limits, unknown>];
+/** What arguments of limits with slots are held to besides. */
+type BySlots<Limits, Held> = {
+  [Name in keyof Limits]: Limits[Name] extends GivesSlots ? Held : unknown;
+} & Others<Limits, unknown>;
+
 /** The entry for all names that are not defined. */
 type Others<Limits, Value> = string extends keyof Limits ? unknown : Record<string, Value>;
 
 /** A config in place of the defined one, as itself or as what leads to one; of a limit with plans there is none. */
 export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends { plans: object }
   ? { config?: undefined }
-  : { config?: Config | undefined };
+  : { config?: (Definition extends OfSlots ? Extract<Config, OfSlots> : Config) | undefined };
 
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
 type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
@@ -92,7 +107,13 @@ type DemandArgs<Limits, Name> = CountedArgs<Limits, Name> & {
   reserve?: boolean | { within: number } | undefined;
   /** Whether tokens may come back: the answer then has the `takenAt` that `adjustRateLimit` needs. Default false. */
   refundable?: boolean | undefined;
-};
+} & BySlots<Limits, OneSlot>[Name & keyof BySlots<Limits, OneSlot>];
+/** A call of a limit with slots takes one, now, and it comes back by its lease. */
+interface OneSlot {
+  count?: undefined;
+  reserve?: undefined;
+  refundable?: undefined;
+}
 
 /** `Said` is the choice of a call: the type of its answer depends on it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
@@ -109,16 +130,17 @@ export type DemandList<Limits, Names extends readonly string[]> = {
   [Index in keyof Names]: DemandArgs<Limits, Names[Index]>;
 };
 
-export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
-  /** Tokens to charge; negative for a refund. A number from -1e12 to 1e12. */
-  count: number;
-  /**
-   * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then
-   * holds what it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's
-   * bound. A charge ignores it. `takenAt: undefined` is an error: leave the field out.
-   */
-  takenAt?: number | undefined;
-};
+export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> &
+  WithoutSlots<Limits, Name> & {
+    /** Tokens to charge; negative for a refund. A number from -1e12 to 1e12. */
+    count: number;
+    /**
+     * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then
+     * holds what it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's
+     * bound. A charge ignores it. `takenAt: undefined` is an error: leave the field out.
+     */
+    takenAt?: number | undefined;
+  };
 
 export type PauseArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   /** When work may start again, in milliseconds since the epoch; at most five years ahead. */
@@ -126,6 +148,7 @@ export type PauseArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
 };
 
 export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = CountedArgs<Limits, Name> &
+  WithoutSlots<Limits, Name> &
   ThrowsArg<Said> & {
     /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs do not start all at once. */
     spread?: number | undefined;
@@ -153,3 +176,11 @@ export type StatusOf<Limits, Name> = Name extends keyof Limits
     ? RateLimitStatus
     : ExactRateLimitStatus
   : RateLimitStatus;
+
+/** The answer of a call that takes: of a limit with slots, one that allows has the lease. */
+export type TakenStatusOf<Limits, Name> = Name extends keyof Limits
+  ? Limits[Name] extends GivesSlots
+    ? Leased<StatusOf<Limits, Name>>
+    : StatusOf<Limits, Name>
+  : StatusOf<Limits, Name>;
+type Leased<Status> = Status extends { ok: true } ? Status & { lease: RateLimitLease } : Status;

@@ -10,7 +10,7 @@ import { checkOptions } from "./options.js";
 import type { ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { isObjectOrFunction } from "../engine/fields.js";
-import { type CalledArgs, type CalledRequest, checkDemand } from "../engine/request.js";
+import { type CalledArgs, type CalledRequest, checkDemand, checkSlot } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -65,6 +65,7 @@ function inComponent(api: ComponentApi): Place {
     peekAll: (ctx, all) => query(ctx, api.public.checkAll, { requests: all.map(demandArgs) }),
     adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, argsOf(adjustment)),
     adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(argsOf) }),
+    release: (ctx, lease) => mutation(ctx, api.public.release, lease),
     get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
     pause: (ctx, { bucket, asked }) => mutation(ctx, api.public.pause, { ...idOf(bucket), ...asked }),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
@@ -79,6 +80,7 @@ function argsOf<Asked extends object>({ bucket, asked }: CalledArgs<Asked>) {
 
 function demandArgs(request: CalledRequest) {
   checkDemand(request.bucket.name, request.asked);
+  if ("lease" in request.bucket.config) checkSlot(request.bucket, request.asked);
   return argsOf(request);
 }
 

@@ -44,7 +44,25 @@ function denialsAmong(decisions: readonly Decision[]) {
 function letThrough({ asked }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
   const { remaining, resetAt, policy } = status;
   // Tokens that were not taken do not come back: 0 is before every take.
-  const { takenAt = 0 } = status.ok ? status : {};
+  const { takenAt = 0, lease } = status.ok ? status : {};
   const { policy: _, ...shadow } = status;
-  return present({ ok: true, remaining, resetAt, takenAt: asked.refundable ? takenAt : undefined, shadow, policy });
+  return present({
+    ok: true,
+    remaining,
+    resetAt,
+    takenAt: asked.refundable ? takenAt : undefined,
+    lease,
+    shadow,
+    policy,
+  });
+}
+
+/**
+ * The status of a call that takes slots. If it took none (in shadow, under an override of another kind), it has a lease
+ * that holds none: 0 is before every take.
+ */
+export function leased({ bucket }: CalledRequest, status: RateLimitStatus): RateLimitStatus {
+  const { name, key, config } = bucket;
+  if (!status.ok || status.lease || !("lease" in config)) return status;
+  return { ...status, lease: present({ name, key, takenAt: 0, until: config.lease }) };
 }

@@ -1,6 +1,6 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
 import type { Limit } from "../engine/kinds/kind.js";
-import type { FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
+import type { ConcurrencyConfig, FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is thrown, and its
@@ -34,7 +34,9 @@ interface Terms {
 
 /** Some of the fields of a config: of the kind that is said, or of any. */
 type FieldsOf<Config> = Config extends { kind: infer Kind } ? { kind: Kind } & Partial<Omit<Config, "kind">> : never;
-type AnyFields = Partial<Omit<FixedWindowConfig, "kind">>;
+/** The fields that a config of some kind may have. */
+type EveryField = FixedWindowConfig & Pick<ConcurrencyConfig, "slots" | "lease">;
+type AnyFields = Partial<Omit<EveryField, "kind">>;
 type SomeFields = FieldsOf<RateLimitConfig> | ({ kind?: undefined } & AnyFields);
 type DraftDefinition = Terms & SomeFields & PlansField;
 
@@ -72,7 +74,7 @@ type WholeDefinition<Definition> = Definition extends { plans: infer Plans }
       AnyFields & { kind?: unknown } & {
         [Field in keyof PlansField]-?: {
           [Plan in keyof Plans]: WholePlan<
-            Pick<Definition, keyof Definition & Exclude<keyof FixedWindowConfig, keyof Plans[Plan]>>,
+            Pick<Definition, keyof Definition & Exclude<keyof EveryField, keyof Plans[Plan]>>,
             OfKind<Omit<Definition, keyof Plans[Plan]> & Plans[Plan], FixedWindowConfig>
           >;
         };

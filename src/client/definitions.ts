@@ -30,6 +30,7 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
     const definition = isPlain(own, true) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
     if (definition.plans) checkPlans(name, definition.plans, check);
     else if (!isPlain(definition.config)) check(name, definition);
+    if (!isPlain(own, true)) checkSlots(name, definition);
     remembered.set(name, definition);
     return definition;
   };
@@ -61,6 +62,16 @@ function checkDefinition(name: string, given: unknown): Definition {
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
   return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
+}
+
+/** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
+function checkSlots(name: string, { config, plans, queue }: Definition): void {
+  const configs = Array.from(plans?.values() ?? [{ config }], (own) => own.config);
+  const others = configs.filter((own) => !("lease" in own));
+  if (others.length === configs.length) return;
+  if (queue)
+    throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
+  for (const { kind } of others) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', kind);
 }
 
 function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
@@ -135,6 +146,15 @@ function keyedError(name: string, key: unknown): Error {
     key === undefined
       ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
       : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
+  );
+}
+
+/** @throws when a call that reserves or gives back tokens is of a limit with slots. */
+export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "name" | "config">): void {
+  if (!("lease" in config)) return;
+  throw misuseError(
+    name,
+    `${call} is for limits with tokens; kind must be another than "concurrency", which has slots.`,
   );
 }
 

@@ -4,8 +4,16 @@ import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowsArg } from "./args.js";
-import { conclude, concludeOne, decisionsOf } from "./decision.js";
-import { type AnyArgs, type AnyBucketArgs, anything, findBucket, judge, type JudgedRequest } from "./definitions.js";
+import { conclude, concludeOne, decisionsOf, leased } from "./decision.js";
+import {
+  type AnyArgs,
+  type AnyBucketArgs,
+  anything,
+  checkTokens,
+  findBucket,
+  judge,
+  type JudgedRequest,
+} from "./definitions.js";
 import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
@@ -24,7 +32,8 @@ export function functionsOf(set: LimitSet) {
       const request = judge(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
       // The way of most calls is short.
-      return status.ok && request.mode === "enforce" ? status : concludeOne({ request, status }, options);
+      const isPlain = status.ok && request.mode === "enforce" && !("lease" in request.bucket.config);
+      return isPlain ? status : leased(request, concludeOne({ request, status }, options));
     },
 
     async checkRateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
@@ -35,7 +44,11 @@ export function functionsOf(set: LimitSet) {
     async rateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      return { ...all, statuses: conclude(decisionsOf(requests, all.statuses), options) };
+      const statuses = conclude(decisionsOf(requests, all.statuses), options);
+      return {
+        ...all,
+        statuses: decisionsOf(requests, statuses).map(({ request, status }) => leased(request, status)),
+      };
     },
 
     async checkRateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
@@ -70,6 +83,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   const more = { ...BY_ROWS, count: anything, takenAt: takenAtField };
   const bucket = findBucket(set.definitions, "adjustRateLimit", args, more);
   const { count, takenAt } = args;
+  checkTokens("adjustRateLimit", bucket);
   checkField(bucket.name, "count", adjustedField, count);
   // A date that is lost on the way must not become a gift.
   if ("takenAt" in args && takenAt === undefined) {

@@ -7,11 +7,11 @@ import { checkCtx, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
-import type { AllowedStatus, DeniedStatus, RateLimitedJob } from "../wire/answers.js";
+import type { AllowedStatus, DeniedStatus, RateLimitedJob, RateLimitLease } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
-import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
+import { type AnyArgs, anything, checkTokens, findBucket, judge } from "./definitions.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
@@ -20,7 +20,7 @@ import { setOf, wakeQueue } from "./place.js";
 import { BY_ROWS } from "./plans.js";
 import { checkFunction, checkScheduler, type JobCall, type SchedulingCtx } from "./scheduler.js";
 
-export type { RateLimitedJob } from "../wire/answers.js";
+export type { RateLimitedJob, RateLimitLease } from "../wire/answers.js";
 
 /** The same for cancelling, which also reads the job's state. */
 export type CancellingCtx = SchedulingCtx & JobReader;
@@ -66,6 +66,12 @@ export interface RateLimitJobs<
    * runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
+
+  /**
+   * Gives the slot of a lease back, which `rateLimit` returned for a limit of `kind: "concurrency"`. It frees no other slot: once a lease was
+   * released, has ended, or was forgotten by `resetRateLimit`, it does nothing. Give it a mutation's ctx.
+   */
+  releaseRateLimit: (ctx: Contexts["mutation"], lease: RateLimitLease) => Promise<null>;
 }
 
 /**
@@ -89,6 +95,7 @@ export function rateLimitJobs<Set extends DefinedRateLimits>(
     scheduleRateLimited: (ctx: Ctx & SchedulingCtx, asked: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) =>
       schedule(set, ctx, asked, { fn, fnArgs }),
     cancelRateLimited: (ctx: Ctx & CancellingCtx, job: RateLimitedJob) => cancelScheduled(set, ctx, job),
+    releaseRateLimit: async (ctx: Ctx, lease: RateLimitLease) => await set.place.release(ctx, checkLease(lease)),
   } satisfies Record<keyof RateLimitJobs<never, InTables>, unknown> as never;
 }
 
@@ -105,6 +112,7 @@ async function schedule(
     throws: throwsField,
   });
   const { name, key, config, count = 1, spread = 0 } = asked;
+  checkTokens("scheduleRateLimited", request.bucket);
   // A reservation whose start the scheduler accepts.
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
@@ -178,4 +186,14 @@ function checkJob(job: unknown): void {
   const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
+}
+
+/** @throws when it is not what `rateLimit` returned as `lease`. */
+function checkLease(lease: unknown): RateLimitLease {
+  const { name, key, takenAt, until, seen = 0 } = (lease ?? {}) as Partial<RateLimitLease>;
+  const isOfBucket = typeof name === "string" && (key === undefined || typeof key === "string");
+  const isDated =
+    [takenAt, until, seen].every((number) => Number.isSafeInteger(number)) && Number(takenAt) < Number(until);
+  if (isOfBucket && isDated) return lease as RateLimitLease;
+  throw new Error(`releaseRateLimit needs the lease that rateLimit returned, got ${show(lease)}.`);
 }

@@ -6,7 +6,7 @@ import { show } from "../engine/misuse.js";
 import type { BucketArgs, CalledArgs, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import type { BucketId, Reader, Writer } from "../storage/rows.js";
-import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { QueueTerms } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Definitions } from "./definitions.js";
@@ -71,6 +71,8 @@ export interface Place {
   adjust(ctx: Ctx, adjustment: CalledArgs<AdjustmentArgs>): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
   adjustAll(ctx: Ctx, adjustments: readonly CalledArgs<AdjustmentArgs>[]): Promise<RateLimitStatus[]>;
+  /** Gives the slot of a lease back, if it holds one. The lease was checked. */
+  release(ctx: Ctx, lease: RateLimitLease): Promise<null>;
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
   pause(ctx: Ctx, pausing: CalledArgs<{ until: number }>): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;

@@ -22,7 +22,7 @@ export interface RateLimits<
   rateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"],
     args: args.RateLimitArgs<Limits, Name, Said>,
-  ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
+  ) => Promise<args.CallAnswer<args.TakenStatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one row, or two of a bucket
@@ -41,7 +41,7 @@ export interface RateLimits<
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
   ) => Promise<
-    args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
+    args.CallAnswer<RateLimitAllStatus<args.TakenStatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
   >;
 
   /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. */

@@ -1,9 +1,10 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { bucketOf, type CalledArgs, type CalledRequest, requestOf } from "../engine/request.js";
+import { bucketOf, type CalledArgs, type CalledRequest, requestOf, slotOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
+import { release } from "../operations/release.js";
 import { inQueue, wake } from "../queue/worker.js";
 import { idOf, inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
@@ -68,6 +69,7 @@ const inTables: Place = {
   peekAll: takingTurns(requestsOf, checkAll, false),
   adjust: takingTurns(adjustmentTo, adjust),
   adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
+  release: takingTurns(slotOf, release),
   get: takingTurns(bucketOf, get, false),
   pause: takingTurns(({ bucket, asked }) => ({ ...idOf(bucket), ...asked }), pause),
   reset: takingTurns(idOf, reset),

@@ -1,5 +1,5 @@
 /** The forms of the official component: its configs, the data of its errors, and a bucket's state, as it is stored and at a time. */
-import type { RateLimitConfig as OwnConfig } from "../wire/configs.js";
+import type { FixedWindowConfig, RateLimitConfig as OwnConfig, TokenBucketConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
@@ -64,8 +64,8 @@ export interface GetValueReturns {
 }
 
 export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): GetValueReturns {
-  const { rate, capacity = rate, maxReserved } = config;
-  // A RateLimiter takes periods in ms only.
+  // A RateLimiter takes two kinds, and periods in ms only.
+  const { rate, capacity = rate, maxReserved } = config as TokenBucketConfig | FixedWindowConfig;
   const period = Number(config.period);
   const reported = present({ rate, period, capacity, maxReserved, shards });
   if (config.kind !== "fixed window") return { value, ts, shard: 0, config: { kind: "token bucket", ...reported } };

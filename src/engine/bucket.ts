@@ -53,7 +53,7 @@ export function limitUnder(
 ): Limit {
   const { shards } = limit.config;
   try {
-    const parsed = parseLimit(name, { ...config, ...(shards !== undefined && { shards }) });
+    const parsed = parseLimit(name, { ...config, ...(shards !== undefined && { shards }) } as RateLimitConfig);
     return parsed.kind.forKey?.(parsed, key) ?? parsed;
   } catch (error) {
     throw damageError(name, key, `the stored config is unusable (${(error as Error).message})`);

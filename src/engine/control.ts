@@ -12,6 +12,7 @@ import type { StoredControl } from "../wire/snapshots.js";
 import { checkFields, type Field, type Fields, isObject } from "./fields.js";
 import { forgotten } from "./headroom.js";
 import type { Limit, State } from "./kinds/kind.js";
+import { MAX_SLOTS } from "./kinds/fields.js";
 import { parseLimit } from "./kinds/limit.js";
 import { misuseError, show } from "./misuse.js";
 import { type Bucket, limitUnder, storedConfig } from "./bucket.js";
@@ -119,6 +120,7 @@ export function overrideOf(bucket: Bucket, { override }: Control, now: number): 
 
 /** A config whose periods bring more. */
 function added({ config }: Limit, more: number): Limit["config"] {
+  if ("lease" in config) return { ...config, slots: Math.min(MAX_SLOTS, Math.floor(config.slots + more)) };
   const rate = config.rate + more;
   // A capacity that is not given is the rate.
   return "capacity" in config && config.capacity !== undefined

@@ -1,8 +1,11 @@
 /** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
+import type { RateLimitLease } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field, isObject } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
+import { MAX_SLOTS } from "./kinds/fields.js";
 import { parseChecked, parseLimit } from "./kinds/limit.js";
+import { fieldError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
 import { type Bucket, type NamedPlan, storedConfig } from "./bucket.js";
@@ -51,6 +54,17 @@ export function checkDemand(name: string, { count, reserve, refundable }: Demand
   if (count !== undefined) checkField(name, "count", countField, count);
   if (reserve !== undefined) checkField(name, "reserve", reserveField, reserve);
   if (refundable !== undefined) checkField(name, "refundable", booleanField, refundable);
+}
+
+/**
+ * Checks what a call may ask of a limit with slots: one, now.
+ * @throws when it asks for another count, for a reservation, or for what may come back without a lease.
+ */
+export function checkSlot({ name }: Pick<BucketArgs, "name">, asked: DemandArgs): void {
+  const { count = 1, reserve = false, refundable = false } = asked;
+  if (count !== 1) throw fieldError(name, "count", "1 (a call takes one slot)", count);
+  if (reserve !== false) throw fieldError(name, "reserve", "false or left out: slots cannot be reserved", reserve);
+  if (refundable) throw fieldError(name, "refundable", "false or left out: a slot comes back by its lease", refundable);
 }
 
 /** A count of a request in units: of more than can be counted, the most. */
@@ -107,6 +121,24 @@ export interface CalledArgs<Asked> {
 export type CalledRequest = CalledArgs<DemandArgs>;
 
 export function requestOf({ bucket, asked }: CalledRequest): Request {
+  if ("lease" in bucket.config) checkSlot(bucket, asked);
   const own = bucketOf(bucket);
   return { ...own, asked, demand: demandOf(own.limit, asked) };
+}
+
+/** A slot, as its lease names it. */
+export interface Slot {
+  readonly bucket: Bucket;
+  readonly takenAt: number;
+  readonly until: number;
+  readonly seen: number;
+}
+
+/**
+ * The bucket is that of the lease's own length, whatever the limit is now. How many slots it has does not matter.
+ * @throws when no lease is as long, or name or key are none.
+ */
+export function slotOf({ name, key, takenAt, until, seen = 0 }: RateLimitLease): Slot {
+  const config = { kind: "concurrency", slots: MAX_SLOTS, lease: until - takenAt } as const;
+  return { bucket: bucketOf({ name, key, config }), takenAt, until, seen };
 }

@@ -20,6 +20,8 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
   const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity, maxReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
+  // No two leases have one date, so the next one begins after the last.
+  const begun = kind.release ? shards.flatMap(({ state }) => logOf(state).map(({ at }) => at + 1)) : [];
   const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
   const parts = shards.map((shard) => partOf(shard, runs));
@@ -29,7 +31,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
     // Windows start at a hash of the key if the config does not say when.
     config: kind.whenReset && own ? ({ start: positive(own), ...config } as Limit["config"]) : config,
     value: heldByAll(shards, ts) / unitsPerToken,
-    ts,
+    ts: Math.max(ts, ...begun),
     // A capacity of less than a unit is none.
     tokens: capacity > 0 ? tokens : 0,
     unitsPerToken,

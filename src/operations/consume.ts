@@ -4,24 +4,34 @@
 import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { decide } from "../engine/decide.js";
-import { fullState } from "../engine/kinds/kind.js";
+import { fullState, type Limit } from "../engine/kinds/kind.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
-import { type Reader, readRows, write, type Writer } from "../storage/rows.js";
+import { idOf, type Reader, readRows, type RowChange, write, type Writer } from "../storage/rows.js";
 import { foundAmong, shardsOf } from "../storage/shards.js";
 import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
+import { present } from "../wire/present.js";
 import { type Answer, answerUnder, describe, untouched } from "./answer.js";
 import { type Call, findTerms, startCall, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  const { status, change } = await answer(ctx, request, { now: Date.now(), random: Math.random });
-  if (change) await write(ctx, change);
-  return status;
+  const { status, change, before } = await answer(ctx, request, { now: Date.now(), random: Math.random });
+  if (!change) return status;
+  await write(ctx, change);
+  return before.limit.kind.release ? withLease(status, change, before.limit) : status;
+}
+
+/** A slot was taken: the date of a take is the last of the log. */
+function withLease(status: RateLimitStatus, { bucket, contents }: RowChange, { periodMs }: Limit): RateLimitStatus {
+  const [content] = contents;
+  const takenAt = Number(content?.recent?.at(-1)?.at);
+  const lease = present({ ...idOf(bucket), takenAt, until: takenAt + periodMs, seen: content?.seen });
+  return { ...status, lease } as RateLimitStatus;
 }
 
 /**
@@ -62,8 +72,12 @@ export async function check(ctx: Reader, request: Request): Promise<RateLimitSta
 export async function consumeAll(ctx: Writer, requests: readonly Request[]): Promise<RateLimitAllStatus> {
   const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;
-  for (const { change } of answers) if (change) await write(ctx, change);
-  return all;
+  const statuses: RateLimitStatus[] = [];
+  for (const { status, change, before } of answers) {
+    if (change) await write(ctx, change);
+    statuses.push(change && before.limit.kind.release ? withLease(status, change, before.limit) : status);
+  }
+  return { ...all, statuses };
 }
 
 /** The same decision, taking nothing. */
@@ -75,14 +89,15 @@ export async function checkAll(ctx: Reader, requests: readonly Request[]): Promi
 async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) {
   const found: Promise<Answer>[] = [];
   for (const [place, request] of orderOf(requests)) found[place] = answer(ctx, request, call);
-  const answers = await Promise.all(found);
-  const enforced = answers.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
+  const each = await Promise.all(found);
+  const enforced = each.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
-  const statuses = answers.map((own, i) => {
+  const answers = each.map((own, i) => {
     const { status } = own;
     const shown = denials.length > 0 && status.ok ? untouched(own) : status;
-    return requests[i]?.asked.describes ? { ...shown, policy: describe(own.before) } : shown;
+    return { ...own, status: requests[i]?.asked.describes ? { ...shown, policy: describe(own.before) } : shown };
   });
+  const statuses = answers.map(({ status }) => status);
   const all: RateLimitAllStatus =
     denials.length > 0
       ? { ok: false, retryAt: Math.max(...denials), statuses }

@@ -4,7 +4,7 @@
  */
 import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { parseLimit } from "../engine/kinds/limit.js";
+import { limitLeftIn, parseLimit } from "../engine/kinds/limit.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
@@ -136,7 +136,7 @@ function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, cont
   const judged = [...limits, ...overridden].filter((limit) => rows.every((row) => isOf(limit, row)));
   if (judged.length > 0) return judged.every(isFullUnder);
   const [row] = rows;
-  const left = row && limits.length > 0 ? leftBehind(name, row) : undefined;
+  const left = row && limits.length > 0 ? limitLeftIn(name, row.bucket) : undefined;
   return left !== undefined && rows.every(({ value }) => value >= 0) && isFullUnder(left);
 }
 
@@ -151,13 +151,4 @@ function isFullSince({ limit, state }: Shard, time: number): boolean {
 function rememberedMs({ kind, periodMs, config }: Limit): number {
   if (!kind.whenReset) return 0;
   return typeof config.period === "string" ? 2 * periodMs : periodMs;
-}
-
-/**
- * A limit of a kind and period that no definition has since a deploy: windows that are over say nothing at any rate.
- */
-function leftBehind(name: string, row: storage.Row): Limit | undefined {
-  const [, kind, period = ""] = /^(fixed window|sliding window) (.+)$/.exec(row.bucket ?? "") ?? [];
-  if (!kind) return undefined;
-  return parseLimit(name, { kind, rate: 1, period: Number(period) || period } as Limit["config"]);
 }

@@ -68,3 +68,5 @@ export const vRateLimitPage: ReturnType<typeof wire.pageValidator> = /* @__PURE_
 export const vSweepResult: ReturnType<typeof wire.sweepResultValidator> = /* @__PURE__ */ wire.sweepResultValidator();
 /** The validator of a `RateLimitedJob`, to store one in a document. */
 export const vRateLimitedJob: ReturnType<typeof wire.jobValidator> = /* @__PURE__ */ wire.jobValidator();
+/** The validator of a `RateLimitLease`, to store one in a document, or to pass it to a job. */
+export const vRateLimitLease = /* @__PURE__ */ v.object(/* @__PURE__ */ wire.leaseFields());

@@ -13,6 +13,20 @@ const outlook = () => ({
 const policy = () => ({
   policy: v.optional(v.object({ tokens: v.number(), windowMs: v.number(), unlimited: v.optional(v.literal(true)) })),
 });
+/** Which bucket: the arguments that every registered function of the component takes. */
+export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
+export const leaseFields = () => ({
+  ...bucketArgs(),
+  /** When the slot was taken, in milliseconds since the epoch. Only after a reset two leases of a key may have the same. */
+  takenAt: v.number(),
+  /** When the slot is free by itself. */
+  until: v.number(),
+  /** How much the control row of the key had counted: a reset that came later has freed the slot. */
+  seen: v.optional(v.number()),
+});
+/** A slot that was taken: the argument of `releaseRateLimit`. It can be stored, and be an argument of a job. */
+export interface RateLimitLease extends TypeOf<typeof leaseFields> {}
+
 const allowed = () => ({
   ok: v.literal(true),
   /** Present for a reservation that waits: run the work at this time, without asking again. */
@@ -23,6 +37,8 @@ const allowed = () => ({
    * that waits passes its `retryAt` instead.
    */
   takenAt: v.optional(v.number()),
+  /** Only of `kind: "concurrency"`: the slot that was taken. */
+  lease: v.optional(v.object(leaseFields())),
   ...policy(),
 });
 const reason = () => v.union(v.literal("blocked"), v.literal("too large"));
@@ -77,8 +93,6 @@ export const allStatusValidator = () =>
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
 
-/** Which bucket: the arguments that every registered function of the component takes. */
-export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
 const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 /** `plan`: the name of the plan that the config is; null for a config of the call. */
 const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });

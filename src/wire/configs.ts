@@ -73,15 +73,34 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
   capacity?: undefined;
 }
 
+const concurrency = () => ({
+  kind: v.literal("concurrency"),
+  /** How many hold a slot at once: a whole number from 1 to 64. */
+  slots: v.number(),
+  /** After this time a slot is free again, if it was not given back before. Whole milliseconds; above 0, at most 1e15. */
+  lease: v.number(),
+});
+export interface ConcurrencyConfig extends TypeOf<typeof concurrency> {
+  /** Gives at most `slots` leases at once. A slot is free when its lease is released, or ends. */
+  kind: "concurrency";
+  rate?: undefined;
+  period?: undefined;
+  capacity?: undefined;
+  maxReserved?: undefined;
+  shards?: undefined;
+  queue?: undefined;
+}
+
 /**
- * How a limit behaves: a `"token bucket"`, a `"fixed window"` or a `"sliding window"`.
+ * How a limit behaves: a `"token bucket"`, a `"fixed window"`, a `"sliding window"`, or `"concurrency"`.
  *
  * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
  * never down.
  */
-export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig;
+export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig | ConcurrencyConfig;
 
-const config = () => v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()));
+const config = () =>
+  v.union(v.object(tokenBucket()), v.object(fixedWindow()), v.object(slidingWindow()), v.object(concurrency()));
 /** Named: otherwise the compiler writes it out in full at each use. */
 export interface ConfigValidator extends ReturnType<typeof config> {}
 export const configValidator: () => ConfigValidator = config;

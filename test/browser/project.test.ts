@@ -1,8 +1,9 @@
 /** The client's projection equals the server's decision, on any rows, at any time. */
-import type { RateLimitConfig, RateLimitStatus } from "convex-rate-limits";
+import type { RateLimitStatus } from "convex-rate-limits";
 import { type ProjectedStatus, projectRateLimit } from "convex-rate-limits/client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { END_OF_TIME } from "../../src/browser/bucket.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
@@ -18,7 +19,7 @@ import { anyConfigs } from "../laws/arbitraries.js";
 const NOW = 1_800_000_000_000;
 const at = (now: number) => ({ now, pausedUntil: 0 });
 
-const shards = fc.constantFrom<RateLimitConfig["shards"]>(1, 2, 16, 1024, "auto");
+const shards = fc.constantFrom<TokensConfig["shards"]>(1, 2, 16, 1024, "auto");
 const anyConfig = fc.oneof(
   { weight: 4, arbitrary: anyConfigs.tokenBucket },
   { weight: 4, arbitrary: anyConfigs.fixedWindow },
@@ -37,7 +38,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-function shardsAfter(config: RateLimitConfig, { splits, takes, reserved }: History) {
+function shardsAfter(config: TokensConfig, { splits, takes, reserved }: History) {
   const limit = parseLimit("any", config);
   let shards: Shard[] = [fullShard(limit)];
   for (const pick of splits) {

@@ -1,10 +1,11 @@
 /** The store that every framework shares, on a `ConvexClient`. */
 import type { ConvexClient } from "convex/browser";
-import { DAY, MINUTE, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { DAY, MINUTE, SECOND } from "convex-rate-limits";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { Demand, ProjectedStatus, WatchRateLimitOptions } from "convex-rate-limits/client";
 import { watchRateLimit } from "convex-rate-limits/client";
 import { describe, expect, it, vi } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { useClock } from "../support/clock.js";
 import { empty, FakeClient, getRateLimit, getServerTime, NOW, tenASecond } from "../react/fakeClient.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
@@ -16,7 +17,7 @@ const bucket = (value: number, config: object = {}) => ({ ...empty, value, confi
 const windows = (value: number, config: object) => ({
   ...empty,
   value,
-  config: { kind: "fixed window", start: NOW, ...config } as RateLimitConfig,
+  config: { kind: "fixed window", start: NOW, ...config } as TokensConfig,
 });
 /** A snapshot of one bucket, and of another that overrides it for 200 ms. */
 const overridden = (own: StoredBucket, other: StoredBucket): RateLimitSnapshot => ({

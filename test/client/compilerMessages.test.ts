@@ -48,10 +48,12 @@ const definitions = {
   inTurns: { kind: "token bucket", rate: 10, period: MINUTE, queue: { fair: true } },
   generate: { kind: "token bucket", period: MINUTE, plans: { free: { rate: 1 }, pro: { rate: 9 } } },
   mixed: { period: MINUTE, queue: {}, plans: { steady: { kind: "token bucket", rate: 6 }, strict: { kind: "sliding window", rate: 3 } } },
+  runs: { kind: "concurrency", slots: 3, lease: MINUTE },
+  seats: { kind: "concurrency", lease: MINUTE, plans: { free: { slots: 1 }, pro: { slots: 9 } } },
 } as const;
 const limits = defineRateLimits(definitions);
 const inComponent = defineInComponent(definitions, { component });
-const { scheduleRateLimited } = rateLimitJobs(limits);
+const { scheduleRateLimited, releaseRateLimit } = rateLimitJobs(limits);
 const { getRateLimit, exposeRateLimit } = rateLimitLive(limits);
 /** Limits without definitions. */
 const free = defineRateLimits({});
@@ -293,6 +295,35 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     /'TokenBucketConfig' is not assignable to type 'undefined'/,
     `limits.rateLimit(mutation, { name: "mixed", plan: "steady", config })`,
   ],
+  // Slots: a call takes one, now, and it comes back by its lease.
+  [
+    /^Type '(number|true|boolean|{ within: number; })' is not assignable to type 'undefined'/,
+    `limits.rateLimit(mutation, { name: "runs", count: 2 })`,
+    `limits.rateLimit(mutation, { name: "seats", plan: "pro", count: 2 })`,
+    `limits.checkRateLimit(query, { name: "runs", reserve: true })`,
+    `limits.rateLimit(mutation, { name: "runs", refundable: true })`,
+    `limits.rateLimitAll(mutation, [{ name: "signUp", count: 2 }, { name: "runs", reserve: { within: 5 } }])`,
+  ],
+  [
+    /'NotForSlots'/,
+    `limits.adjustRateLimit(mutation, { name: "runs", count: -1 })`,
+    `scheduleRateLimited(mutation, { name: "seats", plan: "pro" }, work)`,
+  ],
+  [
+    /^Object literal may only .* '(shards|rate)' does not exist|is not assignable to type 'undefined'/,
+    `defineRateLimits({ a: { kind: "concurrency", slots: 1, lease: 1, shards: 2 } })`,
+    `defineRateLimits({ a: { kind: "concurrency", slots: 1, lease: 1, queue: {} } })`,
+    `defineRateLimits({ a: { kind: "concurrency", slots: 1, lease: 1, rate: 2 } })`,
+    `defineRateLimits({ a: { kind: "concurrency", lease: 1, plans: { free: { slots: 1, maxReserved: 2 } } } })`,
+  ],
+  [/Property 'lease' is missing/, `defineRateLimits({ a: { kind: "concurrency", slots: 1 } })`],
+  [/Property 'slots' is missing/, `defineRateLimits({ a: { kind: "concurrency", lease: 1, plans: { free: {} } } })`],
+  [/'lease' does not exist on type/, `limits.rateLimit(mutation, { name: "runs" }).then(({ lease }) => lease)`],
+  [
+    /'undefined' is not assignable/,
+    `limits.rateLimit(mutation, { name: "api", throws: true }).then(({ lease }) => releaseRateLimit(mutation, lease))`,
+  ],
+  [/'ConcurrencyConfig': slots, lease/, `limits.rateLimit(mutation, { name: "runs", config })`],
   [/to type 'LimitDefinedWithQueue'/, `enqueueRateLimited(mutation, { name: "signUp" }, work)`],
   [/to type 'OnlyWithFairTrue/, `enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work)`],
   [/Property 'fairBy' is missing/, `enqueueRateLimited(mutation, { name: "inTurns" }, work)`],

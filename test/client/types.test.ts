@@ -17,7 +17,7 @@ import {
 } from "convex-rate-limits";
 import { rateLimitAdmin, type RateLimitOverride, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
-import { rateLimitJobs, type RateLimitedJob, type ScheduleResult } from "convex-rate-limits/jobs";
+import { rateLimitJobs, type RateLimitedJob, type RateLimitLease, type ScheduleResult } from "convex-rate-limits/jobs";
 import { rateLimitLive, type RateLimitSnapshot } from "convex-rate-limits/live";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
@@ -25,7 +25,12 @@ import * as validators from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
 import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
-import type { FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from "../../src/wire/configs.js";
+import type {
+  ConcurrencyConfig,
+  FixedWindowConfig,
+  SlidingWindowConfig,
+  TokenBucketConfig,
+} from "../../src/wire/configs.js";
 
 /* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
@@ -57,6 +62,8 @@ const definitions = {
   quiet: { ...bucket, throws: false },
   generate: { kind: "fixed window", period: "month", keyed: true, plans },
   mixed: { period: MINUTE, queue: {}, plans: kinds },
+  runs: { kind: "concurrency", slots: 3, lease: MINUTE },
+  seats: { kind: "concurrency", lease: MINUTE, plans: { free: { slots: 1 }, pro: { slots: 9 } } },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 
@@ -257,6 +264,28 @@ declare const flag: boolean;
 declare const loudOrSpread: "loud" | "spread";
 declare const loudOrQuiet: "loud" | "quiet";
 
+describe("the types know which answers have a lease", () => {
+  type Leased = { lease: RateLimitLease };
+
+  it("those that allow, of calls that take slots", () => {
+    typeOf(() => inTables.rateLimit(mutation, { name: "runs" })).toEqualTypeOf<
+      (Allowed<ExactRateLimitStatus> & Leased) | Exclude<ExactRateLimitStatus, { ok: true }>
+    >();
+    const seats = () => inTables.rateLimit(mutation, { name: "seats", plan: "pro", throws: true });
+    typeOf(seats).toEqualTypeOf<Allowed<ExactRateLimitStatus> & Leased>();
+    const all = () => inTables.rateLimitAll(mutation, [{ name: "runs" }], { throws: true });
+    typeOf(async () => (await all()).statuses).toEqualTypeOf<
+      ((Allowed<ExactRateLimitStatus> & Leased) | Exclude<ExactRateLimitStatus, { ok: true }>)[]
+    >();
+    typeOf(() => inTables.checkRateLimit(query, { name: "runs" })).toEqualTypeOf<ExactRateLimitStatus>();
+  });
+
+  it("a stored lease is one that can be released", () => {
+    expectTypeOf<Infer<typeof validators.vRateLimitLease>>().toExtend<RateLimitLease>();
+    expectTypeOf<RateLimitLease>().toExtend<Infer<typeof validators.vRateLimitLease>>();
+  });
+});
+
 describe("the types know whether a denial is returned", () => {
   it("by the call, the definition and the options: the nearest decides", () => {
     typeOf(() => inTables.rateLimit(mutation, { name: "signUp" })).toEqualTypeOf<ExactRateLimitStatus>();
@@ -321,7 +350,10 @@ describe("the validator infers the type of", () => {
     // The type alone has `capacity?: undefined`, so that its absence can be asked of any config.
     expectTypeOf<Fields<Omit<SlidingWindowConfig, "capacity">>>().toEqualTypeOf<InferredConfig<"sliding window">>();
     expectTypeOf<RateLimitConfig["kind"]>().toEqualTypeOf<Infer<typeof validators.vRateLimitConfig>["kind"]>();
-    expect(validators.vRateLimitConfig.members).toHaveLength(3);
+    // The type alone has the fields that slots never have.
+    type Own = Pick<ConcurrencyConfig, "kind" | "slots" | "lease">;
+    expectTypeOf<Fields<Own>>().toEqualTypeOf<InferredConfig<"concurrency">>();
+    expect(validators.vRateLimitConfig.members).toHaveLength(4);
   });
 
   it("an override", () => {

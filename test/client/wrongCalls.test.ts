@@ -17,6 +17,7 @@ import { snapshotBy } from "../support/snapshots.js";
 
 const config = { kind: "token bucket", rate: 5, period: 1000 } as const;
 const job = { name: "open", count: 1, runAt: 0, id: "none" };
+const lease = { name: "open", takenAt: 0, until: 1 };
 const waiting = { name: "queued", id: "none" };
 const send = makeFunctionReference<"mutation">("jobs:send");
 const snapshot = snapshotBy({ name: "open", value: 3, ts: 0, config });
@@ -84,6 +85,7 @@ function callsOf(place: PlaceName, ctx: MutationCtx): Call[] {
     call("sweepRateLimits", [{ next: send }], place === "component" ? { 1: ["an empty array"] } : {}),
     call("scheduleRateLimited", [bucket, send, {}], { 2: "all", 3: "all" }),
     call("cancelRateLimited", [job]),
+    call("releaseRateLimit", [lease]),
     call("enqueueRateLimited", [{ name: "queued" }, send, {}], { 2: "all", 3: "all" }),
     call("cancelQueued", [waiting]),
     call("getQueued", [waiting]),

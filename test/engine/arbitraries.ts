@@ -34,6 +34,12 @@ const configs: fc.Arbitrary<RateLimitConfig> = fc
 
 export const limits = configs.map((config) => parseLimit("some", config));
 
+/** Limits with slots, which are never split. */
+const slots = fc
+  .record({ slots: fc.integer({ min: 1, max: 64 }), lease: windows.period })
+  .map((own) => parseLimit("some", { kind: "concurrency", ...own }));
+export const allLimits = fc.oneof({ weight: 3, arbitrary: limits }, { weight: 1, arbitrary: slots });
+
 /** Consecutive calls. Each has the ms since the previous call and the part of the available units that it takes. */
 export const histories = fc.array(
   fc.record({ waitMs: fc.nat(900), part: fc.oneof(fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true })) }),

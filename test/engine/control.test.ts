@@ -1,7 +1,7 @@
 /** What an operator decided: overrides of one key, pauses and resets, and how they change the bucket. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import {
   applyControl,
   type Control,
@@ -16,7 +16,7 @@ import {
 import { bucketOf } from "../../src/engine/request.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 
-const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
+const config: TokensConfig = { kind: "token bucket", rate: 10, period: 1000 };
 const NOW = 1_700_000_000_000;
 
 describe("an override", () => {
@@ -71,7 +71,7 @@ describe("an override in force", () => {
 
   it("replaces the limit at the same key, with the bucket's own number of rows", () => {
     const stored: RateLimitOverride = { config: { kind: "fixed window", rate: 100, period: 3_600_000 } };
-    const limitIn = (own: RateLimitConfig, key: string) => {
+    const limitIn = (own: TokensConfig, key: string) => {
       return overrideOf(bucketOf({ name: "send", key, config: own }), { count: 0, override: stored }, NOW)?.limit;
     };
     expect(limitIn(config, "alice")).toMatchObject({ name: "send", levels: { most: 0 } });
@@ -84,7 +84,7 @@ describe("an override in force", () => {
   });
 
   it("adds tokens to the plan or config in force: to the capacity too, if the kind has one", () => {
-    const added = (own: RateLimitConfig) =>
+    const added = (own: TokensConfig) =>
       overrideOf(bucketOf({ name: "send", config: own }), { count: 0, override: { more: 5 } }, NOW)?.limit?.config;
     expect(added(config)).toMatchObject({ rate: 15, capacity: 15 });
     expect(added({ ...config, capacity: 30 })).toMatchObject({ rate: 15, capacity: 35 });
@@ -159,7 +159,7 @@ describe("a control row", () => {
 
   it("holds nothing at the end of a pause also under a larger capacity, for every kind", () => {
     const window = { rate: 10, period: 60_000 } as const;
-    const kinds: RateLimitConfig[] = [
+    const kinds: TokensConfig[] = [
       { kind: "token bucket", ...window },
       { kind: "fixed window", start: 0, ...window },
       { kind: "sliding window", ...window },

@@ -1,16 +1,17 @@
 /** Demands: the request of a caller, in units. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { canServe } from "../../src/engine/decide.js";
 import { show } from "../../src/engine/misuse.js";
-import { bucketOf, type DemandArgs, demandOf, requestOf } from "../../src/engine/request.js";
+import { bucketOf, type DemandArgs, demandOf, requestOf, slotOf } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
+import { NOW } from "../support/clock.js";
 import { forAny } from "../support/random.js";
 
-const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
+const bucket: TokensConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 const limit = parseLimit("send", bucket);
 const { unitsPerToken } = limit;
 
@@ -56,7 +57,7 @@ describe("a demand", () => {
   });
 
   it("equal to the capacity always fits, however the doubles round", () => {
-    const kinds: RateLimitConfig[] = [
+    const kinds: TokensConfig[] = [
       { kind: "token bucket", rate: 1, period: 1000 },
       { kind: "fixed window", rate: 1, period: 1000, start: 0 },
       { kind: "sliding window", rate: 1, period: 1000 },
@@ -92,3 +93,19 @@ it("a request is refused for a bad name, a bad config, a bad key or a bad count"
   expect(() => requestOf({ bucket: good, asked: { count: -1 } })).toThrow("count must be");
   expect(requestOf({ bucket: good, asked: { count: 11 } }).demand.units).toBe(11 * unitsPerToken);
 });
+
+const lease = { name: "jobs", key: "ann", takenAt: NOW, until: NOW + 1000 };
+
+it("a lease names the bucket of leases that are as long as it is", () => {
+  const { bucket, ...slot } = slotOf(lease);
+  expect(slot).toEqual({ takenAt: NOW, until: NOW + 1000, seen: 0 });
+  expect(bucket).toMatchObject({ name: "jobs", key: "ann", limit: { bucket: "concurrency 1000" } });
+  expect(slotOf({ ...lease, seen: 3 }).seen).toBe(3);
+});
+
+it.each([{ until: NOW }, { until: NaN }, { until: NOW + 0.5 }, { takenAt: -Infinity }, { key: "" }, { name: "" }])(
+  "a lease is refused with %o",
+  (wrong) => {
+    expect(() => slotOf({ ...lease, ...wrong })).toThrow(/lease must be a whole number|key must be|name must be/);
+  },
+);

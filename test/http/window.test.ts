@@ -5,8 +5,8 @@
  */
 import fc from "fast-check";
 import { parseList } from "structured-headers";
-import type { RateLimitConfig } from "convex-rate-limits";
 import { expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import type { PlaceName } from "../support/places.js";
 import { forAnyAsync, runs } from "../support/random.js";
 import { forAll, pass, serve, useClock } from "./backend.js";
@@ -14,13 +14,13 @@ import { forAll, pass, serve, useClock } from "./backend.js";
 useClock();
 
 const anyKind = fc.constantFrom("token bucket" as const, "fixed window" as const, "sliding window" as const);
-type Fields = { kind: RateLimitConfig["kind"]; rate: number; period: number; capacity: number };
+type Fields = { kind: TokensConfig["kind"]; rate: number; period: number; capacity: number };
 /** The config of these fields. A sliding window holds its rate, so its rate is the capacity. */
-const configOf = ({ kind, rate, period, capacity }: Fields): RateLimitConfig & { period: number } =>
+const configOf = ({ kind, rate, period, capacity }: Fields): TokensConfig & { period: number } =>
   kind === "sliding window" ? { kind, rate: capacity, period } : { kind, rate, period, capacity };
 
 interface Scene {
-  config: RateLimitConfig & { period: number };
+  config: TokensConfig & { period: number };
   count: number;
   /** The ms after START at which the client begins, since clocks and windows do not begin together. */
   offsetMs: number;

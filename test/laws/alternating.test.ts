@@ -3,9 +3,9 @@
  * bucket of its own, and they grant at most the sum. With overrides, deploys and sweeps.
  */
 import { makeFunctionReference } from "convex/server";
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { FakeDb } from "../support/fakeDb.js";
 import { defineIn, placeNames } from "../support/places.js";
 import { runs } from "../support/random.js";
@@ -93,7 +93,7 @@ describe("Law 9, live config", () => {
           now += Math.floor(wait * periodMs);
           vi.setSystemTime(now);
           const own = at(rates, rate);
-          const config = { kind, period, rate: own, ...at<object>(calendars, calendar) } as RateLimitConfig;
+          const config = { kind, period, rate: own, ...at<object>(calendars, calendar) } as TokensConfig;
           const terms = does === "config" ? { config } : { plan: `${rate % rates.length}` };
           if (does === "deploy") limits = deploy(calendar);
           const run = <T>(body: (ctx: never) => Promise<T>) => db.transaction((ctx) => body(ctx as never));

@@ -1,6 +1,6 @@
 /** Random limits and requests for the laws. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
+import type { TokensConfig } from "../support/configs.js";
 import { CALENDAR_MS } from "../../src/engine/kinds/calendar.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { over, rational } from "../support/rational.js";
@@ -14,10 +14,10 @@ const DAY = 24 * HOUR;
 export const T0 = Date.UTC(2026, 0, 1);
 
 /** The kind that only tests have says `depth` for `capacity`. Other files read neither. */
-type Sized = RateLimitConfig & { readonly depth?: number };
+type Sized = TokensConfig & { readonly depth?: number };
 
 /** The tokens of a full bucket, by each kind's name for them. */
-export function capacityOf(config: RateLimitConfig): number {
+export function capacityOf(config: TokensConfig): number {
   const { rate, capacity, depth }: Sized = config;
   return capacity ?? depth ?? rate;
 }
@@ -30,7 +30,7 @@ const EXACT_TOKENS = 2 ** 48 / 1000;
 const OWED_TOKENS = 2 ** 50 / 1000;
 const SHORT = 10n ** 9n;
 
-function isExact(config: RateLimitConfig): boolean {
+function isExact(config: TokensConfig): boolean {
   const { kind, rate, maxReserved = 0 } = config;
   const capacity = capacityOf(config);
   const [tokens, per] = [rational(rate), rational(kind === "token bucket" ? config.period : 1)];
@@ -73,10 +73,10 @@ const starts = fc.oneof(
 
 /** The limits of a kind; a field that is undefined is left out. */
 function configsOf(
-  kind: RateLimitConfig["kind"],
+  kind: TokensConfig["kind"],
   fields: Readonly<Record<string, fc.Arbitrary<string | number | undefined>>>,
-): fc.Arbitrary<RateLimitConfig> {
-  return fc.record({ kind: fc.constant(kind), ...fields }).map((config) => present(config) as RateLimitConfig);
+): fc.Arbitrary<TokensConfig> {
+  return fc.record({ kind: fc.constant(kind), ...fields }).map((config) => present(config) as TokensConfig);
 }
 
 const terms = { rate: rates, period: periods, maxReserved: reserves };
@@ -144,7 +144,7 @@ const inexactCapacity = fc.option(fc.oneof(decimal(60), fc.constant(10 / 3)), { 
 const inexactFixedWindow = configsOf("fixed window", { ...inexactWindow, capacity: inexactCapacity, start: starts });
 export const inexactConfig = fc.oneof(inexactTokenBucket, inexactFixedWindow);
 
-function mostly(exact: fc.Arbitrary<RateLimitConfig>, ...others: fc.Arbitrary<RateLimitConfig>[]) {
+function mostly(exact: fc.Arbitrary<TokensConfig>, ...others: fc.Arbitrary<TokensConfig>[]) {
   return weighted([3, exact], ...others.map((other) => [1, other] as const));
 }
 
@@ -176,7 +176,7 @@ export const portion: fc.Arbitrary<Portion> = fc.oneof(
 );
 
 /** A count that can be served: whole thousandths of small limits, whole tokens of others. */
-export function countIn(config: RateLimitConfig, reserve: boolean, portion: Portion): number {
+export function countIn(config: TokensConfig, reserve: boolean, portion: Portion): number {
   const capacity = capacityOf(config);
   const { kind, rate, maxReserved = 1e6 * capacity } = config;
   // Well below what the coarsest limit can owe: 2^50 of its units. No period of a sliding window has room for more than its rate.
@@ -188,7 +188,7 @@ export function countIn(config: RateLimitConfig, reserve: boolean, portion: Port
 }
 
 /** A period, or its length on average. */
-function lengthOf({ period }: Pick<RateLimitConfig, "period">): number {
+function lengthOf({ period }: Pick<TokensConfig, "period">): number {
   return typeof period === "number" ? period : CALENDAR_MS[period];
 }
 
@@ -204,7 +204,7 @@ export const wait: fc.Arbitrary<Wait> = fc.oneof(
 );
 
 /** The time after a wait, never before `now`. */
-export function after(wait: Wait, config: RateLimitConfig, now: number, retryAt = now): number {
+export function after(wait: Wait, config: TokensConfig, now: number, retryAt = now): number {
   const next =
     "ms" in wait
       ? now + wait.ms

@@ -7,7 +7,7 @@
  * - Sliding window: at most `rate` tokens start in any interval of one `period`.
  * test/oracle compares with an exact bucket where tokens come back, configs change or clocks step back.
  */
-import type { RateLimitConfig } from "convex-rate-limits";
+import type { TokensConfig } from "../support/configs.js";
 import { greatest, plus, type Rational, rational } from "../support/rational.js";
 import { accrued, arrivingAt, END_OF_WALK } from "./accrual.js";
 import { capacityOf, type Step, stepsUpTo } from "./arbitraries.js";
@@ -19,7 +19,7 @@ interface Start extends Movement {
 }
 
 /** Plays the steps, and returns the work that started, in order. */
-async function startsOf(world: World, config: RateLimitConfig, steps: readonly Step[]): Promise<Start[]> {
+async function startsOf(world: World, config: TokensConfig, steps: readonly Step[]): Promise<Start[]> {
   const starts: Start[] = [];
   await world.walk(config, steps, async (request, now) => {
     const { ok, retryAt } = await world.consume(request);
@@ -30,7 +30,7 @@ async function startsOf(world: World, config: RateLimitConfig, steps: readonly S
 }
 
 /** The most that may start from a start until `to`. For a sliding window only a period has a bound. */
-function boundFrom(config: RateLimitConfig, { at, count, waited }: Start, to: number): Rational | undefined {
+function boundFrom(config: TokensConfig, { at, count, waited }: Start, to: number): Rational | undefined {
   if (config.kind === "sliding window") return to < at + config.period ? rational(config.rate) : undefined;
   const capacity = rational(capacityOf(config));
   const first = waited ? greatest(capacity, plus(count, arrivingAt(config, at))) : capacity;

@@ -1,6 +1,6 @@
 /** What goes out in any interval, compared with a bound. Law 1 has another bound where clocks disagree. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import { expect } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { isLess, plus, type Rational, ZERO } from "../support/rational.js";
 
 /** Tokens that went out at a time; below zero if they came back. */
@@ -11,7 +11,7 @@ export interface Movement {
 
 /** Expects that no more goes out from any movement until another than `most` says. Without a `most` there is no bound. */
 export function expectBounded<Moved extends Movement>(
-  config: RateLimitConfig,
+  config: TokensConfig,
   movements: readonly Moved[],
   most: (from: Moved, to: number) => Rational | undefined,
 ): void {

@@ -1,12 +1,12 @@
 /** Cases that a random player, a law or an attack found once, or must never find. Each runs in both places. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import { projectRateLimit } from "convex-rate-limits/client";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { T0 } from "./arbitraries.js";
 import { type Calls, underFakeClock, type World, worldIn } from "./world.js";
 import { placeNames } from "../support/places.js";
 
-type Shards = RateLimitConfig["shards"];
+type Shards = TokensConfig["shards"];
 type Play = (world: World) => Promise<void>;
 
 underFakeClock();
@@ -45,17 +45,17 @@ function examples(shards: readonly Shards[], all: Readonly<Record<string, Play>>
 }
 
 /** The tokens of all rows. */
-async function left(world: World, config: RateLimitConfig): Promise<number | undefined> {
+async function left(world: World, config: TokensConfig): Promise<number | undefined> {
   return projectRateLimit(await world.get({ config }), { now: Date.now(), count: 0 }).remaining;
 }
 
 /** Takes tokens that may come back, and returns the refund. */
-async function take(world: World, config: RateLimitConfig, count: number, reserve = false) {
+async function take(world: World, config: TokensConfig, count: number, reserve = false) {
   const status = await world.consume({ config, count, refundable: true, reserve });
   return { config, count: -count, takenAt: status.ok ? status.takenAt : NaN };
 }
 
-async function job(world: World, config: RateLimitConfig) {
+async function job(world: World, config: TokensConfig) {
   const scheduled = await world.schedule({ config, count: 1 });
   if (!scheduled.ok) throw new Error("not scheduled");
   return scheduled.job;
@@ -80,7 +80,7 @@ describe("calls at once", () => {
 describe("no token is made", () => {
   /** Repeats what must not help, each time before a call for `count` of a day's `capacity`. */
   const rounds =
-    (times: number, capacity: number, count: number, help: (calls: Calls, config: RateLimitConfig) => Promise<void>) =>
+    (times: number, capacity: number, count: number, help: (calls: Calls, config: TokensConfig) => Promise<void>) =>
     async (world: World) => {
       const config = bucket({ rate: capacity, period: DAY, capacity });
       let granted = 0;

@@ -4,9 +4,9 @@
  * interval longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by
  * `apartMs`, and work that waits counts when it starts. One row needs this much, and several rows need no more.
  */
-import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
+import type { TokensConfig } from "../support/configs.js";
 import { minus, plus, type Rational, rational, ZERO } from "../support/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";
 import { after, capacityOf, countIn, portion, T0, wait } from "./arbitraries.js";
@@ -14,7 +14,7 @@ import { expectBounded, type Movement } from "./bounded.js";
 import { type Calls, holds, inEveryWorld } from "./world.js";
 
 /** The most that may go out from one time to another, less what comes back. Undefined if the interval has no bound. */
-function bound(config: RateLimitConfig, from: number, to: number, apartMs: number): Rational | undefined {
+function bound(config: TokensConfig, from: number, to: number, apartMs: number): Rational | undefined {
   if (config.kind !== "sliding window") return plus(rational(capacityOf(config)), accrued(config, from, to + apartMs));
   return to - from < config.period - apartMs ? rational(config.rate) : undefined;
 }

@@ -1,7 +1,7 @@
 /** Law 10: nothing opens the gate. The messages are in the table of bad input (test/client/misuse.test.ts). */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { isLess, plus, exactly, rational, ZERO } from "../support/rational.js";
 import { levelOf, START_OF_WALK } from "./accrual.js";
@@ -68,7 +68,7 @@ inEveryWorld("Law 10, fail closed: nothing opens the gate", ({ worlds, subject }
     [worlds, oddConfigs, parts],
     async (open, given, parts, seen) => {
       const world = open();
-      const config = given as RateLimitConfig;
+      const config = given as TokensConfig;
       let granted = ZERO;
       const whole = capacityOf(config);
       for (const part of [...parts, "all" as const, 1, "all" as const]) {

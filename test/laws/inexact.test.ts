@@ -2,9 +2,9 @@
  * A limit whose rate is no short decimal (a third of a token), or too small beside its capacity, cannot be counted exactly. It errs
  * to the safe side only, and by next to nothing. It is compared with an exact bucket, which takes a double as a fraction.
  */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { forAnyAsync, runs } from "../support/random.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { after, countIn, inexactConfig, stepsUpTo, T0 } from "./arbitraries.js";
@@ -33,7 +33,7 @@ const SLOPE_LOSS = fraction(1n, 2n ** 48n);
 /** A capacity this close to the next unit counts as it, once: two units in the last place and the rounding of their sum. */
 const SNAPPED = fraction(5n, 2n ** 53n);
 
-function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: RateLimitConfig): RefillingLimit {
+function exactLimit({ rate, capacity = rate, period, maxReserved, ...others }: TokensConfig): RefillingLimit {
   return {
     ...others,
     rate: exactly(rate),

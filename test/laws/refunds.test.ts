@@ -1,21 +1,21 @@
 /** Laws 1 and 12 with refunds by date: a caller that chooses when tokens come back gets no more than if it had never taken them. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { placeNames } from "../support/places.js";
 import { T0 } from "./arbitraries.js";
 import { underFakeClock, type World, worldIn } from "./world.js";
 
 const MINUTE = 60_000;
-const bucket: RateLimitConfig = { kind: "token bucket", rate: 5, period: MINUTE };
-const window: RateLimitConfig = { kind: "fixed window", rate: 5, period: MINUTE, start: T0 };
-const sliding: RateLimitConfig = { kind: "sliding window", rate: 5, period: MINUTE };
+const bucket: TokensConfig = { kind: "token bucket", rate: 5, period: MINUTE };
+const window: TokensConfig = { kind: "fixed window", rate: 5, period: MINUTE, start: T0 };
+const sliding: TokensConfig = { kind: "sliding window", rate: 5, period: MINUTE };
 const configs = [bucket, window, { ...window, capacity: 15 }, sliding];
 const where = placeNames.flatMap((place) =>
   [1, 2].flatMap((shards) => configs.map((config) => ({ place, shards, config }))),
 );
 
 /** A call whose tokens may come back: when they were taken, or undefined for a denial. */
-async function take(world: World, config: RateLimitConfig): Promise<number | undefined> {
+async function take(world: World, config: TokensConfig): Promise<number | undefined> {
   const status = await world.consume({ config, refundable: true });
   return status.ok ? status.takenAt : undefined;
 }

@@ -1,14 +1,14 @@
 /** The kinds of limits for which the laws are tested. A new kind is one more entry. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import type fc from "fast-check";
+import type { TokensConfig } from "../support/configs.js";
 import { anyConfigs, exactConfigs } from "./arbitraries.js";
 
 export interface Subject {
   readonly title: string;
   /** Limits that count exactly in thousandths of a token, whose windows have a known start. */
-  readonly exact: fc.Arbitrary<RateLimitConfig>;
+  readonly exact: fc.Arbitrary<TokensConfig>;
   /** Any limit of the kind. */
-  readonly any: fc.Arbitrary<RateLimitConfig>;
+  readonly any: fc.Arbitrary<TokensConfig>;
   /** For a kind that refills at its own pace: how far its refill is at a time, in ms. */
   readonly tide?: (time: number) => number;
 }
@@ -35,7 +35,7 @@ export function choose(others = builtIn): void {
 }
 
 /** How far the refill of a kind is at a time, in ms of its rate. Without a pace of its own it follows the clock. */
-export function paceAt({ kind }: RateLimitConfig, time: number): number {
+export function paceAt({ kind }: TokensConfig, time: number): number {
   const isBuiltIn = ["token bucket", "fixed window", "sliding window"].includes(kind);
   return isBuiltIn ? time : (chosen[0]?.tide?.(time) ?? time);
 }

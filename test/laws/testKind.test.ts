@@ -2,9 +2,9 @@
  * A kind that only tests have: a bucket whose tokens come in waves, 100 and 200 ms apart in turn. It needs one class, one line in
  * the registry, its fields and one entry of the laws. All laws hold for it, so no other code knows the kinds, not even clients.
  */
-import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { afterAll } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import type { Field, Fields } from "../../src/engine/fields.js";
 import { fieldsByKind } from "../../src/engine/kinds/fields.js";
 import { KINDS } from "../../src/engine/kinds/limit.js";
@@ -36,7 +36,7 @@ function startOf(wave: number): number {
 }
 
 class Tidal extends RefillingKind<Limit> implements Kind {
-  parse(name: string, config: RateLimitConfig & { depth?: number }): Limit {
+  parse(name: string, config: TokensConfig & { depth?: number }): Limit {
     const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;
     const reserved = maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS);
@@ -92,7 +92,7 @@ const configs = fc
     depth: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
     maxReserved: fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined }),
   })
-  .map((fields) => present({ kind: "tidal", ...fields }) as unknown as RateLimitConfig);
+  .map((fields) => present({ kind: "tidal", ...fields }) as unknown as TokensConfig);
 
 const tide = (time: number) => waveAt(time) * WAVE_MS;
 choose([{ title: "a tidal bucket, which only this test has", exact: configs, any: configs, tide }]);

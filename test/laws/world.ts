@@ -2,10 +2,10 @@
  * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
  * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
-import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import type { TokensConfig } from "../support/configs.js";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
 import { type Backend, jobs, type MutationCtx, openStage, type Stage } from "../support/stage.js";
 import { useClock } from "../support/clock.js";
@@ -14,7 +14,7 @@ import { END_OF_WALK } from "./accrual.js";
 import { after, countIn, type Step, T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
 
-type Shards = RateLimitConfig["shards"];
+type Shards = TokensConfig["shards"];
 
 /** The `shards` of the nth call to a backend: a setting may change them on a live limit. */
 type Setting = readonly Shards[];
@@ -33,7 +33,7 @@ const rows = [
 
 export interface Request {
   readonly key?: string | undefined;
-  readonly config: RateLimitConfig;
+  readonly config: TokensConfig;
   readonly count?: number;
   readonly reserve?: boolean | { within: number };
   readonly refundable?: boolean;
@@ -57,7 +57,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     vi.spyOn(Math, "random").mockImplementation(() => random());
     return stage.mutation(body);
   };
-  const configured = (config: RateLimitConfig): RateLimitConfig => {
+  const configured = (config: TokensConfig): TokensConfig => {
     const shards = setting[calls++ % setting.length];
     return shards === undefined ? config : { shards, ...config };
   };
@@ -88,9 +88,9 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     },
     /** Makes the requests of steps until the calendar ends. A step may wait for the `retryAt` that the step before returned. */
     walk: async (
-      config: RateLimitConfig,
+      config: TokensConfig,
       steps: readonly Step[],
-      make: (request: { config: RateLimitConfig; count: number; reserve: boolean }, now: number) => Promise<unknown>,
+      make: (request: { config: TokensConfig; count: number; reserve: boolean }, now: number) => Promise<unknown>,
     ) => {
       let now = T0;
       let last: unknown;

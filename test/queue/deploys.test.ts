@@ -1,6 +1,7 @@
 /** Jobs that wait while a deploy changes their queue. */
 import { describe, expect, it } from "vitest";
-import { MINUTE, type RateLimitConfig } from "convex-rate-limits";
+import { MINUTE } from "convex-rate-limits";
+import type { TokensConfig } from "../support/configs.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
 import { placeNames, rowsIn } from "../support/places.js";
@@ -13,7 +14,7 @@ const slow = { kind: "token bucket", rate: 10, period: MINUTE, capacity: 10 } as
 const fast = { ...slow, period: 1000 };
 
 describe.each(placeNames)("in the %s", (place) => {
-  const open = (queue: QueueConfig, limit: RateLimitConfig = slow) => {
+  const open = (queue: QueueConfig, limit: TokensConfig = slow) => {
     const queues = useQueues(place, { llm: { ...limit, queue } }, { count: 10 });
     const accepts = async (label: string, args?: object) => (await queues.enqueue(label, args)).ok;
     return {

@@ -3,15 +3,15 @@ import { ConvexProvider, type ConvexReactClient } from "convex/react";
 import { makeFunctionReference } from "convex/server";
 import { createElement, type ReactNode } from "react";
 import type { RateLimitQuery, ServerTimeMutation } from "convex-rate-limits/react";
-import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
+import type { TokensConfig } from "../support/configs.js";
 import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 export const getRateLimit: RateLimitQuery = makeFunctionReference("limits:getRateLimit");
 export const getServerTime: ServerTimeMutation = makeFunctionReference("limits:getServerTime");
 
 export const NOW = 1_800_000_000_000;
-export const tenASecond: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 };
+export const tenASecond: TokensConfig = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 };
 export const empty: StoredBucket = { name: "send", value: 0, ts: NOW, config: tenASecond };
 
 export class FakeClient {

@@ -1,6 +1,6 @@
 /** Snapshots of one row, made by hand: what `getRateLimit` would return for a state. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
+import type { TokensConfig } from "./configs.js";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { fromStored } from "../../src/engine/units.js";
@@ -12,7 +12,7 @@ export interface StoredBucket {
   name: string;
   value: number;
   ts: number;
-  config: RateLimitConfig;
+  config: TokensConfig;
 }
 
 export function snapshotBy(state: StoredBucket): RateLimitSnapshot {

@@ -157,7 +157,7 @@ function targetOf(symbol: ts.Symbol): ts.Symbol {
   return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
 
-const KINDS = ["token bucket", "fixed window", "sliding window"];
+const KINDS = ["token bucket", "fixed window", "sliding window", "concurrency"];
 
 /** Whether a node is part of a comparison with a kind or its name, of a `switch` on one, or of a table by kind. */
 function asksForKind(node: ts.Node): boolean {

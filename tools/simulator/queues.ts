@@ -48,7 +48,11 @@ export const jobs = {
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
 /** Builds the app. Its limit is called "llm". */
-export function queueApp(place: "tables" | "component", config: RateLimitConfig, queue: QueueConfig): QueueApp {
+export function queueApp(
+  place: "tables" | "component",
+  config: Exclude<RateLimitConfig, { kind: "concurrency" }>,
+  queue: QueueConfig,
+): QueueApp {
   const limits = { llm: { ...config, queue } };
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };

@@ -8,6 +8,9 @@ import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS, MIN_TOKENS } from "../units.js";
 
+/** Each slot is an entry of the log, and a row holds this many (log.ts). */
+export const MAX_SLOTS = 64;
+
 /** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
 let byKind: Readonly<Record<string, Fields>> | undefined;
 
@@ -58,6 +61,11 @@ export function makeFields(): Readonly<Record<string, Fields>> {
       period: ms,
       ...owing,
     },
+    concurrency: {
+      kind: { oneOf: ["concurrency"] },
+      slots: { atLeast: 1, atMost: MAX_SLOTS, isWhole: true, isRequired: true },
+      lease: ms,
+    },
   };
 }
 
@@ -76,7 +84,9 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
     const known = Object.keys(kinds).map((one) => `"${one}"`);
     throw fieldError(name, "kind", known.join(" or "), config.kind);
   }
-  checkFields(name, `a ${config.kind}`, config, fields);
+  // The name of this kind alone is no limit.
+  const what = config.kind === "concurrency" ? "a concurrency limit" : `a ${config.kind}`;
+  checkFields(name, what, config, fields);
   checkWindows(name, config as FixedWindowConfig);
 }
 

@@ -114,7 +114,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    * capacity may be the lesser one, or the greater.
    */
   lapses({ config, tokens }: FixedWindowLimit): "together" | undefined {
-    return tokens <= config.rate ? "together" : undefined;
+    return tokens <= Number(config.rate) ? "together" : undefined;
   }
 
   runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {

@@ -1,5 +1,6 @@
 /** The registry of kinds, and config → parsed limit: behind `parseLimit` every field is present and valid. */
 import type { RateLimitConfig } from "../../wire/configs.js";
+import { ConcurrencyKind } from "./concurrency.js";
 import { checkConfig } from "./fields.js";
 import { FixedWindowKind } from "./fixedWindow.js";
 import type { Kind, Limit } from "./kind.js";
@@ -16,6 +17,7 @@ export const KINDS: Readonly<Record<RateLimitConfig["kind"], Kind>> = {
   "token bucket": new TokenBucketKind(),
   "fixed window": new FixedWindowKind(),
   "sliding window": new SlidingWindowKind(),
+  concurrency: new ConcurrencyKind(),
 };
 
 /**
@@ -31,4 +33,15 @@ export function parseLimit(name: string, config: RateLimitConfig): Limit {
 /** The same of a name and a config that have been checked. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
   return KINDS[config.kind].parse(name, config);
+}
+
+/**
+ * A limit with buckets of some text, of a kind and period that no definition has since a deploy: windows and leases
+ * that are over say nothing at any rate. None for a token bucket.
+ */
+export function limitLeftIn(name: string, bucket = ""): Limit | undefined {
+  const [, kind, period = ""] = /^(fixed window|sliding window|concurrency) (.+)$/.exec(bucket) ?? [];
+  if (!kind) return undefined;
+  const ms = Number(period) || period;
+  return parseChecked(name, { kind, rate: 1, period: ms, slots: 1, lease: ms } as unknown as RateLimitConfig);
 }

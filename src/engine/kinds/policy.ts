@@ -10,7 +10,9 @@ const CALENDAR_MS = {
 };
 
 /** The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once. */
-export function policyOf({ kind, rate, period, capacity = rate }: RateLimitConfig) {
+export function policyOf(config: RateLimitConfig) {
+  if (config.kind === "concurrency") return { tokens: config.slots, windowMs: config.lease };
+  const { kind, rate, period, capacity = rate } = config;
   const periodMs = typeof period === "number" ? period : CALENDAR_MS[period];
   // A capacity of 0 is never full. A quotient such as 0.3 / 0.1 may lie just above the number that it stands for.
   const periods = (capacity / rate || 1) * (1 - 2 ** -48);

@@ -158,7 +158,7 @@ export class SlidingWindowKind implements Kind {
 }
 
 /** A field is absent, not undefined. */
-function withEntries(
+export function withEntries(
   limit: Limit,
   { headroom: before, ...state }: State,
   recent: readonly Entry[],

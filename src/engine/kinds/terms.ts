@@ -1,5 +1,5 @@
 /** The units that limits of all kinds are counted in, and how far their buckets may be split. */
-import type { RateLimitConfig } from "../../wire/configs.js";
+import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { misuseError } from "../misuse.js";
 import { chooseGrain, finestGrain, type Grain } from "../grain.js";
 import { levelsOf } from "../sharding/levels.js";
@@ -8,7 +8,7 @@ import { DAY_MS } from "./civil.js";
 import type { Limit } from "./kind.js";
 
 /** A rate, per ms or per window, and what is saved and owed. */
-interface Quantities extends Pick<RateLimitConfig, "rate" | "maxReserved" | "shards"> {
+interface Quantities extends Pick<SlidingWindowConfig, "rate" | "maxReserved" | "shards"> {
   /** The rate is per this many ms, or per window, which brings whole units. */
   readonly per: number | "window";
   readonly periodMs: number;

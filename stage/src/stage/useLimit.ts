@@ -29,7 +29,7 @@ export function valueAt(snapshot: RateLimitSnapshot, now: number): number {
 }
 
 export function capacityOf({ config }: Pick<RateLimitSnapshot, "config">): number {
-  return config.capacity ?? config.rate;
+  return config.kind === "concurrency" ? config.slots : (config.capacity ?? config.rate);
 }
 
 /** The bucket with the config of an admin's override, while the override applies. */

@@ -299,11 +299,14 @@ function Field({
 
 /** The same config with `RAISE` times the rate and capacity. */
 function raise(config: RateLimitConfig): RateLimitConfig {
+  if (config.kind === "concurrency") return { ...config, slots: config.slots * RAISE };
   const rate = config.rate * RAISE;
   return config.capacity === undefined ? { ...config, rate } : { ...config, rate, capacity: config.capacity * RAISE };
 }
 
-function limitOf({ rate, capacity = rate, period }: RateLimitConfig): string {
+function limitOf(config: RateLimitConfig): string {
+  if (config.kind === "concurrency") return `${config.slots} at once`;
+  const { rate, capacity = rate, period } = config;
   return `${capacity.toLocaleString("en")} at once, ${rate.toLocaleString("en")} ${per(period)}`;
 }
 

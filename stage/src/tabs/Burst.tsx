@@ -73,7 +73,7 @@ export function Burst({ count }: { count: number }) {
 
 /** The number of tokens, and its cells. */
 export function Level({ snapshot, value, capacity, noun }: LimitNow & { noun: string }) {
-  const { rate, period } = snapshot?.config ?? { rate: 0, period: 1000 };
+  const { rate = 0, period = 1000 } = snapshot?.config ?? {};
   const owed = Math.max(0, -(value ?? 0));
   const says =
     value === undefined

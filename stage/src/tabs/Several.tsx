@@ -55,7 +55,7 @@ export function Several() {
 
 function Gauge({ name, query, bucket }: { name: string; query: LimitQuery; bucket: string }) {
   const { snapshot, value, capacity } = useLimit(query, bucket, 120);
-  const { rate, period } = snapshot?.config ?? { rate: 0, period: 1000 };
+  const { rate = 0, period = 1000 } = snapshot?.config ?? {};
   const whole = Math.floor(value ?? 0);
   return (
     <div className="grid grid-cols-[6.2rem_minmax(0,1fr)] items-center gap-x-3">

@@ -87,7 +87,7 @@ function Lane({ name, says, query }: { name: string; says: string; query: LimitQ
         <span className="font-medium">{name}</span>
         <span className="block text-xs text-muted">{says}</span>
         <span className="block text-xs text-muted">
-          {snapshot ? `${snapshot.config.rate} ${per(snapshot.config.period)}` : "…"}
+          {snapshot ? `${snapshot.config.rate} ${per(snapshot.config.period ?? 0)}` : "…"}
         </span>
         <span className={`block text-xs font-medium ${next?.ok === false ? "text-stop" : "text-go"}`}>
           {next === undefined ? "…" : next.ok ? `${whole} left` : `again in ${wait(next.retryAt - now)}`}

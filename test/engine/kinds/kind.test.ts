@@ -2,19 +2,21 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { KINDS } from "../../../src/engine/kinds/limit.js";
-import { histories, limits, stateAfter } from "../arbitraries.js";
+import { allLimits, histories, stateAfter } from "../arbitraries.js";
 import { forAny } from "../../support/random.js";
 
 it("the registry of kinds has each kind under its own name", () => {
-  expect(Object.keys(KINDS)).toEqual(["token bucket", "fixed window", "sliding window"]);
+  expect(Object.keys(KINDS)).toEqual(["token bucket", "fixed window", "sliding window", "concurrency"]);
   for (const [kind, own] of Object.entries(KINDS)) {
-    expect(own.parse("send", { kind, rate: 1, period: 1 } as RateLimitConfig).config.kind).toBe(kind);
+    expect(
+      own.parse("send", { kind, rate: 1, period: 1, slots: 1, lease: 1 } as unknown as RateLimitConfig).config.kind,
+    ).toBe(kind);
   }
 });
 
 describe("a bucket of any kind", () => {
   it("holds the same at a time whether or not it was read before, and never less later", () => {
-    forAny([limits, histories, fc.nat(5000), fc.nat(5000)], 100, (limit, history, firstMs, secondMs) => {
+    forAny([allLimits, histories, fc.nat(5000), fc.nat(5000)], 100, (limit, history, firstMs, secondMs) => {
       const { state, now } = stateAfter(limit, history);
       const advance = limit.kind.advance.bind(limit.kind, limit);
       const once = advance(state, now + firstMs + secondMs);
@@ -29,7 +31,7 @@ describe("a bucket of any kind", () => {
 
   it("holds the wanted units at the time that it names, and not one millisecond earlier", () => {
     const parts = fc.double({ min: 0, max: 1, noNaN: true });
-    forAny([limits, histories, parts, parts], 100, (limit, history, owing, wanted) => {
+    forAny([allLimits, histories, parts, parts], 100, (limit, history, owing, wanted) => {
       const { state } = stateAfter(limit, history);
       const before = limit.kind.take(limit, state, Math.floor(owing * limit.capacity));
       const units = Math.floor(wanted * limit.capacity);

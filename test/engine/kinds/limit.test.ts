@@ -1,6 +1,6 @@
 /** The permitted values of every field of every kind, up to their bounds, and values that are refused. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
+import type { TokensConfig } from "../../support/configs.js";
 import { decide } from "../../../src/engine/decide.js";
 import { fullState } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
@@ -10,11 +10,11 @@ import { fromStored, toStored } from "../../../src/engine/units.js";
 
 const NOW = 1_700_000_000_000;
 const timing = { now: NOW, pausedUntil: 0 };
-const bucket: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000 };
-const window: RateLimitConfig = { kind: "fixed window", rate: 10, period: 1000 };
-const sliding: RateLimitConfig = { kind: "sliding window", rate: 10, period: 1000 };
+const bucket: TokensConfig = { kind: "token bucket", rate: 10, period: 1000 };
+const window: TokensConfig = { kind: "fixed window", rate: 10, period: 1000 };
+const sliding: TokensConfig = { kind: "sliding window", rate: 10, period: 1000 };
 
-const extremes: [string, RateLimitConfig][] = [
+const extremes: [string, TokensConfig][] = [
   ["the lowest rate", { ...bucket, rate: 1e-12, capacity: 1 }],
   ["the highest rate", { ...bucket, rate: 1e12 }],
   ["the highest rate of a window", { ...window, rate: 1e12 }],
@@ -73,15 +73,15 @@ it.each(extremes)(
 const QUANTITY = "a number at least 0 and at most 1e12";
 const WHOLE_MS = "a whole number of milliseconds above 0 and at most 1e15";
 const SHARDS = 'a whole number from 1 to 2048, "auto", or { atLeast, atMost } of such numbers';
-const KIND = '"token bucket" or "fixed window" or "sliding window"';
+const KIND = '"token bucket" or "fixed window" or "sliding window" or "concurrency"';
 const PERIOD = `${WHOLE_MS}, or "day", "week", "month" or "year"`;
 const START = "a whole number of milliseconds at least -1e15 and at most 1e15";
 const NOT_CALENDAR = 'left out unless period is "day", "week", "month" or "year"';
 const every = [bucket, window, sliding];
-const by = (period: "day" | "week" | "month" | "year"): RateLimitConfig[] => [{ ...window, period }];
+const by = (period: "day" | "week" | "month" | "year"): TokensConfig[] => [{ ...window, period }];
 
 /** Values that a field of these configs must not have. */
-const bad: [configs: RateLimitConfig[], field: string, permitted: string, values: unknown[]][] = [
+const bad: [configs: TokensConfig[], field: string, permitted: string, values: unknown[]][] = [
   [[bucket], "kind", KIND, [undefined, "leaky bucket", "toString", ["token bucket"], null]],
   [every, "rate", "a number at least 1e-12 and at most 1e12", [0, -1, 5e-324, NaN, Infinity, 1e12 + 1, "5", null]],
   [every, "maxReserved", QUANTITY, [-1, NaN, Infinity, 1e12 + 1, null]],
@@ -108,7 +108,7 @@ const bad: [configs: RateLimitConfig[], field: string, permitted: string, values
 
 describe("a config", () => {
   const refused = (config: unknown, problem: string) => {
-    expect(() => parseLimit("send", config as RateLimitConfig)).toThrow(`Rate limit "send": ${problem}`);
+    expect(() => parseLimit("send", config as TokensConfig)).toThrow(`Rate limit "send": ${problem}`);
   };
 
   it.each(bad)("%j is refused if its %s is not %s: the error names the field", (configs, field, permitted, values) => {

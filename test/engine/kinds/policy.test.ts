@@ -14,6 +14,7 @@ it.each<[string, RateLimitConfig, tokens: number, seconds: number]>([
   ["a fixed window brings its tokens at once", { ...window, capacity: 25 }, 25, 3],
   ["a fixed window of less than its rate needs one window", { ...window, capacity: 5 }, 5, 1],
   ["a sliding window has its period", { kind: "sliding window", rate: 7, period: 3000 }, 7, 3],
+  ["slots come back when their lease ends", { kind: "concurrency", slots: 4, lease: 3000 }, 4, 3],
   ["a day", { ...window, period: "day" }, 10, 86_400],
   ["a week", { ...window, period: "week" }, 10, 604_800],
   ["a month, on average", { ...window, period: "month" }, 10, 2_629_746],
