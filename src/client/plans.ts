@@ -4,7 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
-import { toStoredTerms } from "../queue/terms.js";
+import { checkCount, toStoredTerms } from "../queue/terms.js";
 import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
 import type { Definition } from "./definitionTypes.js";
 
@@ -77,8 +77,46 @@ export function queueTermsOf(
 ): QueueTerms | undefined {
   const own = definitions.get(name);
   if (!own?.queue) return undefined;
-  const { queue, config, plans } = own;
-  return toStoredTerms({ name, queue, configs: plans ? plansOf(own) : [{ config }] });
+  const { with: counts = {}, ...queue } = own.queue;
+  const others = Object.entries(counts).flatMap(([other, count = 0]) => {
+    const definition = definitions.get(other);
+    return definition
+      ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
+      : [];
+  });
+  return toStoredTerms({ name, queue, configs: configsOf(own), ...(others.length > 0 && { with: others }) });
+}
+
+const configsOf = (definition: Definition) =>
+  definition.plans ? plansOf(definition) : [{ config: definition.config }];
+
+/**
+ * Checks the limits that the jobs of a queue also take from.
+ * @throws when one is not defined, has a queue itself, has keys or plans that the queue's limit has not, or can never
+ * pay for a job.
+ */
+export function checkWith(name: string, own: Definition, get: (name: string) => Definition | undefined): void {
+  for (const [other, count] of Object.entries(own.queue?.with ?? {})) {
+    const field = `queue.with.${other}`;
+    const definition = other === name ? undefined : get(other);
+    if (!definition)
+      throw misuseError(name, `${field} must be the name of another limit of yours, got ${show(other)}.`);
+    const { queue, mode, keyed, plans } = definition;
+    if (queue) throw misuseError(name, `${field} must be a limit without a queue, got one with queue: ${show(queue)}.`);
+    if (mode === "shadow") throw misuseError(name, `${field} must be a limit that is enforced, got mode: "shadow".`);
+    if (keyed && !own.keyed) {
+      throw misuseError(name, `${field} is keyed: true, so the limit with the queue must be keyed: true, too.`);
+    }
+    const missing = plans && (own.plans ? [...own.plans.keys()].find((plan) => !plans.has(plan)) : "");
+    if (missing !== undefined) {
+      const has = [...(plans?.keys() ?? [])].map(show).join(", ");
+      throw misuseError(
+        name,
+        `${field} has the plans ${has}, so the limit with the queue may have no others, and needs some.`,
+      );
+    }
+    for (const { config } of configsOf(definition)) checkCount(name, other, count, config);
+  }
 }
 
 /**
