@@ -92,28 +92,21 @@ const configsOf = (definition: Definition) =>
 
 /**
  * Checks the limits that the jobs of a queue also take from.
- * @throws when one is not defined, has a queue itself, has keys or plans that the queue's limit has not, or can never
- * pay for a job.
+ * @throws when one is not defined, has a queue, is not enforced, has keys or plans that do not fit those of the queue's
+ * limit, or can never pay for a job.
  */
 export function checkWith(name: string, own: Definition, get: (name: string) => Definition | undefined): void {
   for (const [other, count] of Object.entries(own.queue?.with ?? {})) {
-    const field = `queue.with.${other}`;
     const definition = other === name ? undefined : get(other);
-    if (!definition)
-      throw misuseError(name, `${field} must be the name of another limit of yours, got ${show(other)}.`);
+    const needs = (what: string, got: unknown) => fieldError(name, `queue.with.${other}`, `a limit ${what}`, got);
+    if (!definition) throw needs("that you define, other than the queue's own", other);
     const { queue, mode, keyed, plans } = definition;
-    if (queue) throw misuseError(name, `${field} must be a limit without a queue, got one with queue: ${show(queue)}.`);
-    if (mode === "shadow") throw misuseError(name, `${field} must be a limit that is enforced, got mode: "shadow".`);
-    if (keyed && !own.keyed) {
-      throw misuseError(name, `${field} is keyed: true, so the limit with the queue must be keyed: true, too.`);
-    }
-    const missing = plans && (own.plans ? [...own.plans.keys()].find((plan) => !plans.has(plan)) : "");
-    if (missing !== undefined) {
-      const has = [...(plans?.keys() ?? [])].map(show).join(", ");
-      throw misuseError(
-        name,
-        `${field} has the plans ${has}, so the limit with the queue may have no others, and needs some.`,
-      );
+    if (queue) throw needs("without a queue", { queue });
+    if (mode === "shadow") throw needs("that is enforced", { mode });
+    if (keyed && !own.keyed) throw needs("without keyed: true, since the queue's own is not keyed: true", { keyed });
+    // A job waits under the plan that it names.
+    if (plans && !(own.plans && [...own.plans.keys()].every((plan) => plans.has(plan)))) {
+      throw needs("without plans, or with all plans of the queue's own", { plans: [...plans.keys()] });
     }
     for (const { config } of configsOf(definition)) checkCount(name, other, count, config);
   }

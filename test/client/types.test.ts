@@ -57,6 +57,8 @@ const definitions = {
   quiet: { ...bucket, throws: false },
   generate: { kind: "fixed window", period: "month", keyed: true, plans },
   mixed: { period: MINUTE, queue: {}, plans: kinds },
+  both: { ...bucket, queue: { with: { signUp: 1, either: 0.5 } } },
+  bothKeyed: { ...bucket, keyed: true, queue: { with: { send: 1, signUp: 1 } } },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 

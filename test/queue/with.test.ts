@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
+import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { type AnyRateLimits, changeIn, type MutationCtx, placeNames } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
@@ -21,6 +22,14 @@ const llm = {
 } as const;
 const requests = { kind: "token bucket", rate: 2, period: MINUTE, capacity: 2 } as const;
 const both: RateLimitDefinitions = { llm, requests };
+
+it("terms from the wire in which a job could never be paid are refused", () => {
+  const { queue: _, ...config } = llm;
+  const terms = { name: "llm", queue: {}, configs: [{ config }] };
+  const second = { name: "requests", count: 3, isShared: false, configs: [{ config: requests }] };
+  const parse = () => parseQueue({ ...terms, with: [second] }, {});
+  expect(parse).toThrow('Rate limit "llm": queue.with.requests must be a number above 0 and at most 2, got 3.');
+});
 
 describe.each(placeNames)("in the %s", (place) => {
   const open = (limits: RateLimitDefinitions = both, joining: object = {}) => {
@@ -150,6 +159,29 @@ describe.each(placeNames)("in the %s", (place) => {
     await shared.pass(MINUTE);
     expect(shared.order().sort()).toEqual(["a", "b", "c"]);
   });
+
+  it.each([
+    ["both limits", { atLeast: 4 }, { atLeast: 4 }],
+    ["its own limit", "auto", undefined],
+    ["the second limit", undefined, 8],
+  ] as const)(
+    "%s may be on several rows, and no more starts than one row of each would start",
+    async (_on, own, other) => {
+      const eight = { ...requests, rate: 8, capacity: 8 };
+      const queue = open({
+        llm: { ...llm, ...(own && { shards: own }) },
+        requests: { ...eight, ...(other && { shards: other }) },
+      });
+      const labels = Array.from({ length: 14 }, (_, i) => String(i));
+      await queue.enqueueAll(labels);
+      await queue.until(10 * MINUTE);
+      expect(queue.order()).toHaveLength(labels.length);
+      const late = queue.starts.map(({ at }, i) => at - FIRST - Math.max(0, i - 7) * 7500);
+      // Several rows of a slow limit hold their share each: a job may wait for the row that its run reads.
+      expect(Math.min(...late)).toBeGreaterThanOrEqual(-10);
+      expect(Math.max(...late)).toBeLessThan(other ? 60_000 : 50);
+    },
+  );
 
   it("a limit with plans pays by the plan of the job", async () => {
     const free = { rate: 1, capacity: 1 };
