@@ -1155,6 +1155,44 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               maxQueued?: number;
               priorities?: number;
             };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
           };
         },
         { canceled: boolean },
@@ -1217,6 +1255,44 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               maxQueued?: number;
               priorities?: number;
             };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
           };
         },
         | { job: { id: string; key?: string; name: string }; ok: true }
@@ -1272,6 +1348,44 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               maxQueued?: number;
               priorities?: number;
             };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
           };
         },
         { ahead: number; startsAt?: number } | { startsAt: number } | null,
@@ -1326,6 +1440,44 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               maxQueued?: number;
               priorities?: number;
             };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
           };
         },
         null,
@@ -1381,6 +1533,44 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               maxQueued?: number;
               priorities?: number;
             };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
           }>;
           targets: Array<{
             configs: Array<

@@ -18,7 +18,7 @@ export type RateLimitDefinitions = Record<string, RateLimitDefinition | (DraftDe
 export type DraftDefinitions = Record<string, DraftDefinition>;
 
 /** The fields of a definition besides its config. */
-interface Terms {
+interface Terms<Names extends string = string> {
   /**
    * Whether a call must give a key (`true`) or must not (`false`); without it both are allowed. Then a user id that is
    * undefined by mistake means the one bucket for everybody.
@@ -29,7 +29,7 @@ interface Terms {
   /** `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`. */
   mode?: Mode;
   /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
-  queue?: QueueConfig;
+  queue?: QueueConfig<Names>;
 }
 
 /** Some of the fields of a config: of the kind that is said, or of any. */
@@ -68,9 +68,22 @@ type UnknownFields<Given, Whole> = unknown extends Given
         : Field;
     }[keyof Given];
 
-type WholeDefinitions<Limits> = { [Name in keyof Limits]: WholeDefinition<Limits[Name]> };
-type WholeDefinition<Definition> = Definition extends { plans: infer Plans }
-  ? Terms &
+type WholeDefinitions<Limits> = {
+  [Name in keyof Limits]: WholeDefinition<Limits[Name], WithNames<Limits, Name>>;
+};
+/** The limits that a queue may also take from: without a queue, and with keys only if the queue's limit has keys. */
+type WithNames<Limits, Own extends keyof Limits> = {
+  [Name in keyof Limits]: Limits[Name] extends { queue: object }
+    ? never
+    : Limits[Name] extends { keyed: true }
+      ? Limits[Own] extends { keyed: true }
+        ? Name
+        : never
+      : Name;
+}[keyof Limits] &
+  string;
+type WholeDefinition<Definition, Names extends string> = Definition extends { plans: infer Plans }
+  ? Terms<Names> &
       AnyFields & { kind?: unknown } & {
         [Field in keyof PlansField]-?: {
           [Plan in keyof Plans]: WholePlan<
@@ -79,7 +92,7 @@ type WholeDefinition<Definition> = Definition extends { plans: infer Plans }
           >;
         };
       }
-  : Terms & OfKind<Definition, RateLimitConfig>;
+  : Terms<Names> & OfKind<Definition, RateLimitConfig>;
 /** A plan is a config together with what the plans share, which must fit its kind. */
 type WholePlan<Shared, Config> = {
   [Field in keyof Shared]-?: Shared[Field] extends Config[Field & keyof Config] ? Field : never;

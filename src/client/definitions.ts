@@ -9,11 +9,13 @@ import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
 import { modeField, throwsField } from "./options.js";
-import { checkPlans, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
+import { checkPlans, checkWith, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
   readonly get: (name: string) => Definition | undefined;
+  /** The limits whose queues also take from this one. */
+  readonly queuesWith: (name: string) => string[];
   /** Checks the config of a definition or of a call, which keeps what it is parsed to. @throws when the config is invalid. */
   readonly check: (name: string, definition: Definition) => void;
 }
@@ -41,11 +43,13 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
     if (!areWellFormed || name === "" || name.length > MAX_NAME) checkName(name);
     if (!isPlain(given[name], true)) parse(name);
   }
-  return {
-    names,
-    get: (name) => remembered.get(name) ?? (names.includes(name) ? parse(name) : undefined),
-    check,
-  };
+  const get = (name: string) => remembered.get(name) ?? (names.includes(name) ? parse(name) : undefined);
+  // All limits with a queue have been parsed.
+  const queues = [...remembered].filter(([, { queue }]) => queue?.with);
+  for (const [name, definition] of queues) checkWith(name, definition, get);
+  const queuesWith = (other: string) =>
+    queues.flatMap(([name, { queue }]) => (Object.hasOwn(queue?.with ?? {}, other) ? name : []));
+  return { names, get, queuesWith, check };
 }
 
 /** @throws when a definition is invalid; what its config, or those of its plans, permit is not checked here. */

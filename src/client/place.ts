@@ -5,7 +5,7 @@ import type { AdjustmentArgs } from "../engine/adjustment.js";
 import { show } from "../engine/misuse.js";
 import type { BucketArgs, CalledArgs, CalledRequest } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
-import type { BucketId, Reader, Writer } from "../storage/rows.js";
+import { type BucketId, idOf, type Reader, type Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { QueueTerms } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -121,8 +121,13 @@ export function setOf(limits: unknown, call: string): LimitSet {
   throw new Error(`${call} needs the object that defineRateLimits returned, got ${show(limits)}.`);
 }
 
-/** After a change of a bucket: jobs that wait in its queue, if it has one, may be paid earlier. Its worker learns the terms of the limit. */
+/**
+ * After a change of a bucket: jobs that wait in its queue, or in one that also takes from it, may be paid earlier. Their
+ * workers learn the terms.
+ */
 export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
-  const terms = queueTermsOf(definitions, bucket.name);
-  if (terms) await place.wake(ctx, bucket, { options, terms });
+  for (const name of [bucket.name, ...definitions.queuesWith(bucket.name)]) {
+    const terms = queueTermsOf(definitions, name);
+    if (terms) await place.wake(ctx, { ...idOf(bucket), name }, { options, terms });
+  }
 }

@@ -4,7 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
-import { toStoredTerms } from "../queue/terms.js";
+import { checkCount, toStoredTerms } from "../queue/terms.js";
 import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
 import type { Definition } from "./definitionTypes.js";
 
@@ -77,8 +77,39 @@ export function queueTermsOf(
 ): QueueTerms | undefined {
   const own = definitions.get(name);
   if (!own?.queue) return undefined;
-  const { queue, config, plans } = own;
-  return toStoredTerms({ name, queue, configs: plans ? plansOf(own) : [{ config }] });
+  const { with: counts = {}, ...queue } = own.queue;
+  const others = Object.entries(counts).flatMap(([other, count = 0]) => {
+    const definition = definitions.get(other);
+    return definition
+      ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
+      : [];
+  });
+  return toStoredTerms({ name, queue, configs: configsOf(own), ...(others.length > 0 && { with: others }) });
+}
+
+const configsOf = (definition: Definition) =>
+  definition.plans ? plansOf(definition) : [{ config: definition.config }];
+
+/**
+ * Checks the limits that the jobs of a queue also take from.
+ * @throws when one is not defined, has a queue, is not enforced, has keys or plans that do not fit those of the queue's
+ * limit, or can never pay for a job.
+ */
+export function checkWith(name: string, own: Definition, get: (name: string) => Definition | undefined): void {
+  for (const [other, count] of Object.entries(own.queue?.with ?? {})) {
+    const definition = other === name ? undefined : get(other);
+    const needs = (what: string, got: unknown) => fieldError(name, `queue.with.${other}`, `a limit ${what}`, got);
+    if (!definition) throw needs("that you define, other than the queue's own", other);
+    const { queue, mode, keyed, plans } = definition;
+    if (queue) throw needs("without a queue", { queue });
+    if (mode === "shadow") throw needs("that is enforced", { mode });
+    if (keyed && !own.keyed) throw needs("without keyed: true, since the queue's own is not keyed: true", { keyed });
+    // A job waits under the plan that it names.
+    if (plans && !(own.plans && [...own.plans.keys()].every((plan) => plans.has(plan)))) {
+      throw needs("without plans, or with all plans of the queue's own", { plans: [...plans.keys()] });
+    }
+    for (const { config } of configsOf(definition)) checkCount(name, other, count, config);
+  }
 }
 
 /**

@@ -8,14 +8,15 @@ import { checkDemand } from "../engine/request.js";
 import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
 import { idOf, readControl } from "../storage/rows.js";
-import { findTerms, termsOf } from "../operations/terms.js";
-import { controlAmong, loadAll } from "../storage/shards.js";
+import { termsOf } from "../operations/terms.js";
+import { controlAmong } from "../storage/shards.js";
 import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, mergeClasses, NS_PER_MS } from "./order.js";
-import { waitWhenFull, whenBrought } from "./pay.js";
+import { waitWhenFull } from "./pay.js";
+import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
 import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, type QueueCtx, readWorker, wake } from "./worker.js";
@@ -88,11 +89,12 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
 
 /**
  * Whether a full bucket starts such a job, at a time that the scheduler accepts: under its limit, or what an operator
- * has put in its place.
+ * has put in its place. With `with` it starts when the bucket holds it.
  */
 async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise<boolean> {
   const { now } = ctx;
-  const serves = (limit: Limit) => waitWhenFull(limit, unitsOf(limit, count), now) <= FURTHEST_MS;
+  const furthestMs = queue.with.length > 0 ? 0 : FURTHEST_MS;
+  const serves = (limit: Limit) => waitWhenFull(limit, unitsOf(limit, count), now) <= furthestMs;
   if (serves(queue.limit)) return true;
   // Only then: a plain job costs no read of it.
   const control = controlAmong(queue, await readControl(ctx, queue));
@@ -144,10 +146,9 @@ export async function getPosition(
   const ahead = before.length;
   // No worker, no promise.
   if (!isFound || !row || row.state === "idle" || isLost(row, ctx.now)) return { ahead };
-  const units = [...before, job].reduce((sum, { count }) => sum + unitsOf(queue.limit, count), 0);
-  const found = await findTerms(ctx, queue, { now: ctx.now, random: () => 0 });
-  if (found.override?.reason) return { ahead };
-  return { ahead, startsAt: whenBrought(found, await loadAll(ctx, found.counted, found.found), units) };
+  const payers = await loadAllPayers(ctx, queue, ctx.now);
+  if (payers.some((payer) => payer.terms.override?.reason)) return { ahead };
+  return { ahead, startsAt: whenBroughtByAll(payers, [...before, job]) };
 }
 
 /** The jobs that go before one, in order, as many as are counted; and whether it has been found behind them. */

@@ -37,12 +37,11 @@ export type Pace =
 
 export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
   if (hasMore) return { kind: "run", at: now + GAP_MS };
-  if (awaited?.isAhead && awaited.dueAt <= now + MOST_BATCH_MS) {
-    return { kind: "run", at: Math.max(awaited.dueAt, now + BATCH_MS) };
+  if (awaited && awaited.dueAt <= now + MOST_BATCH_MS) {
+    // A job that cannot be paid ahead is late from its start time on.
+    return { kind: "run", at: Math.max(awaited.dueAt, now + (awaited.isAhead ? BATCH_MS : GAP_MS)) };
   }
   const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
-  // A job that cannot be paid ahead is late from its start time on.
-  if (awaited && awaited.dueAt <= soon) return { kind: "run", at: Math.max(now + GAP_MS, awaited.dueAt) };
   if (now < busyAt + LINGER_MS) return { kind: "run", at: soon };
   return awaited ? { kind: "wait", at: awaited.dueAt } : { kind: "stop" };
 }

@@ -22,26 +22,31 @@ export interface LaterPayment {
   readonly isAhead: boolean;
 }
 
-type Payment =
-  | {
-      readonly isPaid: true;
-      /** When its tokens are there, in ms since the epoch. */
-      readonly runAt: number;
-      /** When its tokens were taken. */
-      readonly takenAt: number;
-      /** The shards after the job has taken its tokens. */
-      readonly left: readonly Shard[];
-    }
-  | (LaterPayment & { readonly isPaid: false });
+export interface PaidPayment {
+  /** When its tokens are there, in ms since the epoch. */
+  readonly runAt: number;
+  /** When its tokens were taken. */
+  readonly takenAt: number;
+  /** The shards after the job has taken its tokens. */
+  readonly left: readonly Shard[];
+}
 
-type PayableJob = Pick<JobRow, "count" | "settles">;
+type Payment = (PaidPayment & { readonly isPaid: true }) | (LaterPayment & { readonly isPaid: false });
+
+export type PayableJob = Pick<JobRow, "count" | "settles">;
 
 /**
  * Pays for one job if its tokens will be there soon, or would come no sooner if the bucket were full. One that a
- * lowered limit can never serve starts when the bucket has all it can give, and owes the rest. @param before - all
- * rows, or some of them.
+ * lowered limit can never serve starts when the bucket has all it can give, and owes the rest.
+ * @param before - all rows, or some of them.
+ * @param isAtOnce - whether it pays only with what is there now.
  */
-export function payFor({ counted, override, timing }: Terms, before: readonly Shard[], job: PayableJob): Payment {
+export function payFor(
+  { counted, override, timing }: Terms,
+  before: readonly Shard[],
+  job: PayableJob,
+  isAtOnce = false,
+): Payment {
   const { limit } = counted;
   const { count, settles } = job;
   const { now, pausedUntil } = timing;
@@ -54,15 +59,16 @@ export function payFor({ counted, override, timing }: Terms, before: readonly Sh
     return { isPaid: true, runAt: now, takenAt: now, left: adjustOnAll(before, now, { units: all, isRefundable }) };
   }
   if (!areAll(before)) return payFrom(before, timing, { units: all, isRefundable });
-  const most = Math.min(all, Math.max(limit.capacity, limit.mostReserved));
+  const most = Math.min(all, isAtOnce ? limit.capacity : Math.max(limit.capacity, limit.mostReserved));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
-  const demand = { units, reserve: true, withinMs: longestMs, isRefundable };
+  const demand = { units, reserve: !isAtOnce, withinMs: longestMs, isRefundable };
   const { status, left } = decideOnAll(limit, before, timing, demand);
   if (!status.ok) {
     const isAhead = decideOnAll(limit, before, timing, { ...demand, withinMs: Infinity }).status.ok;
-    return { isPaid: false, dueAt: status.retryAt, isAhead };
+    // When the override ends, the limit's own config may pay earlier.
+    return { isPaid: false, dueAt: Math.min(status.retryAt, override?.until ?? Infinity), isAhead };
   }
   const owing = all > units ? adjustOnAll(left, now, { units: all - units }) : left;
   return { isPaid: true, runAt: status.retryAt ?? now, takenAt: status.takenAt ?? now, left: owing };

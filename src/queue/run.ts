@@ -3,18 +3,13 @@
  * can, schedules those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done
  * nothing.
  */
-import { write } from "../storage/rows.js";
-import { COLD_MS } from "../engine/sharding/policy.js";
-import { areAll, type Shard } from "../engine/sharding/shard.js";
-import { unitsOf } from "../engine/units.js";
-import { findTerms, type Terms } from "../operations/terms.js";
-import { changeOf, loadAll, loadFirst } from "../storage/shards.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { type Count, countOf, isOld, recounted } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
 import { drop } from "./drop.js";
 import { paceOf } from "./pace.js";
-import { AHEAD_MS, mostPaidFrom, payFor, whenBrought } from "./pay.js";
+import { AHEAD_MS } from "./pay.js";
+import { loadPayer, mostPaidBy, payByAll, type Payer, whenBroughtByAll, writePayers } from "./payers.js";
 import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
 import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
@@ -69,7 +64,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs): Promise<Findin
   }
   const { most = FIRST_JOBS, seenTo: seen = 0n } = run;
   const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
-  const { taken, awaited, hasUnsettled, held, counted } = await takeJobs(ctx, queue, first, settlements);
+  const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, settlements);
   // A user whose job has no round yet has no turn.
   const isCut = hasUnsettled || isUnsorted || expired.length === MOST_EXPIRED;
   return {
@@ -82,22 +77,12 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs): Promise<Findin
     hasMore: isCut || (!awaited && (goesOn || taken < first.length)),
     // A clock that steps back would make it linger until it has come as far again.
     busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
-    whenLeft: (jobs) => (counted ? whenLeft(counted, held, first.slice(taken), jobs) : now),
+    whenLeft(jobs) {
+      const next = first.slice(taken, taken + jobs);
+      // Those that it has not read take about as much.
+      return payers && next.length > 0 ? whenBroughtByAll(payers, next, jobs / next.length) : now;
+    },
   };
-}
-
-/** When as many of these jobs will have left, if the run has read all rows that pay for them; else now. */
-function whenLeft(
-  terms: Terms,
-  held: readonly Shard[] | undefined,
-  waiting: readonly storage.JobRow[],
-  jobs: number,
-): number {
-  const next = waiting.slice(0, jobs);
-  if (!held || !areAll(held) || next.length === 0) return terms.timing.now;
-  const units = next.reduce((sum, { count }) => sum + unitsOf(terms.counted.limit, count), 0);
-  // Those that it has not read take about as much.
-  return whenBrought(terms, held, Math.ceil((units / next.length) * jobs));
 }
 
 /** The jobs that wait: counted anew before the worker says for long that the queue is full. */
@@ -114,9 +99,8 @@ interface Taken {
   readonly taken: number;
   readonly awaited?: Findings["awaited"];
   readonly hasUnsettled: boolean;
-  /** The rows that it has read, as they are left, and the terms that hold. */
-  readonly held?: readonly Shard[] | undefined;
-  readonly counted?: Terms;
+  /** Those that have paid, as they are left. */
+  readonly payers?: readonly Payer[];
 }
 
 /** Settles, then pays for jobs in order and schedules them, as many as one run may. */
@@ -128,30 +112,28 @@ async function takeJobs(
 ): Promise<Taken> {
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
-  const loaded = await loadUndamaged(ctx, queue, all);
-  const { shards, terms } = loaded ?? {};
-  const { held: settled, hasUnsettled } = await settleEnded(ctx, queue, settlements, shards);
   const [head] = first;
-  // The chain of runs must not break, or nobody would serve the queue after a reset.
-  if (!shards || !settled || !terms) {
-    return { taken: 0, awaited: head && { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true }, hasUnsettled };
-  }
-  let held = settled;
+  const own = await loadPayer(ctx, queue, all);
+  const { held, hasUnsettled } = await settleEnded(ctx, queue, settlements, own?.shards);
+  const others = head ? await Promise.all(queue.with.map((bucket) => loadPayer(ctx, bucket, first))) : [];
+  let payers = [own && held && { ...own, held }, ...others].filter((payer) => payer !== undefined);
   let taken = 0;
-  let awaited: Taken["awaited"];
-  for (const job of first.slice(0, mostPaidFrom(shards))) {
-    const payment = payFor(terms, held, job);
-    if (!payment.isPaid) {
-      awaited = { job, ...payment };
+  // Of a damaged bucket. The chain of runs must not break, or nobody would serve the queue after a reset.
+  const isDamaged = payers.length <= queue.with.length;
+  let awaited: Taken["awaited"] =
+    head && isDamaged ? { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } : undefined;
+  for (const job of awaited ? [] : first.slice(0, mostPaidBy(payers))) {
+    const { later, paid, left } = payByAll(payers, job);
+    if (later) {
+      awaited = { job, ...later };
       break;
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
-    const { runAt, takenAt, left } = payment;
-    if (await startJob(ctx, queue, { ...job, runAt, takenAt })) held = left;
+    if (paid && (await startJob(ctx, queue, { ...job, ...paid }))) payers = left;
     taken++;
   }
-  await write(ctx, changeOf(terms.counted, shards, held));
-  return { taken, awaited, hasUnsettled, held, counted: terms };
+  await writePayers(ctx, payers);
+  return { taken, awaited, hasUnsettled, payers };
 }
 
 /** Schedules a paid job, and takes it out of the queue; whether it could be scheduled. */
@@ -163,38 +145,4 @@ async function startJob(ctx: QueueCtx, queue: Queue, job: Parameters<typeof sche
     await planWork(ctx, job.runAt, { started: job._id });
   } else await storage.deleteJob(ctx, job);
   return isScheduled;
-}
-
-/**
- * The rows that a run pays from; undefined if the bucket is damaged. A run that reads all rows of a hot bucket
- * conflicts with each plain call, and the scheduler waits longer each time. Most runs therefore read a random span of
- * rows that can hold the jobs.
- */
-async function loadUndamaged(ctx: WorkerCtx, queue: Queue, jobs: readonly storage.JobRow[]) {
-  // Some rows do not say when a job can be paid, so some runs read all.
-  const ALL_ROWS_CHANCE = 1 / 8;
-  // A span has one row for each 100 ms since the drawn row was written: about one run in five conflicts.
-  const MS_PER_ROW = 100;
-  try {
-    const terms = await findTerms(ctx, queue, ctx);
-    const { counted, found } = terms;
-    const { limit } = counted;
-    if (!found.rows && ctx.random() >= ALL_ROWS_CHANCE) {
-      const row = await loadFirst(ctx, counted, found);
-      const { interval } = row;
-      const gapMs = ctx.now - row.state.ts;
-      if (gapMs < COLD_MS) {
-        const needed = jobs.map(({ count }) => unitsOf(limit, count) / row.limit.capacity);
-        const all = needed.reduce((sum, rows) => sum + rows, 0);
-        const levels = Math.ceil(Math.log2(Math.max(1, needed[0] ?? 0, Math.min(all, gapMs / MS_PER_ROW))));
-        if (levels === 0) return { terms, shards: [row] };
-        const span = interval.slice(0, Math.max(0, interval.length - levels));
-        return { terms, shards: await loadAll(ctx, counted, found, span) };
-      }
-    }
-    return { terms, shards: await loadAll(ctx, counted, found) };
-  } catch (error) {
-    console.error(error);
-    return undefined;
-  }
 }

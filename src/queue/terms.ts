@@ -2,11 +2,11 @@
  * How a limit's queue behaves: what its definition says, checked, with every field present; and the row that the worker
  * learns it from.
  */
-import { booleanField, checkFields, type Fields, isObject } from "../engine/fields.js";
+import { booleanField, checkField, checkFields, type Fields, isObject } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
-import type { QueueConfig, QueueTerms } from "../wire/configs.js";
+import type { QueueConfig, QueueTerms, RateLimitConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
 
@@ -24,6 +24,7 @@ function makeFields(): Fields {
     aging: { atLeast: 0, atMost: YEAR_MS, unit: "milliseconds", isWhole: true },
     fair: booleanField,
     attempts: { atLeast: 1, atMost: MAX_ATTEMPTS, isWhole: true },
+    with: { permitted: "an object of counts by the names of limits", holds: isObject },
   };
 }
 
@@ -33,12 +34,30 @@ export function checkQueueConfig(name: string, config: QueueConfig): void {
 }
 
 /**
+ * @param config - of a limit in `with`.
+ * @throws when such a limit can never pay for a job, naming the queue's limit, the field, the count and the range.
+ */
+export function checkCount(queue: string, name: string, count: unknown, { capacity, rate }: RateLimitConfig): void {
+  checkField(queue, `queue.with.${name}`, { above: 0, atMost: capacity ?? rate, isRequired: true }, count);
+}
+
+/** The bucket of a limit in `with`. */
+export interface WithBucket extends Bucket {
+  /** The tokens of each job. */
+  readonly count: number;
+  /** Whether the queues of other keys take from it, too. */
+  readonly isShared: boolean;
+}
+
+/**
  * A bucket whose jobs wait in a queue. Without a bound `maxQueued` is Infinity; priorities are 0 to one less than
  * `priorities`. `plan`, for a limit with plans: the one that the last job was enqueued under. All jobs of the bucket
  * wait by it.
  */
 export interface Queue extends Bucket {
-  readonly terms: Readonly<Required<QueueConfig>>;
+  readonly terms: Readonly<Required<QueueTerms["queue"]>>;
+  /** The buckets of the limits in `with`: if there are any, a job takes its tokens when it starts, and none ahead. */
+  readonly with: readonly WithBucket[];
   readonly plan?: string | undefined;
 }
 
@@ -53,26 +72,37 @@ export interface QueuePlace {
  * plan.
  * @throws when name, key, config or the queue's own config are not permitted.
  */
-export function parseQueue({ name, queue, configs }: QueueTerms, { key, plan }: QueuePlace): Queue {
+export function parseQueue({ name, queue, configs, with: others = [] }: QueueTerms, { key, plan }: QueuePlace): Queue {
   checkQueueConfig(name, queue);
-  const own = configs.find((one) => one.plan === plan) ?? configs[0];
-  if (!own) throw misuseError(name, "a queue needs the config of its limit.");
+  const under = (all: QueueTerms["configs"]) => {
+    const own = all.find((one) => one.plan === plan) ?? all[0];
+    if (!own) throw misuseError(name, "a queue needs the config of its limit.");
+    return own;
+  };
+  const own = under(configs);
   const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, attempts = 1 } = queue;
   const terms = { maxQueued, priorities, aging, fair, attempts };
-  return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms };
+  const buckets = others.map(({ count, isShared, ...other }) => {
+    const held = under(other.configs);
+    checkCount(name, other.name, count, held.config);
+    return { ...bucketOf({ name: other.name, key: isShared ? undefined : key, ...held }), count, isShared };
+  });
+  return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms, with: buckets };
 }
 
 /** The terms as they are stored and sent. A definition may say that a field is undefined; a row never does. */
-export function toStoredTerms({ name, queue, configs }: QueueTerms): QueueTerms {
-  const stored = configs.map(({ plan, config }) => present({ plan, config: present(config) }));
-  return { name, queue: present(queue), configs: stored };
+export function toStoredTerms({ name, queue, configs, with: others }: QueueTerms): QueueTerms {
+  const stored = (all: QueueTerms["configs"]) =>
+    all.map(({ plan, config }) => present({ plan, config: present(config) }));
+  const buckets = others?.map((other) => ({ ...other, configs: stored(other.configs) }));
+  return present({ name, queue: present(queue), configs: stored(configs), with: buckets });
 }
 
 /**
  * Terms as one text: the row of a worker says which its last run knew, so callers need not read those that are stored.
  */
-export const textOf = ({ name, queue, configs }: QueueTerms): string =>
-  JSON.stringify({ name, queue, configs }, (_field, value: unknown) =>
+export const textOf = ({ name, queue, configs, with: others }: QueueTerms): string =>
+  JSON.stringify({ name, queue, configs, with: others }, (_field, value: unknown) =>
     // In one order of fields, whichever way they have come.
     isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
   );

@@ -131,13 +131,35 @@ const queue = () => ({
 const queueConfigValidator = () => v.object(queue());
 
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
-export interface QueueConfig extends TypeOf<typeof queue> {}
+export interface QueueConfig<Names extends string = string> extends TypeOf<typeof queue> {
+  /**
+   * Further limits that each job takes from, and how many tokens: above 0, at most the limit's capacity. A job then starts when
+   * its own limit and all of these can pay, and takes from all at once. They have no queue, and the key of the job unless they
+   * are `keyed: false`.
+   */
+  with?: Readonly<Partial<Record<Names, number>>>;
+}
 
-/** The terms of a limit's queue, the same for all keys: its own config, and that of the limit, or of each of its plans. */
+/** The config of a limit, or of each of its plans. */
+const configs = () => v.array(v.object({ plan: v.optional(v.string()), config: configValidator() }));
+
+/** The terms of a limit's queue, the same for all keys: its own config, that of the limit, and those of the limits in `with`. */
 export const queueTerms = () => ({
   name: v.string(),
   queue: queueConfigValidator(),
-  configs: v.array(v.object({ plan: v.optional(v.string()), config: configValidator() })),
+  configs: configs(),
+  with: v.optional(
+    v.array(
+      v.object({
+        name: v.string(),
+        /** The tokens of each job. */
+        count: v.number(),
+        /** Whether all keys of the queue take from one bucket. */
+        isShared: v.boolean(),
+        configs: configs(),
+      }),
+    ),
+  ),
 });
 export type QueueTerms = ObjectType<ReturnType<typeof queueTerms>>;
 

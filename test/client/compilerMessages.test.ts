@@ -223,6 +223,14 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: { jitter: 1, spread: 1 } } })`,
   ],
   [
+    // A limit in `with`: of another name, with a queue, the queue's own, or with keys that the queue has not.
+    /^Object literal may only specify known properties, and '(nope|b|a)' does not exist in type/,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { nope: 1 } } }, b: config })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { a: 1 } } }, b: config })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, queue: {} } })`,
+    `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, keyed: true } }, { component })`,
+  ],
+  [
     /Did you mean to write '(capacity|maxReserved|keyed)'\?$/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, capactiy: 3 } })`,
     `defineInComponent({ a: { kind: "fixed window", rate: 1, period: "day", maxReserve: 3 } }, { component })`,

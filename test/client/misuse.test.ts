@@ -68,6 +68,51 @@ const badDefinitions: BadDefinition[] = [
   [{ queue: { fair: 1 } }, must("fair", "true or false", 1)],
 ];
 
+const one = { requests: 1 };
+const requests = { ...bucket, rate: 5 };
+const needs = (what: string, value: unknown) => must("queue.with.requests", `a limit ${what}`, value);
+const isCount = (value: unknown) => must("queue.with.requests", "a number above 0 and at most 5", value);
+/** Bad limits in `with`: the queue's, its other fields, and the limit that its jobs also take from. */
+const badWith: [queue: unknown, own: object, other: object | undefined, problem: string][] = [
+  [5, {}, requests, must("with", "an object of counts by the names of limits", 5)],
+  [[1], {}, requests, must("with", "an object of counts by the names of limits", [1])],
+  ...[0, -1, NaN, Infinity, "1", null, undefined, 5.001, 6].map((count): (typeof badWith)[number] => [
+    { requests: count },
+    {},
+    requests,
+    isCount(count),
+  ]),
+  [
+    one,
+    {},
+    { ...requests, rate: 9, capacity: 0.5 },
+    must("queue.with.requests", "a number above 0 and at most 0.5", 1),
+  ],
+  [one, {}, { ...sliding, rate: 0.5 }, must("queue.with.requests", "a number above 0 and at most 0.5", 1)],
+  [one, {}, undefined, needs("that you define, other than the queue's own", "requests")],
+  [{ send: 1 }, {}, requests, must("queue.with.send", "a limit that you define, other than the queue's own", "send")],
+  [one, {}, { ...requests, queue: {} }, needs("without a queue", { queue: {} })],
+  [one, {}, { ...requests, mode: "shadow" }, needs("that is enforced", { mode: "shadow" })],
+  ...[{}, { keyed: false }].map((own): (typeof badWith)[number] => [
+    one,
+    own,
+    { ...requests, keyed: true },
+    needs("without keyed: true, since the queue's own is not keyed: true", { keyed: true }),
+  ]),
+  ...[{}, { plans: { free: {}, pro: {} } }].map((own): (typeof badWith)[number] => [
+    one,
+    own,
+    { ...requests, plans: { free: { rate: 5 } } },
+    needs("without plans, or with all plans of the queue's own", { plans: ["free"] }),
+  ]),
+  [
+    one,
+    { plans: { free: {} } },
+    { ...requests, plans: { free: { rate: 0.5 } } },
+    "queue.with.requests must be a number",
+  ],
+];
+
 describe("a bad definition fails at module load", () => {
   const defining = (definition: unknown, place: PlaceName = "tables") =>
     expect(() => defineLoosely(place, { send: definition }));
@@ -86,6 +131,13 @@ describe("a bad definition fails at module load", () => {
 
   it.each(badDefinitions)("%j: %s", (fields, problem) => {
     defining({ ...bucket, ...fields }).toThrow(`Rate limit "send": ${problem}`);
+  });
+
+  it.each(badWith)("queue: { with: %j }, %j, %j: %s", (counts, own, other, problem) => {
+    for (const place of placeNames) {
+      const limits = { send: { ...bucket, ...own, queue: { with: counts } }, ...(other && { requests: other }) };
+      expect(() => defineLoosely(place, limits)).toThrow(`Rate limit "send": ${problem}`);
+    }
   });
 
   it("a queue with the mode that is the default is not a bad definition", () => {

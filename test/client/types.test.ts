@@ -64,6 +64,8 @@ const definitions = {
   mixed: { period: MINUTE, queue: {}, plans: kinds },
   runs: { kind: "concurrency", slots: 3, lease: MINUTE },
   seats: { kind: "concurrency", lease: MINUTE, plans: { free: { slots: 1 }, pro: { slots: 9 } } },
+  both: { ...bucket, queue: { with: { signUp: 1, either: 0.5 } } },
+  bothKeyed: { ...bucket, keyed: true, queue: { with: { send: 1, signUp: 1 } } },
 } as const;
 const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: MINUTE };
 

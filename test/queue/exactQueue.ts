@@ -6,18 +6,21 @@
  *   gets its round when it first counts: its count more than the user's own last round or the lowest round that waits, whichever is higher.
  * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
  *   from its commit.
- * - During a pause nothing starts: what is asked then is decided as of its end.
+ * - During a pause nothing starts: what is asked then is decided as of its end, or of the last write if a clock ahead has made one later.
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
  *   time that the exact bucket gives it.
+ * - With a second limit, a job is taken when both exact buckets start it now, and it starts then.
  */
 import { ask, type State } from "../support/exact/bucket.js";
-import type { Ask, ExactLimit } from "../support/exact/config.js";
+import type { Ask, ExactLimit, Reserve } from "../support/exact/config.js";
 
 export interface Rules {
   readonly limit: ExactLimit;
   readonly priorities: number;
   readonly aging: number;
   readonly fair: boolean;
+  /** The second limit, and what each job takes from it. */
+  readonly second?: { readonly limit: ExactLimit; readonly count: number } | undefined;
 }
 
 export interface ExactJob {
@@ -48,6 +51,9 @@ export class ExactQueue {
   bucket: State = undefined;
   /** Nothing starts before this time. */
   pausedUntil = 0;
+  /** The bucket of the second limit, and until when it is paused. */
+  second: State = undefined;
+  secondPausedUntil = 0;
 
   constructor(readonly rules: Rules) {}
 
@@ -99,14 +105,26 @@ export class ExactQueue {
    */
   pay({ count }: ExactJob, now: number, granted?: number, date?: number): number | undefined {
     const { startsAt, after } = this.ask({ count, reserve: this.#reserve(count, now), date }, now, granted);
-    if (startsAt !== undefined) this.bucket = after;
+    const second = this.askSecond(now);
+    if (startsAt === undefined || !second) return undefined;
+    this.bucket = after;
+    this.second = second.after;
     return startsAt;
+  }
+
+  /** The second bucket after it has paid for a job now, or for `count`; undefined if it cannot. */
+  askSecond(now: number, count = this.rules.second?.count): { after: State } | undefined {
+    const { second } = this.rules;
+    if (!second || count === undefined) return { after: undefined };
+    if (now < this.secondPausedUntil) return undefined;
+    const { answer, after } = ask(second.limit, this.second, now, { count, reserve: false });
+    return answer.ok ? { after } : undefined;
   }
 
   /** When something starts that is asked now, and the bucket after it; undefined if it is denied. */
   ask(asked: Ask, now: number, granted?: number): { startsAt: number | undefined; after: State } {
     const { limit } = this.rules;
-    const from = Math.max(now, this.pausedUntil);
+    const from = now < this.pausedUntil ? Math.max(this.pausedUntil, this.bucket?.ts ?? 0) : now;
     const { count, reserve } = asked;
     if (from > now && count > 0 && !reserve) return { startsAt: undefined, after: this.bucket };
     const isBounded = typeof reserve === "object" && from > now;
@@ -118,10 +136,12 @@ export class ExactQueue {
   }
 
   canPay({ count }: ExactJob, now: number): boolean {
-    return this.ask({ count, reserve: this.#reserve(count, now) }, now).startsAt !== undefined;
+    const isPayable = this.ask({ count, reserve: this.#reserve(count, now) }, now).startsAt !== undefined;
+    return isPayable && this.askSecond(now) !== undefined;
   }
 
-  #reserve(count: number, now: number): { within: number } {
+  #reserve(count: number, now: number): Reserve {
+    if (this.rules.second) return false;
     const { answer } = ask(this.rules.limit, undefined, now, { count, reserve: true });
     return { within: Math.max(AHEAD_MS, (answer.retryAt ?? now) - now) };
   }

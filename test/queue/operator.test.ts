@@ -35,6 +35,11 @@ describe.each(placeNames)("in the %s", (place) => {
     ["a block until it ends", { block: true, until }, ["1 600", "2 660", "3 720"]],
     ["more", { more: 10 }, ["1 0", "2 0", "3 30"]],
     ["unlimited", { unlimited: true }, ["1 0", "2 0", "3 0"]],
+    [
+      "a lower config until it ends",
+      { config: { ...config, rate: 1 }, until: NOW + 2 * MINUTE },
+      ["1 0", "2 120", "3 180"],
+    ],
     ["a lower config", { config: { ...config, rate: 1 } }, ["1 0", "2 600", "3 1200"]],
   ])("jobs that are enqueued then obey %s", async (_how, override, expected) => {
     const { enqueueAll, ...queue } = open();

@@ -18,6 +18,15 @@ it.each([
   ["tokens after 400 ms, and no jobs: a sleep until then", false, ahead(401), 1000, "wait", 401],
   ["a job that cannot be paid ahead: a run at its time", false, atOnce(20), 1000, "run", 20],
   ["a job that cannot be paid ahead, sooner than the gap: a run after the gap", false, atOnce(5), 1000, "run", 20],
+  ["a job that cannot be paid ahead, within 400 ms: a run at its time", false, atOnce(400), 0, "run", 400],
+  [
+    "a job that cannot be paid ahead, after 400 ms, and jobs that keep coming: a run soon",
+    false,
+    atOnce(401),
+    0,
+    "run",
+    20,
+  ],
   ["tokens much later, and jobs that keep coming: a run soon", false, ahead(5000), 0, "run", 20],
   ["tokens much later, and no jobs: a sleep until then", false, ahead(5000), 1000, "wait", 5000],
 ])("%s", (_what, hasMore, awaited, quietMs, kind, inMs) => {

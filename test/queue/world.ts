@@ -20,6 +20,8 @@ export interface Setting extends Rules {
   /** The shares of the operations that are not jobs. */
   readonly cancels: number;
   readonly plain: number;
+  /** The share of the operations that use the second limit. */
+  readonly ofSecond?: number;
   /** The share of operations that are changes by hand: deleted rows of workers, cancelled runs, jobs whose function is gone. */
   readonly damages: number;
   /** The share of jobs that return `used`. */
@@ -44,8 +46,11 @@ export type Told = ReturnType<World["told"]>;
 export async function play(setting: Setting, seed: string): Promise<Told> {
   const { limit, place, shards } = setting;
   const config = Object.fromEntries(Object.entries({ ...limit, shards }).filter(([, value]) => value !== undefined));
-  const { priorities, aging, fair } = setting;
-  const app = queueApp(place, config as never, { priorities, aging, fair, attempts: ATTEMPTS });
+  const { priorities, aging, fair, second } = setting;
+  const withSecond = second && { with: { second: second.count } };
+  const queue = { priorities, aging, fair, attempts: ATTEMPTS, ...withSecond };
+  const other = second && Object.fromEntries(Object.entries(second.limit).filter(([, value]) => value !== undefined));
+  const app = queueApp(place, config as never, queue, other as never);
   const world = new World(setting, app, seed);
   await world.run();
   return world.told();
@@ -72,6 +77,8 @@ class World {
     settled: 0,
     /** How often jobs have waited again. */
     again: 0,
+    /** Uses of the second limit besides jobs. */
+    ofSecond: 0,
     /** Pauses of the limit. */
     paused: 0,
     dropped: 0,
@@ -165,6 +172,7 @@ class World {
     if (drawn > 1 - damages) this.#damage();
     else if (drawn < cancels && this.#handles.length > 0) this.#cancel();
     else if (drawn < cancels + plain) this.#plain();
+    else if (drawn < cancels + plain + (this.setting.ofSecond ?? 0)) this.#useSecond();
     else this.#enqueue(i);
   }
 
@@ -271,11 +279,76 @@ class World {
     else if (drawn < 0.95 || !this.#isGiven) this.#pause();
     else {
       this.#call(
-        (ctx) => this.app.resetRateLimit(ctx, { name: "llm" }),
-        (_, clock) => {
-          this.#exact.bucket = undefined;
+        async (ctx) => {
+          await this.app.resetRateLimit(ctx, { name: "llm" });
+          const rows = await this.app.rowsOf(ctx).query("rateLimits").collect();
+          const controls = rows.flatMap(({ name, control }) => (name === "llm" && control ? [control] : []));
+          return (controls[0] as { reset?: { at: number } } | undefined)?.reset?.at;
+        },
+        (at, clock) => {
+          // A bucket whose tokens might come back is full as of its dated reset: a clock behind that counts from there.
+          const { limit } = this.setting;
+          const taken = at === undefined ? undefined : adjust(limit, undefined, at, 1).after;
+          this.#exact.bucket = at === undefined ? undefined : adjust(limit, taken, at, -1).after;
           this.#exact.pausedUntil = 0;
           this.#resetAt = clock;
+        },
+      );
+    }
+  }
+
+  /** One of the uses of the second limit: take, refund, charge, pause, reset. */
+  #useSecond(): void {
+    const exact = this.#exact;
+    const { limit } = this.setting.second ?? this.setting;
+    const drawn = this.#random();
+    const count = wholeNumber(this.#random, 1, 3);
+    const name = "second";
+    this.#counts.ofSecond++;
+    if (drawn < 0.4) {
+      this.#call(
+        (ctx) => this.app.rateLimit(ctx, { name, count }),
+        (status, clock) => {
+          const asked = exact.askSecond(clock, count);
+          demand(
+            status.ok === (asked !== undefined),
+            "a plain call must be answered by the same second bucket",
+            status,
+          );
+          if (asked) exact.second = asked.after;
+        },
+      );
+    } else if (drawn < 0.7) {
+      const change = drawn < 0.55 ? count : -count;
+      this.#call(
+        async (ctx) => {
+          const before = await this.app.getRateLimit(ctx, { name });
+          await this.app.adjustRateLimit(ctx, { name, count: change });
+          return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name }));
+        },
+        (isWritten, clock) => {
+          if (isWritten) exact.second = adjust(limit, exact.second, clock, change).after;
+        },
+      );
+    } else if (drawn < 0.85) {
+      const ms = this.#random() < 0.5 ? 300 : 2500;
+      this.#call(
+        async (ctx) => {
+          const until = Date.now() + ms;
+          await this.app.pauseRateLimit(ctx, { name, until });
+          return until;
+        },
+        (until) => {
+          exact.second = pause(limit, exact.second, until - ms, until);
+          exact.secondPausedUntil = Math.max(exact.secondPausedUntil, until);
+        },
+      );
+    } else {
+      this.#call(
+        (ctx) => this.app.resetRateLimit(ctx, { name }),
+        () => {
+          exact.second = undefined;
+          exact.secondPausedUntil = 0;
         },
       );
     }
@@ -488,7 +561,7 @@ class World {
   #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
     this.#counts.settled++;
     if (!this.#isWhole) return;
-    const isWritten = rowsIn(writes, "rateLimits").length > 0;
+    const isWritten = bucketRowsIn(writes).length > 0;
     if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
     if (args.used >= count) return;
     const dates = { takenAt, promised: Math.max(at, takenAt) };
@@ -518,7 +591,7 @@ class World {
       (states: State[], one) => states.flatMap((state) => resultsOf(state, one)),
       [exact.bucket],
     );
-    const [[, row] = []] = rowsIn(writes, "rateLimits");
+    const [[, row] = []] = bucketRowsIn(writes);
     const paid = taken.reduce((sum, id) => sum + (exact.waiting.get(id)?.count ?? 0), 0);
     const left = row ? rational(Number(row["value"])) : leftAt(limit, exact.bucket, clock);
     const held = minus(left, rational(-paid));
@@ -567,6 +640,11 @@ function rowsIn(writes: JobRun["writes"], name: string) {
   );
 }
 
+/** Those of the queue's own bucket. */
+function bucketRowsIn(writes: JobRun["writes"]) {
+  return rowsIn(writes, "rateLimits").filter(([, row]) => row?.["name"] !== "second");
+}
+
 function plannedIn(writes: JobRun["writes"]): Job[] {
   return rowsIn(writes, "_scheduled_functions").flatMap(([, document]) => (document as unknown as Job | null) ?? []);
 }
@@ -602,6 +680,6 @@ function labelOf(args: unknown): string {
 }
 
 function isSplit(writes: JobRun["writes"]): boolean {
-  const rows = rowsIn(writes, "rateLimits");
+  const rows = bucketRowsIn(writes);
   return rows.length > 1 || rows.some(([, document]) => document?.["shard"] !== undefined);
 }

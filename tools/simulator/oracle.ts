@@ -120,7 +120,9 @@ function windowAt(sinceStart: bigint, period: bigint): bigint {
 
 function milli(tokens: number): bigint {
   const thousandths = Math.round(tokens * 1000);
-  if (thousandths / 1000 !== tokens) throw new Error(`${tokens} has more than three decimals.`);
+  // The last bits of a product of decimals say nothing.
+  if (Math.abs(thousandths / 1000 - tokens) > tokens * 2 ** -50)
+    throw new Error(`${tokens} has more than three decimals.`);
   return BigInt(thousandths);
 }
 

@@ -47,13 +47,14 @@ export const jobs = {
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
-/** Builds the app. Its limit is called "llm". */
+/** Builds the app. Its limit is called "llm", and one that its queue also takes from "second". */
 export function queueApp(
   place: "tables" | "component",
   config: Exclude<RateLimitConfig, { kind: "concurrency" }>,
-  queue: QueueConfig,
+  queue: QueueConfig<"second">,
+  second?: RateLimitConfig,
 ): QueueApp {
-  const limits = { llm: { ...config, queue } };
+  const limits = { llm: { ...config, queue }, ...(second && { second }) } as unknown as { llm: RateLimitConfig };
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
     const defined = defineInComponent(limits, { component });

@@ -17,6 +17,8 @@ import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type Sli
 interface Entry {
   readonly at: number;
   readonly count: Rational;
+  /** Everything was taken then, so a charge takes no more. */
+  readonly isPause?: boolean;
 }
 type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
 /**
@@ -95,17 +97,17 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
   return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
-/** The most tokens that count at one time before the end count as taken then, and so do all that are left. */
+/** Everything counts as taken at its end, except what is promised for then or later. */
 export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
   const later = inWindow.filter(({ at }) => isLater(at));
-  const earlier = inWindow.filter(({ at }) => !isLater(at));
-  const counts = earlier.map(({ at: end }) => sum(earlier.filter(({ at }) => at <= end && at > end - limit.period)));
-  const count = counts.reduce(greatest, rational(limit.rate));
   const isAdopted = (log?.adoptedAt ?? 0) > Math.max(now, log?.ts ?? 0) - limit.period;
-  return written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [...later, { at: ts, count }]);
+  return written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [
+    ...later,
+    { at: ts, count: rational(limit.rate), isPause: true },
+  ]);
 }
 
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
@@ -137,9 +139,14 @@ function firstTime(limit: SlidingWindow, log: Log, from: number, holds: (time: n
 function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): Log {
   const kept = log?.entries.filter(({ at }) => at > now - limit.period) ?? [];
   const same = kept.find(({ at }) => at === added.at);
-  const entry = same ? { at: same.at, count: plus(same.count, added.count) } : added;
+  const entry = same ? together(limit, same, added) : added;
   const others = kept.filter(({ at }) => at !== added.at);
   return written(limit, log, now, [...others, entry]);
+}
+
+function together({ rate }: SlidingWindow, same: Entry, added: Entry): Entry {
+  const count = plus(same.count, added.count);
+  return { ...same, count: same.isPause ? least(rational(rate), count) : count };
 }
 
 function written({ rate, period }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
@@ -168,7 +175,7 @@ function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational,
     const away = isMeant(entry.at) ? least(left, entry.count) : ZERO;
     left = minus(left, away);
     const rest = minus(entry.count, away);
-    if (isLess(ZERO, rest)) entries.unshift({ at: entry.at, count: rest });
+    if (isLess(ZERO, rest)) entries.unshift({ ...entry, count: rest });
   }
   return written(limit, log, now, entries);
 }
