@@ -1186,7 +1186,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 plan?: string;
               }>;
               count: number;
@@ -1286,7 +1287,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 plan?: string;
               }>;
               count: number;
@@ -1379,7 +1381,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 plan?: string;
               }>;
               count: number;
@@ -1471,7 +1474,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 plan?: string;
               }>;
               count: number;
@@ -1564,7 +1568,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       rate: number;
                       shards?:
                         number | "auto" | { atLeast?: number; atMost?: number };
-                    };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
                 plan?: string;
               }>;
               count: number;

@@ -71,9 +71,9 @@ type UnknownFields<Given, Whole> = unknown extends Given
 type WholeDefinitions<Limits> = {
   [Name in keyof Limits]: WholeDefinition<Limits[Name], WithNames<Limits, Name>>;
 };
-/** The limits that a queue may also take from: without a queue, and with keys only if the queue's limit has keys. */
+/** The limits that a queue may also take from: of tokens, without a queue, and with keys only if the queue's limit has keys. */
 type WithNames<Limits, Own extends keyof Limits> = {
-  [Name in keyof Limits]: Limits[Name] extends { queue: object }
+  [Name in keyof Limits]: Limits[Name] extends { queue: object } | { kind: "concurrency" }
     ? never
     : Limits[Name] extends { keyed: true }
       ? Limits[Own] extends { keyed: true }

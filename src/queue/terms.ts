@@ -3,7 +3,7 @@
  * learns it from.
  */
 import { booleanField, checkField, checkFields, type Fields, isObject } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
+import { fieldError, misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms, RateLimitConfig } from "../wire/configs.js";
@@ -37,8 +37,11 @@ export function checkQueueConfig(name: string, config: QueueConfig): void {
  * @param config - of a limit in `with`.
  * @throws when such a limit can never pay for a job, naming the queue's limit, the field, the count and the range.
  */
-export function checkCount(queue: string, name: string, count: unknown, { capacity, rate }: RateLimitConfig): void {
-  checkField(queue, `queue.with.${name}`, { above: 0, atMost: capacity ?? rate, isRequired: true }, count);
+export function checkCount(queue: string, name: string, count: unknown, config: RateLimitConfig): void {
+  const field = `queue.with.${name}`;
+  // Nobody would give the slot of a job back.
+  if (config.kind === "concurrency") throw fieldError(queue, field, 'a limit of another kind than "concurrency"', config);
+  checkField(queue, field, { above: 0, atMost: config.capacity ?? config.rate, isRequired: true }, count);
 }
 
 /** The bucket of a limit in `with`. */
