@@ -53,7 +53,7 @@ const PARTS: readonly (readonly [heading: string, page: string, ...sections: str
   ["Queue jobs", "docs/queue.md", OPENING, "How do I …", "Options"],
   ["Take from several limits for one job", "docs/queue-with.md", OPENING, "The limits in `with`"],
   ["Retry after a provider's 429", "docs/llm.md", "Settle", "Retry"],
-  ["Limit how many run at once", "docs/llm.md", "Limit how many run at once"],
+  ["Limit how many run at once", "docs/llm.md", "Let each user run three jobs at once"],
   ["Limit an HTTP action", "docs/http.md", OPENING, "In your tables", "What counts", "Refunds"],
   ["Find a caller's plan", "docs/http-keys.md", "Plans"],
   ["Block or raise one key", "docs/admin.md", "Override a limit for one key"],
