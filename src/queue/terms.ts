@@ -40,7 +40,7 @@ export function checkQueueConfig(name: string, config: QueueConfig): void {
 export function checkCount(queue: string, name: string, count: unknown, config: RateLimitConfig): void {
   const field = `queue.with.${name}`;
   // Nobody would give the slot of a job back.
-  if (config.kind === "concurrency") throw fieldError(queue, field, 'a limit of another kind than "concurrency"', config);
+  if ("lease" in config) throw fieldError(queue, field, 'a limit of another kind than "concurrency"', config);
   checkField(queue, field, { above: 0, atMost: config.capacity ?? config.rate, isRequired: true }, count);
 }
 

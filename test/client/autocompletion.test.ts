@@ -39,7 +39,7 @@ describe("an editor offers", () => {
   it.each([
     ["the names of the defined limits", "name", ["monthly", "planned", "send", "signUp", "window"]],
     ["the arguments", "args", ["config", "count", "key", "mode", "refundable", "reserve", "throws"]],
-    ["the kinds", "kind", ["fixed window", "sliding window", "token bucket"]],
+    ["the kinds", "kind", ["concurrency", "fixed window", "sliding window", "token bucket"]],
   ])("%s", (_what, mark, names) => {
     expect(offered(mark)).toEqual(names);
   });

@@ -212,7 +212,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({}, { throws: { spread: 1 } })`,
   ],
   [
-    /^Object literal may only .* '(start|burst|many|spread|exakt)' does not exist in type '(Terms & TokenBucketConfig|Omit<TokenBucketConfig|{)/,
+    /^Object literal may only .* '(start|burst|many|spread|exakt)' does not exist in type '(Terms<"a"> & TokenBucketConfig|Omit<TokenBucketConfig|QueueConfig<|{)/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } })`,
     `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, burst: 3 } }, { component })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, start: 0 } })`,
@@ -223,12 +223,10 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, throws: { jitter: 1, spread: 1 } } })`,
   ],
   [
-    // A limit in `with`: of another name, with a queue, the queue's own, or with keys that the queue has not.
-    /^Object literal may only specify known properties, and '(nope|b|a)' does not exist in type/,
+    // A limit in `with`: of another name, or the queue's own.
+    /^Object literal may only specify known properties, and '(nope|a)' does not exist in type/,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { nope: 1 } } }, b: config })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { a: 1 } } }, b: config })`,
-    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, queue: {} } })`,
-    `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, keyed: true } }, { component })`,
   ],
   [
     /Did you mean to write '(capacity|maxReserved|keyed)'\?$/,
@@ -237,7 +235,11 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `defineRateLimits({ a: { kind: "token bucket", period: 1, keyd: true, plans: { free: { rate: 1 } } } })`,
   ],
   [
-    /required in type 'NoSuchField<"(capactiy|exakt)">'/,
+    // In `with`: a limit with a queue, with keys that the queue has not, or without tokens.
+    /required in type 'NoSuchField<"(capactiy|exakt|b)">'/,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, queue: {} } })`,
+    `defineInComponent({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "token bucket", rate: 1, period: 1, keyed: true } }, { component })`,
+    `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, queue: { with: { b: 1 } } }, b: { kind: "concurrency", slots: 1, lease: 1 } })`,
     `const a = { kind: "token bucket", rate: 1, period: 1, capactiy: 3 } as const; defineRateLimits({ a })`,
     `const a = { kind: "token bucket", rate: 1, period: 1, queue: { fair: true, exakt: true } } as const; defineRateLimits({ a })`,
   ],

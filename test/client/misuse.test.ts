@@ -70,6 +70,7 @@ const badDefinitions: BadDefinition[] = [
 
 const one = { requests: 1 };
 const requests = { ...bucket, rate: 5 };
+const slots = { kind: "concurrency", slots: 1, lease: 1000 };
 const needs = (what: string, value: unknown) => must("queue.with.requests", `a limit ${what}`, value);
 const isCount = (value: unknown) => must("queue.with.requests", "a number above 0 and at most 5", value);
 /** Bad limits in `with`: the queue's, its other fields, and the limit that its jobs also take from. */
@@ -92,6 +93,7 @@ const badWith: [queue: unknown, own: object, other: object | undefined, problem:
   [one, {}, undefined, needs("that you define, other than the queue's own", "requests")],
   [{ send: 1 }, {}, requests, must("queue.with.send", "a limit that you define, other than the queue's own", "send")],
   [one, {}, { ...requests, queue: {} }, needs("without a queue", { queue: {} })],
+  [one, {}, slots, needs('of another kind than "concurrency"', slots)],
   [one, {}, { ...requests, mode: "shadow" }, needs("that is enforced", { mode: "shadow" })],
   ...[{}, { keyed: false }].map((own): (typeof badWith)[number] => [
     one,

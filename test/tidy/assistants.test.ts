@@ -97,7 +97,7 @@ void [limits.checkRateLimit(ctx, { name: "a" }), limits.rateLimitAll(ctx, [{ nam
 void [limits.checkRateLimitAll(ctx, [{ name: "a" }], {}), limits.adjustRateLimit(ctx, { name: "a", count: 1 })];
 void [limits.pauseRateLimit(ctx, { name: "a", until: 1 }), limits.resetRateLimit(ctx, { name: "a" })];
 const jobs = rateLimitJobs(limits);
-void [jobs.scheduleRateLimited(ctx, { name: "a", throws: true }, fn), jobs.cancelRateLimited(ctx, job)];
+void [jobs.scheduleRateLimited(ctx, { name: "a", throws: true }, fn), jobs.cancelRateLimited(ctx, job), jobs.releaseRateLimit(ctx, fn)];
 const queue = rateLimitQueue(limits);
 void [queue.enqueueRateLimited(ctx, { name: "a", fairBy: "b", throws: true }, fn), queue.cancelQueued(ctx, job)];
 void [queue.getQueued(ctx, job), queue.exposeQueue({ job }), queue.exposeQueueWorker()];

@@ -27,7 +27,9 @@ export function roomOf(_ctx: unknown, room: string | undefined) {
 }
 
 /** The caller, found by the server. The page has no sign-in, so the room stands in for the user's id, which `ctx.auth` has in an app. */
-export const callerOf = roomOf;
+export function callerOf(ctx: unknown, room: string | undefined) {
+  return roomOf(ctx, room);
+}
 
 /** The config of a limit in a room: the one edited on the page, or else the module's. */
 export function editable<
