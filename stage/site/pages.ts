@@ -66,8 +66,11 @@ export function titleOf(file: string): string {
   return title ?? file;
 }
 
+/** Other Markdown files are shown as they are. */
+const PAGE = /^(docs\/[^/]+|[^/]+|.*\/README)\.md$/;
+
 export function urlOf(file: string): string {
-  if (file.endsWith(".md")) return `/${file.slice(0, -3)}.html`;
+  if (PAGE.test(file)) return `/${file.slice(0, -3)}.html`;
   if (PICTURE.test(file)) return `/${file}`;
   return `/source/${file === "" ? "index" : file}.html`;
 }
@@ -77,7 +80,7 @@ function hrefOf(from: string, link: string, linked: Set<string>): string {
   if (/^([a-z]+:|#|\/)/.test(link)) return link;
   const [target = "", anchor] = link.split("#");
   const file = path.posix.join(path.posix.dirname(from), target).replace(/^\.?\/?$|\/$/, "");
-  if (!file.endsWith(".md")) linked.add(file);
+  if (!PAGE.test(file)) linked.add(file);
   return urlOf(file) + (anchor === undefined ? "" : `#${anchor}`);
 }
 
