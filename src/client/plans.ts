@@ -87,7 +87,8 @@ export function queueTermsOf(
   return toStoredTerms({ name, queue, configs: configsOf(own), ...(others.length > 0 && { with: others }) });
 }
 
-const configsOf = (definition: Definition) =>
+/** The config of each plan, or the only one. */
+export const configsOf = (definition: Definition) =>
   definition.plans ? plansOf(definition) : [{ config: definition.config }];
 
 /**

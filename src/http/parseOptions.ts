@@ -1,7 +1,8 @@
 /** The wrapper's options, checked when the module is loaded: what cannot work fails the deploy, not each request. */
 import { modeField } from "../client/options.js";
-import { type Definitions, findBucket } from "../client/definitions.js";
+import { checkTokens, type Definitions, findBucket } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
+import { configsOf } from "../client/plans.js";
 import { isReference } from "../client/scheduler.js";
 import {
   checkFields,
@@ -111,5 +112,9 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   // The choice of a caller is not known here: any config stands for it.
   const anyConfig: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };
   const terms = identify ? { config: anyConfig } : { config, plan };
-  findBucket(definitions, "limitHttp", { name, key: isKeyless ? undefined : "any", ...terms });
+  const bucket = findBucket(definitions, "limitHttp", { name, key: isKeyless ? undefined : "any", ...terms });
+  // Nobody would release the slot of a request.
+  for (const own of identify && definition ? configsOf(definition) : [bucket]) {
+    checkTokens("limitHttp", { name, config: own.config });
+  }
 }

@@ -26,6 +26,22 @@ const inComponent = defineIn("component", {
 /** Calls limitHttp without types, as JavaScript can. */
 const load = (options: object) => () => limitHttp(inComponent, { ...good, ...options }, served);
 
+it("a limit with slots is refused: nobody would release the slot of a request", () => {
+  const slots = { kind: "concurrency", slots: 2, lease: 1000 } as const;
+  const limits = defineRateLimits(
+    { slots, planned: { kind: "concurrency", lease: 1000, plans: { free: { slots: 1 } } } },
+    { component },
+  );
+  for (const limit of ["slots", "planned"] as const) {
+    const problem = `Rate limit "${limit}": limitHttp is for limits with tokens`;
+    expect(() => limitHttp(limits, { limit, identify: () => ({ key: "ada", plan: "free" }) }, served)).toThrow(
+      problem,
+    );
+    const plan = limit === "planned" ? { plan: "free" } : {};
+    expect(() => limitHttp(limits, { limit, by: byUser, without: "deny", ...plan } as never, served)).toThrow(problem);
+  }
+});
+
 it("an undefined limit and a missing decision do not compile", () => {
   const limits = defineRateLimits({ hello: plain }, { component });
   const identified = { limit: "hello", identify: () => ({ key: "ada" }) } as const;
