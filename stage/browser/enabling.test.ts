@@ -3,15 +3,12 @@
  * enabled is accepted. The page and the server run on one machine, so that both read the same clock.
  */
 import type { Page } from "playwright-core";
-import { expect, it as serialIt, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { api } from "../convex/_generated/api.js";
 import { shiftClock } from "./chromium.js";
 import { HiddenTab } from "./hiddenTab.js";
 import { Room } from "./room.js";
-import { openUntilEnd, site } from "./visits.js";
-
-/** The stories spend their time waiting, each in its own room, so they run side by side. */
-const it = serialIt.concurrent;
+import { openPage, site } from "./visits.js";
 
 const MINUTE = 60_000;
 /** A token arrives every two seconds (see `prepareRoom`). A button that is this late has missed one. */
@@ -39,7 +36,7 @@ function askForOne(): void {
 /** Opens a page that clicks "Send when allowed" as soon as the button is enabled. */
 async function visit(): Promise<{ page: Page; room: Room }> {
   const room = await prepareRoom();
-  const page = await openUntilEnd(room.url);
+  const page = await openPage(room.url);
   await page.getByText("Live", { exact: true }).waitFor();
   await page.getByLabel("count").fill("1");
   await page.getByLabel("Verdict").getByText("1 token: go ahead").waitFor();
@@ -94,19 +91,15 @@ async function measure(page: Runs, room: Room): Promise<number[]> {
     const retryAt = await drain(room);
     // An earlier enabling does not count: it may have been for a token that the drain took as soon as it arrived.
     const before = Math.max(enabledAt, retryAt - TOKEN_MS / 2);
-    enabledAt = await vi.waitUntil(async () => {
-      const clicks = await clicksOf(page);
-      const at = clicks.enabledAt.find((at) => at > before);
-      // The denial of an earlier click may be shown late.
-      if (at === undefined) denied = clicks.denied;
-      return at;
-    }, 20_000);
+    enabledAt = await vi.waitUntil(async () => (await clicksOf(page)).enabledAt.find((at) => at > before), 20_000);
     const lateMs = enabledAt - retryAt;
     late.push(lateMs);
     // A write of the bucket at `retryAt` or later shows that the click was accepted.
-    await vi.waitUntil(async () => (await room.snapshot("send")).ts >= retryAt, 10_000);
+    await expect.poll(async () => (await room.snapshot("send")).ts, { timeout: 10_000 }).toBeGreaterThan(retryAt - 1);
     // The page and the server read one clock, to the millisecond, so a click that is not early is not denied.
-    if (lateMs >= 1) expect((await clicksOf(page)).denied).toBe(denied);
+    const { denied: deniedSoFar } = await clicksOf(page);
+    if (lateMs >= 1) expect(deniedSoFar).toBe(denied);
+    denied = deniedSoFar;
   }
   return late;
 }

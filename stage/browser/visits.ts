@@ -27,11 +27,6 @@ export async function openPage(url: string, options?: Parameters<typeof open>[2]
   return visit.page;
 }
 
-/** Opens a page that stays open until the browser is closed: for tests that run side by side. */
-export async function openUntilEnd(url: string): Promise<Page> {
-  return (await open(browser, url)).page;
-}
-
 /** The errors that the test's pages have reported. */
 export function complaints(): string[] {
   return visits.flatMap((visit) => visit.complaints);

@@ -24,8 +24,8 @@ export default defineConfig({
     environment: "node",
     include: ["*.test.ts"],
     globalSetup: "./build.ts",
-    // Each file has its own browser and server. The tests mostly wait, so three files share two processors.
-    maxWorkers: 3,
+    // Only one browser at a time, because the pages keep the processor busy, and some tests measure how late a button is.
+    fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 60_000,
     reporters: [

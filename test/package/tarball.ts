@@ -33,8 +33,8 @@ export async function publishDry({ contents }: Tarball): Promise<void> {
   await run(contents, "npm", "publish", "--dry-run", "--ignore-scripts", "--access", "public");
 }
 
-/** The largest permitted sizes in bytes, and number of files: the cost of installing the package. */
-const MOST = { packed: 260_000, unpacked: 1_200_000, files: 400 };
+/** The largest permitted sizes in bytes, and number of files: the cost of installing the package. llms-full.txt takes 22 kB. */
+const MOST = { packed: 275_000, unpacked: 1_200_000, files: 400 };
 
 /** The faults of the tarball, as messages; empty if it has none. */
 export function faults(root: string, { file, contents }: Tarball): string[] {
