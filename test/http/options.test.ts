@@ -34,9 +34,7 @@ it("a limit with slots is refused: nobody would release the slot of a request", 
   );
   for (const limit of ["slots", "planned"] as const) {
     const problem = `Rate limit "${limit}": limitHttp is for limits with tokens`;
-    expect(() => limitHttp(limits, { limit, identify: () => ({ key: "ada", plan: "free" }) }, served)).toThrow(
-      problem,
-    );
+    expect(() => limitHttp(limits, { limit, identify: () => ({ key: "ada", plan: "free" }) }, served)).toThrow(problem);
     const plan = limit === "planned" ? { plan: "free" } : {};
     expect(() => limitHttp(limits, { limit, by: byUser, without: "deny", ...plan } as never, served)).toThrow(problem);
   }
