@@ -1,7 +1,7 @@
 /**
- * The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again. Validators are getters,
- * since only a deploy reads them, and written out, since the components directory looks for them in this text. Every run evaluates the
- * whole module, so what only administrators call is in upkeep.ts.
+ * The operations of src/, run on the component's own tables. The wire is not trusted: arguments are parsed again.
+ * Validators are getters, since only a deploy reads them, and written out, since the components directory looks for
+ * them in this text. Every run evaluates the whole module, so what only administrators call is in upkeep.ts.
  */
 import { v } from "convex/values";
 import { adjustmentOf } from "../src/engine/adjustment.js";

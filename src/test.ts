@@ -3,7 +3,9 @@ import type { TestConvex } from "convex-test";
 import type { GenericSchema, SchemaDefinition } from "convex/server";
 import schema from "../convex/schema.js";
 
-/** Written out, since a bundler's `import.meta.glob` works in sources only, and the package ships what they compile to. */
+/**
+ * Written out, since a bundler's `import.meta.glob` works in sources only, and the package ships what they compile to.
+ */
 const modules: Record<string, () => Promise<unknown>> = {
   "../convex/_generated/api.js": () => import("../convex/_generated/api.js"),
   "../convex/convex.config.js": () => import("../convex/convex.config.js"),

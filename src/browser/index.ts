@@ -18,8 +18,8 @@ export interface WatchRateLimitOptions extends WatchOptions {
 
 export interface RateLimitWatch extends Pick<WatchResult, "check"> {
   /**
-   * The status at the last change, the same object until the next; undefined while it is loading, and when nobody subscribes.
-   * Throws what the query throws.
+   * The status at the last change, the same object until the next; undefined while it is loading, and when nobody
+   * subscribes. Throws what the query throws.
    */
   status: () => ProjectedStatus | undefined;
   /** The terms behind the status: the config and the plan in force, and the tokens of a full bucket. */
@@ -31,8 +31,8 @@ export interface RateLimitWatch extends Pick<WatchResult, "check"> {
 }
 
 /**
- * Watches a limit: a store whose status changes when tokens were taken or given back, a wait ended, a window started, or the bucket
- * is full. It asks the server nothing while nobody subscribes, and nothing as time passes.
+ * Watches a limit: a store whose status changes when tokens were taken or given back, a wait ended, a window started,
+ * or the bucket is full. It asks the server nothing while nobody subscribes, and nothing as time passes.
  *
  * The object follows the contract of Svelte's stores. The server enforces the limit: this only shows it.
  *

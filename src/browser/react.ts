@@ -16,13 +16,15 @@ export type UseRateLimitOptions = Omit<WatchRateLimitOptions, "onError">;
 export interface UseRateLimitResult extends WatchResult {}
 
 /**
- * The status of a limit. The component renders again when `ok`, `retryAt`, `limit` or the whole tokens in `remaining` change: tokens
- * were taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are from that time; `check()` returns the
- * current ones.
+ * The status of a limit. The component renders again when `ok`, `retryAt`, `limit` or the whole tokens in `remaining`
+ * change: tokens were taken, a wait ended, a window started, or the bucket is full. `remaining` and `value` are from
+ * that time; `check()` returns the current ones.
  *
- * The result and what is in it are the same objects until something changes. The server enforces the limit: this only shows it.
+ * The result and what is in it are the same objects until something changes. The server enforces the limit: this only
+ * shows it.
  *
- * @throws (while rendering) what the query throws, and an error for a negative `count`. A `count` that is too large is denied.
+ * @throws (while rendering) what the query throws, and an error for a negative `count`. A `count` that is too large is
+ * denied.
  */
 export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions | "skip" = {}): UseRateLimitResult {
   const client = useConvex() as ConvexReactClient | undefined;
@@ -42,18 +44,19 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
 }
 
 /**
- * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is for displays
- * that move between two renders of `useRateLimit`, such as a gauge: they decide how often to call it.
+ * A function that returns the server's time, in milliseconds since the epoch; the same function in every render. It is
+ * for displays that move between two renders of `useRateLimit`, such as a gauge: they decide how often to call it.
  *
- * It uses the clock that `useRateLimit` measures with `getServerTime`, and before or without a measurement that of the browser.
+ * It uses the clock that `useRateLimit` measures with `getServerTime`, and before or without a measurement that of the
+ * browser.
  */
 export function useServerNow(): () => number {
   return clockOf(useConvex()).now;
 }
 
 /**
- * Whole seconds until a time of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once a second.
- * Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
+ * Whole seconds until a time of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once
+ * a second. Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
  *
  * Without `getServerTime` the clock is the one that another hook on the page measures, else the browser's.
  *
@@ -96,14 +99,18 @@ export type QueuePlaceQuery = FunctionReference<"query", "public", { job: string
 
 export interface UseQueuePlaceOptions extends Pick<WatchOptions, "getServerTime"> {}
 
-/** A place in a queue. `seconds`: whole seconds until `startsAt`, rounded up; 0 if that time has passed. It is absent without `startsAt`. */
+/**
+ * A place in a queue. `seconds`: whole seconds until `startsAt`, rounded up; 0 if that time has passed. It is absent
+ * without `startsAt`.
+ */
 export type UseQueuePlaceResult = RateLimitQueuePosition & { seconds?: number };
 
 /**
  * The place of a job in its queue. The component renders again when the place changes, and once a second.
  *
  * @param job - the id that the query takes; undefined asks nothing.
- * @returns null if the job no longer waits and starts within a second; undefined while loading, without a job, and on the server.
+ * @returns null if the job no longer waits and starts within a second; undefined while loading, without a job, and on
+ * the server.
  * @throws (while rendering) what the query throws.
  */
 export function useQueuePlace(

@@ -1,9 +1,9 @@
 /**
- * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the server's time
- * is ahead of it. Each Convex client has one, so a page uses one time and asks the server once.
+ * The server's clock, as a browser can know it: a clock that only runs forwards (`performance.now`), and how far the
+ * server's time is ahead of it. Each Convex client has one, so a page uses one time and asks the server once.
  *
- * The clock is a bound, not an estimate: the server's time is at least its answer. The middle of a round trip is closer on
- * average, but early when the question took longer than the answer. Then a button leads to a denial.
+ * The clock is a bound, not an estimate: the server's time is at least its answer. The middle of a round trip is closer
+ * on average, but early when the question took longer than the answer. Then a button leads to a denial.
  */
 import type { FunctionReference } from "convex/server";
 import { END_OF_TIME } from "./bucket.js";
@@ -22,10 +22,11 @@ export interface ServerClock {
   /** Whole milliseconds since the epoch, rounded down: by the browser's own clock until the server's is known. */
   now: () => number;
   /**
-   * Calls `update` now, when `onUpdate` says so, when the clock is corrected, and when `update` asked for it. `update` returns a
-   * later time of this clock, or the end of time for never.
+   * Calls `update` now, when `onUpdate` says so, when the clock is corrected, and when `update` asked for it. `update`
+   * returns a later time of this clock, or the end of time for never.
    *
-   * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may have expired.
+   * With `getServerTime` the clock is measured: now, after every reconnect, and during waits when the measurement may
+   * have expired.
    */
   schedule: (
     update: () => number,
@@ -49,8 +50,8 @@ function createServerClock(client: ClockClient): ServerClock {
   const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
   const measureBy = createMeasurement(client, (to = NaN, rest?: number) => {
-    // The first answer is better than none, but not than an older measurement. A later failure changes nothing: a closed client throws
-    // at once, and runs that measure again would call each other without end.
+    // The first answer is better than none, but not than an older measurement. A later failure changes nothing: a
+    // closed client throws at once, and runs that measure again would call each other without end.
     if (to ? offsetMs && rest : isKnown) return;
     offsetMs = to;
     isKnown = true;
@@ -92,8 +93,8 @@ function createServerClock(client: ClockClient): ServerClock {
 }
 
 /**
- * Measures the server's clock where that is needed. `correct` gets the offset after each answer, and how many are still to come; no
- * offset if the server fails.
+ * Measures the server's clock where that is needed. `correct` gets the offset after each answer, and how many are still
+ * to come; no offset if the server fails.
  */
 function createMeasurement(client: ClockClient, correct: (offsetMs?: number, rest?: number) => void) {
   /** Enough that one slow answer does not decide. */
@@ -103,7 +104,10 @@ function createMeasurement(client: ClockClient, correct: (offsetMs?: number, res
   /** Quartz is wrong by 50 millionths: 30 ms in this time. */
   const STALE_MS = 600_000;
 
-  /** When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it was. */
+  /**
+   * When the latest measurement began, how far the browser's two clocks were apart then, and over which connection it
+   * was.
+   */
   let measuredAt = 0;
   let connection = 0;
   let apartMs = 0;
@@ -123,8 +127,8 @@ function createMeasurement(client: ClockClient, correct: (offsetMs?: number, res
         const answer = await client.mutation(getServerTime, {});
         // An answer from before a reconnect or a sleep says nothing about now; another measurement has begun since.
         if (startedAt !== measuredAt) return;
-        // The server read its clock before the answer arrived, so its time is at least the answer. The largest such bound is late by the
-        // quickest way back, and never early.
+        // The server read its clock before the answer arrived, so its time is at least the answer. The largest such
+        // bound is late by the quickest way back, and never early.
         least = Math.max(least, answer - performance.now());
         correct(least, rest);
       }

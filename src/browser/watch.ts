@@ -18,8 +18,8 @@ export interface WatchResult {
   /** The answer at the last change; undefined while loading, when skipped, and on the server. */
   status: ProjectedStatus | undefined;
   /**
-   * The `config` and the `plan` in force, and the `tokens` of a full bucket; undefined as long as `status` is. To show "73 of 100
-   * used", ask for `count: 0`: then `limit.tokens - status.remaining` are used of `limit.tokens`.
+   * The `config` and the `plan` in force, and the `tokens` of a full bucket; undefined as long as `status` is. To show
+   * "73 of 100 used", ask for `count: 0`: then `limit.tokens - status.remaining` are used of `limit.tokens`.
    */
   limit: LimitInForce | undefined;
   /** The answer now, for the same demand or another one; undefined as long as `status` is. */
@@ -35,8 +35,8 @@ export interface Source {
 }
 
 /**
- * The limit behind a query's result, for one listener, which is called for more than changes: what `useSyncExternalStore` takes. Nothing
- * runs while nobody subscribes.
+ * The limit behind a query's result, for one listener, which is called for more than changes: what
+ * `useSyncExternalStore` takes. Nothing runs while nobody subscribes.
  */
 export function watchSource(
   source: Source | undefined,

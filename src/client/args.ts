@@ -6,7 +6,10 @@ import type { Mode, ThrowChoice } from "./definitionTypes.js";
 /** The names that autocomplete; any other string is a limit defined inline. */
 export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 
-/** One bucket: a config if the limit is not defined (one without plans may be given another), a key if any of several names needs one. */
+/**
+ * One bucket: a config if the limit is not defined (one without plans may be given another), a key if any of several
+ * names needs one.
+ */
 type BucketArgs<Limits, Name> = {
   /** A limit that is defined, or any other if the call has its `config`. */
   name: Name;
@@ -14,7 +17,7 @@ type BucketArgs<Limits, Name> = {
     [One in Name as FieldNeeded<Limits, One, { keyed: true }, "key">]: string;
   };
 
-/** The other arguments of a call, by name. Looked up without a condition, so that a function generic over the name can call. */
+/** The other arguments of a call, by name: without a condition, so that a function generic over the name can call. */
 type ArgsByName<Limits> = {
   [Name in keyof Limits]: ConfigArg<Limits[Name]> & KeyArg<Limits[Name]>;
 } & Others<Limits, NotOneOfYourLimits>;
@@ -117,7 +120,10 @@ interface OneSlot {
 
 /** `Said` is the choice of a call: the type of its answer depends on it. */
 export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
-  /** Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the definitions say. */
+  /**
+   * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the
+   * definitions say.
+   */
   throws?: Said | undefined;
 }
 
@@ -135,9 +141,9 @@ export type AdjustArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> &
     /** Tokens to charge; negative for a refund. A number from -1e12 to 1e12. */
     count: number;
     /**
-     * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The bucket then
-     * holds what it would hold had they never been taken. Without it they are a gift, which may let more through than the limit's
-     * bound. A charge ignores it. `takenAt: undefined` is an error: leave the field out.
+     * For tokens that come back: the `takenAt` of the call that took them, which must have been `refundable: true`. The
+     * bucket then holds what it would hold had they never been taken. Without it they are a gift, which may let more
+     * through than the limit's bound. A charge ignores it. `takenAt: undefined` is an error: leave the field out.
      */
     takenAt?: number | undefined;
   };
@@ -150,7 +156,7 @@ export type PauseArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
 export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = CountedArgs<Limits, Name> &
   WithoutSlots<Limits, Name> &
   ThrowsArg<Said> & {
-    /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs do not start all at once. */
+    /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs spread. */
     spread?: number | undefined;
   };
 
@@ -170,7 +176,7 @@ type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
     : Default
   : Said;
 
-/** The answer: exact for limits that are defined without `shards`, unless the call's own `config` has them, which the types do not see. */
+/** The answer: exact for limits without `shards`. The types do not see those of a call's own `config`. */
 export type StatusOf<Limits, Name> = Name extends keyof Limits
   ? "shards" extends keyof Limits[Name]
     ? RateLimitStatus

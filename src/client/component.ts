@@ -1,4 +1,7 @@
-/** convex-rate-limits/component: definitions and calls of limits in the component. The engine that decides is loaded there only. */
+/**
+ * convex-rate-limits/component: definitions and calls of limits in the component. The engine that decides is loaded
+ * there only.
+ */
 export * from "./entry.js";
 export type { InComponent } from "./place.js";
 
@@ -17,11 +20,12 @@ import { idOf, inTurn } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 
 /**
- * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
- * not compile. The limits live in the component, and `ctx` may also be an action's.
+ * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one
+ * does not compile. The limits live in the component, and `ctx` may also be an action's.
  *
- * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field. A window's rate that
- * cannot be counted (a third of a token beside a capacity of a million) is refused at the first call.
+ * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field. A
+ * window's rate that cannot be counted (a third of a token beside a capacity of a million) is refused at the first
+ * call.
  * @example
  * ```ts
  * import { defineRateLimits } from "convex-rate-limits/component";
@@ -97,8 +101,8 @@ const query: ComponentCalls["query"] = (ctx, ...call) => {
 };
 
 /**
- * In a mutation the calls take turns, among themselves and with what cancelling writes in the caller's own database: each sees what
- * those before it have written. An action has no database, and a query writes nothing.
+ * In a mutation the calls take turns, among themselves and with what cancelling writes in the caller's own database:
+ * each sees what those before it have written. An action has no database, and a query writes nothing.
  */
 function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Result> {
   return "db" in ctx && "runMutation" in ctx ? inTurn(ctx, call) : call();

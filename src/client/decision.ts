@@ -22,7 +22,8 @@ export function concludeOne(decision: Decision, options: RateLimitsOptions): Rat
 
 /**
  * The statuses as the caller gets them.
- * @throws a denial, if the call or the definitions say so. If several limits denied, it is the longest: callers have to wait for it.
+ * @throws a denial, if the call or the definitions say so. If several limits denied, it is the longest: callers have to
+ * wait for it.
  */
 export function conclude(decisions: readonly Decision[], options: RateLimitsOptions): RateLimitStatus[] {
   const denials = denialsAmong(decisions);

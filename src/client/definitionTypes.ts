@@ -3,8 +3,9 @@ import type { Limit } from "../engine/kinds/kind.js";
 import type { ConcurrencyConfig, FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
- * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is thrown, and its
- * wait is longer at random by up to this fraction (0 to 1). Not all clients of a limit then return at once.
+ * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is
+ * thrown, and its wait is longer at random by up to this fraction (0 to 1). Not all clients of a limit then return at
+ * once.
  */
 export type ThrowChoice = boolean | { jitter: number };
 
@@ -26,9 +27,13 @@ interface Terms<Names extends string = string> {
   keyed?: boolean;
   /** Whether denials of this limit are thrown as a `ConvexError`; default: the option of `defineRateLimits`. */
   throws?: ThrowChoice;
-  /** `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`. */
+  /**
+   * `"shadow"` decides and counts, but lets everybody through; `status.shadow` is the true answer. Default `"enforce"`.
+   */
   mode?: Mode;
-  /** Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults. */
+  /**
+   * Gives the limit a queue for jobs that wait for their tokens (`enqueueRateLimited`); `{}` is one with the defaults.
+   */
   queue?: QueueConfig<Names>;
 }
 
@@ -40,7 +45,9 @@ type AnyFields = Partial<Omit<EveryField, "kind">>;
 type SomeFields = FieldsOf<RateLimitConfig> | ({ kind?: undefined } & AnyFields);
 type DraftDefinition = Terms & SomeFields & PlansField;
 
-/** A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one. */
+/**
+ * A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one.
+ */
 interface PlansField {
   /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
   plans?: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
@@ -71,7 +78,10 @@ type UnknownFields<Given, Whole> = unknown extends Given
 type WholeDefinitions<Limits> = {
   [Name in keyof Limits]: WholeDefinition<Limits[Name], WithNames<Limits, Name>>;
 };
-/** The limits that a queue may also take from: of tokens, without a queue, and with keys only if the queue's limit has keys. */
+/**
+ * The limits that a queue may also take from: of tokens, without a queue, and with keys only if the queue's limit has
+ * keys.
+ */
 type WithNames<Limits, Own extends keyof Limits> = {
   [Name in keyof Limits]: Limits[Name] extends { queue: object } | { kind: "concurrency" }
     ? never
@@ -114,18 +124,18 @@ export interface Definition extends Readonly<Terms> {
 /** Options for a set of limits. */
 export interface RateLimitsOptions<Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
   /**
-   * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only `ok: true`.
-   * The `throws` of a definition wins over this one, and that of a call over both.
+   * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only
+   * `ok: true`. The `throws` of a definition wins over this one, and that of a call over both.
    */
   throws?: Default | undefined;
   /**
-   * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where clients may
-   * know the keys that the server chooses.
+   * Whether the error of a denial carries the key, default false. The error reaches the client: set it only where
+   * clients may know the keys that the server chooses.
    */
   errorKeys?: boolean | undefined;
   /**
-   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that exports the functions
-   * of `exposeQueueWorker`. In the component the worker is the component's own.
+   * In your tables, for limits with a `queue`: the path of the module of yours (`"limits"`, `"model/limits"`) that
+   * exports the functions of `exposeQueueWorker`. In the component the worker is the component's own.
    */
   queueModule?: string | undefined;
 }

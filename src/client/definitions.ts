@@ -1,4 +1,4 @@
-/** The limits of an app. Each run of a function evaluates them, so a definition of the common form is parsed at its first call. */
+/** The limits of an app. Each run evaluates them, so a definition of the common form is parsed at its first call. */
 import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { booleanField, checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
@@ -16,7 +16,7 @@ export interface Definitions {
   readonly get: (name: string) => Definition | undefined;
   /** The limits whose queues also take from this one. */
   readonly queuesWith: (name: string) => string[];
-  /** Checks the config of a definition or of a call, which keeps what it is parsed to. @throws when the config is invalid. */
+  /** Checks a config of a definition or a call, which keeps what it is parsed to. @throws when it is invalid. */
   readonly check: (name: string, definition: Definition) => void;
 }
 
@@ -73,8 +73,9 @@ function checkSlots(name: string, { config, plans, queue }: Definition): void {
   const configs = Array.from(plans?.values() ?? [{ config }], (own) => own.config);
   const others = configs.filter((own) => !("lease" in own));
   if (others.length === configs.length) return;
-  if (queue)
+  if (queue) {
     throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
+  }
   for (const { kind } of others) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', kind);
 }
 
@@ -107,7 +108,8 @@ const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything,
 
 /**
  * The bucket that the arguments of a call name.
- * @param more - what the call may say besides; `BY_ROWS` if the rows of the bucket say the plan where the call does not.
+ * @param more - what the call may say besides; `BY_ROWS` if the rows of the bucket say the plan where the call does
+ * not.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
@@ -180,7 +182,7 @@ export interface JudgedRequest extends CalledRequest {
   readonly mode: Mode;
 }
 
-/** The request of a call, completed by the definitions. @throws when a field of the arguments is unknown, or has a value out of range. */
+/** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
 export function judge(
   { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
   call: string,

@@ -1,6 +1,6 @@
 /**
- * The denial as an error: thrown by the client code where `throws` says so, in both places alike, so that the component's
- * mutation ends normally.
+ * The denial as an error: thrown by the client code where `throws` says so, in both places alike, so that the
+ * component's mutation ends normally.
  */
 import { ConvexError } from "convex/values";
 import { END_OF_TIME } from "../engine/time.js";
@@ -10,9 +10,10 @@ import { present } from "../wire/present.js";
 import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
 /**
- * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter` in milliseconds
- * from the denial on. `key` is present only with `errorKeys: true`, because the error reaches the client. `reason` is present if an
- * override blocks the key, or if the bucket can never hold the count; else the tokens are used up.
+ * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter`
+ * in milliseconds from the denial on. `key` is present only with `errorKeys: true`, because the error reaches the
+ * client. `reason` is present if an override blocks the key, or if the bucket can never hold the count; else the tokens
+ * are used up.
  */
 export type RateLimitErrorData = {
   kind: "RateLimited";
@@ -40,8 +41,8 @@ export function denialError(
 }
 
 /**
- * Whether `error` is the one that `throws: true` throws; then `error.data` says which limit and when to try again. Takes any
- * value, works on the server and in the client, and never throws.
+ * Whether `error` is the one that `throws: true` throws; then `error.data` says which limit and when to try again.
+ * Takes any value, works on the server and in the client, and never throws.
  *
  * @example
  * ```ts

@@ -10,7 +10,9 @@ import type { Ctx, LimitSet } from "./place.js";
 /** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
 export interface ExposedRateLimit {
   getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
-  /** The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached. */
+  /**
+   * The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached.
+   */
   getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 

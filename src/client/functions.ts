@@ -89,7 +89,8 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   if ("takenAt" in args && takenAt === undefined) {
     throw misuseError(
       bucket.name,
-      "takenAt must be the takenAt of the call's answer, got undefined: make that call with refundable: true, or leave takenAt out for a gift.",
+      "takenAt must be the takenAt of the call's answer, got undefined: " +
+        "make that call with refundable: true, or leave takenAt out for a gift.",
     );
   }
   const status = await set.place.adjust(ctx, { bucket, asked: { count, takenAt } });

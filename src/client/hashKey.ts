@@ -2,10 +2,11 @@
 import { show } from "../engine/misuse.js";
 
 /**
- * SHA-256 of the text's UTF-8 form, as 64 hexadecimal digits: a key for texts of more than 256 UTF-16 units, and for secrets that
- * no table should hold.
+ * SHA-256 of the text's UTF-8 form, as 64 hexadecimal digits: a key for texts of more than 256 UTF-16 units, and for
+ * secrets that no table should hold.
  *
- * @throws when `text` is not a string, or has an unpaired surrogate: UTF-8 has no form for it, so two texts would share a key.
+ * @throws when `text` is not a string, or has an unpaired surrogate: UTF-8 has no form for it, so two texts would share
+ * a key.
  * @example
  * ```ts
  * import { hashKey } from "convex-rate-limits";

@@ -1,4 +1,4 @@
-/** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction by the caller's own scheduler. */
+/** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction. */
 import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
@@ -27,9 +27,10 @@ export type CancellingCtx = SchedulingCtx & JobReader;
 
 /**
  * - `ok: true`: the job is scheduled for `runAt` (ms since the epoch); `job` can be stored and cancelled.
- * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at `retryAt`. With a `reason`
- *   the key is blocked, or the count is too large for the bucket.
- * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no limit.
+ * - `ok: false`: `maxReserved` is used up, or the job would start more than five years from now; ask again at
+ *   `retryAt`. With a `reason` the key is blocked, or the count is too large for the bucket.
+ * - `shadow`: of a limit in shadow, what it would answer if it were enforced; the job is scheduled as if there were no
+ *   limit.
  */
 export type ScheduleResult =
   | { ok: true; runAt: number; job: RateLimitedJob; retryAt?: never; shadow?: AllowedStatus | DeniedStatus }
@@ -46,9 +47,9 @@ export interface RateLimitJobs<
   Default extends ThrowChoice | undefined = false,
 > {
   /**
-   * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform random delay
-   * of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a mutation that throws leaves
-   * neither the job nor the reservation.
+   * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform
+   * random delay of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a
+   * mutation that throws leaves neither the job nor the reservation.
    */
   scheduleRateLimited: <
     Name extends args.NameIn<Limits>,
@@ -62,14 +63,14 @@ export interface RateLimitJobs<
   ) => Promise<args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
 
   /**
-   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it. A job that
-   * runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
+   * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it.
+   * A job that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 
   /**
-   * Gives the slot of a lease back, which `rateLimit` returned for a limit of `kind: "concurrency"`. It frees no other slot: once a lease was
-   * released, has ended, or was forgotten by `resetRateLimit`, it does nothing. Give it a mutation's ctx.
+   * Gives back the slot of a lease that `rateLimit` returned, and no other: a lease that was released, ended, or was
+   * forgotten by `resetRateLimit` does nothing. Give it a mutation's ctx.
    */
   releaseRateLimit: (ctx: Contexts["mutation"], lease: RateLimitLease) => Promise<null>;
 }
@@ -146,7 +147,7 @@ interface Returning {
   readonly takenAt?: number | undefined;
 }
 
-/** Schedules a job that was paid. If that fails, its tokens come back: a caller that catches the error, or an action, would lose them. */
+/** Schedules a paid job. If that fails, its tokens come back: an action, or a caller that catches, would lose them. */
 async function scheduled<Id>(set: LimitSet, ctx: Ctx, paid: Returning, run: () => Promise<Id>): Promise<Id> {
   try {
     return await run();

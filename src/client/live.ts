@@ -1,6 +1,6 @@
 /**
- * convex-rate-limits/live: a limit as clients see it: its state, also as public functions. A client may ask, and request a key; the server
- * decides everything.
+ * convex-rate-limits/live: a limit as clients see it: its state, also as public functions. A client may ask, and
+ * request a key; the server decides everything.
  */
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
@@ -26,8 +26,8 @@ type Decided<DataModel extends convex.GenericDataModel, Value> = (
 ) => Value | Promise<Value>;
 
 /**
- * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the request, or
- * check it: the client sees the bucket of the returned key. Throw to refuse.
+ * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the
+ * request, or check it: the client sees the bucket of the returned key. Throw to refuse.
  */
 type ExposedKey<DataModel extends convex.GenericDataModel> = Decided<DataModel, string>;
 
@@ -57,8 +57,8 @@ interface AnyExposeArgs {
 /** The functions of `rateLimitLive`. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitLive<Limits, Contexts extends InTables | InComponent> {
   /**
-   * The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. It reads all rows of a bucket that
-   * is split: in a mutation beside `rateLimit` it conflicts with every other call.
+   * The bucket's state, the same at any time; for live queries, with `projectRateLimit` in the client. It reads all
+   * rows of a bucket that is split: in a mutation beside `rateLimit` it conflicts with every other call.
    */
   getRateLimit: <Name extends NameIn<Limits>>(
     ctx: Contexts["query"],
@@ -66,8 +66,8 @@ export interface RateLimitLive<Limits, Contexts extends InTables | InComponent> 
   ) => Promise<RateLimitSnapshot>;
 
   /**
-   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from ctx (and
-   * the key that the client requests) to the key; a client can choose neither name nor config nor shards.
+   * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from
+   * ctx (and the key that the client requests) to the key; a client can choose neither name nor config nor shards.
    */
   exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends convex.GenericDataModel = convex.GenericDataModel>(
     name: Name,

@@ -12,7 +12,10 @@ export const throwsField: Field = {
   },
 };
 
-/** @param own - the options that only one place has. @throws when an option is unknown, missing, or has a value that is not permitted. */
+/**
+ * @param own - the options that only one place has. @throws when an option is unknown, missing, or has a value that is
+ * not permitted.
+ */
 export function checkOptions(options: unknown, own: Fields): void {
   checkFields({ of: "defineRateLimits" }, "the options", options, {
     errorKeys: booleanField,
@@ -25,6 +28,7 @@ export function checkOptions(options: unknown, own: Fields): void {
 export function queueModuleOf({ queueModule }: RateLimitsOptions): string {
   if (queueModule !== undefined) return queueModule;
   throw new Error(
-    'Rate limits with a queue in your tables need { queueModule: "limits" } in the options of defineRateLimits, naming the module that exports exposeQueueWorker().',
+    'Rate limits with a queue in your tables need { queueModule: "limits" } in the options of defineRateLimits, ' +
+      "naming the module that exports exposeQueueWorker().",
   );
 }

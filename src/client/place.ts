@@ -1,4 +1,7 @@
-/** Limits live in the app's own tables or in the component. Both answer the same questions, in the form that crosses into it. */
+/**
+ * Limits live in the app's own tables or in the component. Both answer the same questions, in the form that crosses
+ * into it.
+ */
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
@@ -23,7 +26,9 @@ export interface SweepContinuation {
 export interface QueryCtxWithRateLimitTables extends Reader {}
 /** Put `...rateLimitTables` into the schema: its mutations have such a ctx. */
 export interface MutationCtxWithRateLimitTables extends Writer {}
-/** Put `...rateLimitTables` and `...rateLimitQueueTables` into the schema: its queries and mutations have such a ctx. */
+/**
+ * Put `...rateLimitTables` and `...rateLimitQueueTables` into the schema: its queries and mutations have such a ctx.
+ */
 export interface QueryCtxWithRateLimitQueue extends QueueReader {}
 /** Put `...rateLimitTables` and `...rateLimitQueueTables` into the schema: its mutations have such a ctx. */
 export interface MutationCtxWithRateLimitQueue extends QueueWriter {}
@@ -45,8 +50,8 @@ type RunOne<Type extends "mutation" | "query", First extends unknown[] = []> = <
 ) => Promise<FunctionReturnType<Fn>>;
 
 /**
- * The contexts of limits in the component: the required part, without a data model. That of a query, mutation, action, HTTP action or
- * Workflow step fits.
+ * The contexts of limits in the component: the required part, without a data model. That of a query, mutation, action,
+ * HTTP action or Workflow step fits.
  */
 export interface InComponent {
   query: { runQuery: RunOne<"query"> };
@@ -88,14 +93,19 @@ export interface ComponentCalls {
   readonly query: RunOne<"query", [ctx: InComponent["query"]]>;
 }
 
-/** A set of limits: what the functions of every entry work on, and find in the object that `defineRateLimits` returned. */
+/**
+ * A set of limits: what the functions of every entry work on, and find in the object that `defineRateLimits` returned.
+ */
 export interface LimitSet {
   readonly definitions: Definitions;
   readonly place: Place;
   readonly options: RateLimitsOptions;
 }
 
-/** Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this module. */
+/**
+ * Under this the functions of a set of limits carry the set. Registered, since two bundles may each hold a copy of this
+ * module.
+ */
 export const LIMIT_SET: unique symbol = Symbol.for("convex-rate-limits");
 
 /** The object that `defineRateLimits` returned, as `rateLimitQueue`, `rateLimitAdmin` and `limitHttp` take it. */
@@ -103,7 +113,10 @@ export interface DefinedRateLimits {
   readonly [LIMIT_SET]: object;
 }
 
-/** The types that a set of limits was defined with. Read from the set as a whole, so that a call may stand inside another. */
+/**
+ * The types that a set of limits was defined with. Read from the set as a whole, so that a call may stand inside
+ * another.
+ */
 export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] extends {
   readonly types?: infer Types extends {
     limits: unknown;
@@ -122,8 +135,8 @@ export function setOf(limits: unknown, call: string): LimitSet {
 }
 
 /**
- * After a change of a bucket: jobs that wait in its queue, or in one that also takes from it, may be paid earlier. Their
- * workers learn the terms.
+ * After a change of a bucket: jobs that wait in its queue, or in one that also takes from it, may be paid earlier.
+ * Their workers learn the terms.
  */
 export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
   for (const name of [bucket.name, ...definitions.queuesWith(bucket.name)]) {

@@ -16,13 +16,16 @@ export type EnqueueArgs<
   /** 0, the default, to one less than the queue's `priorities`: higher ones go first. */
   priority?: number | undefined;
   /**
-   * The type of the job's function, if it returns `{ used }` or `{ again }`. The difference to `count` is then charged or given back when
-   * the job ends, for a mutation in its own transaction. An action that dies stays charged.
+   * The type of the job's function, if it returns `{ used }` or `{ again }`. The difference to `count` is then charged
+   * or given back when the job ends, for a mutation in its own transaction. An action that dies stays charged.
    */
   settles?: SettledType<Fn> | undefined;
   /** A time in ms since the epoch: a job that has no start time by then is dropped. */
   notAfter?: number | undefined;
-  /** A mutation that is scheduled when the job is dropped, with `{ args, reason }`: the job's arguments, and a `DropReason`. */
+  /**
+   * A mutation that is scheduled when the job is dropped, with `{ args, reason }`: the job's arguments, and a
+   * `DropReason`.
+   */
   onDropped?: convex.FunctionReference<"mutation", convex.FunctionVisibility> | undefined;
 } & CountArg &
   ThrowsArg<Said> &
@@ -66,7 +69,10 @@ interface OnlyWithFairTrue {
   readonly "define the limit with queue: { fair: true }": never;
 }
 
-/** The server's function from the caller, and the id of a job that the client asks for, to that job; null to show nothing. */
+/**
+ * The server's function from the caller, and the id of a job that the client asks for, to that job; null to show
+ * nothing.
+ */
 export type ExposedJob<DataModel extends convex.GenericDataModel = convex.GenericDataModel> = (
   ctx: convex.GenericQueryCtx<DataModel>,
   requested: string,
@@ -91,10 +97,11 @@ export interface RateLimitQueues<
   Default extends ThrowChoice | undefined = false,
 > {
   /**
-   * Puts a job into the queue of a limit that is defined with `queue`: `fn` is called with its arguments when its tokens are there and
-   * its turn has come. Part of the caller's transaction. For work that may wait and move up; `scheduleRateLimited` promises a time at
-   * once.
-   * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit the queue.
+   * Puts a job into the queue of a limit that is defined with `queue`: `fn` is called with its arguments when its
+   * tokens are there and its turn has come. Part of the caller's transaction. For work that may wait and move up;
+   * `scheduleRateLimited` promises a time at once.
+   * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit
+   * the queue.
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,
@@ -111,14 +118,14 @@ export interface RateLimitQueues<
   cancelQueued: (ctx: Contexts["queueMutation"], job: wire.RateLimitQueuedJob) => Promise<wire.CancelQueuedResult>;
 
   /**
-   * The place of a job, or its start time; null if it starts within a second, has started, or was cancelled or dropped. It reads the first
-   * 200 jobs of each priority, or fewer if there are more than two.
+   * The place of a job, or its start time; null if it starts within a second, has started, or was cancelled or dropped.
+   * It reads the first 200 jobs of each priority, or fewer if there are more than two.
    */
   getQueued: (ctx: Contexts["queueQuery"], job: wire.RateLimitQueuedJob) => Promise<wire.RateLimitQueuePosition | null>;
 
   /**
-   * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function from ctx and the id
-   * that the client asks for to the job; null or a throw for one that this client may not see.
+   * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function
+   * from ctx and the id that the client asks for to the job; null or a throw for one that this client may not see.
    */
   exposeQueue: <DataModel extends convex.GenericDataModel = convex.GenericDataModel>(args: {
     job: ExposedJob<DataModel>;

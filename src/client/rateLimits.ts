@@ -5,8 +5,8 @@ import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
 
 /**
- * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a value out of range.
- * The error names the limit, the field and what is permitted. It is thrown before anything is read.
+ * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a
+ * value out of range. The error names the limit, the field and what is permitted. It is thrown before anything is read.
  */
 export interface RateLimits<
   Limits,
@@ -25,8 +25,8 @@ export interface RateLimits<
   ) => Promise<args.CallAnswer<args.TakenStatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
-   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one row, or two of a bucket
-   * that is split.
+   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one
+   * row, or two of a bucket that is split.
    */
   checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
@@ -34,7 +34,8 @@ export interface RateLimits<
   ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
-   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be asked once. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
+   * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be
+   * asked once. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
    */
   rateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["mutation"],
@@ -57,9 +58,9 @@ export interface RateLimits<
   >;
 
   /**
-   * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without asking, below zero if need
-   * be. A negative one is given back, never above capacity. The status is always `ok`; its `retryAt`, if any, is when the debt will
-   * be paid.
+   * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without
+   * asking, below zero if need be. A negative one is given back, never above capacity. The status is always `ok`; its
+   * `retryAt`, if any, is when the debt will be paid.
    */
   adjustRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
@@ -67,9 +68,9 @@ export interface RateLimits<
   ) => Promise<args.StatusOf<Limits, Name>>;
 
   /**
-   * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a provider that
-   * has answered 429. At `until` the bucket holds at most nothing, and fills from then on. Of several pauses the longest applies.
-   * Reservations that were made before keep their times. It holds for all plans of the key.
+   * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a
+   * provider that has answered 429. At `until` the bucket holds at most nothing, and fills from then on. Of several
+   * pauses the longest applies. Reservations that were made before keep their times. It holds for all plans of the key.
    */
   pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],

@@ -1,13 +1,16 @@
 /**
- * The app's scheduler, as calls that schedule work get it. An app can neither see nor cancel what a component schedules, so
- * the app's own scheduler runs the jobs, except those of queues in the component.
+ * The app's scheduler, as calls that schedule work get it. An app can neither see nor cancel what a component
+ * schedules, so the app's own scheduler runs the jobs, except those of queues in the component.
  */
 import * as convex from "convex/server";
 import { convexToJson, type Value } from "convex/values";
 import { isObject } from "../engine/fields.js";
 import { checkCtx, fieldError, misuseError } from "../engine/misuse.js";
 
-/** The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the app's own. */
+/**
+ * The required part of a ctx for scheduling, besides the limit's place: the app's scheduler, so that the job is the
+ * app's own.
+ */
 export interface SchedulingCtx {
   scheduler: convex.Scheduler;
 }
@@ -18,7 +21,10 @@ export interface JobCall {
   fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
 
-/** @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they would stay so. */
+/**
+ * @throws what the scheduler would, when the tokens were already taken: of a caller who goes on, or an action, they
+ * would stay so.
+ */
 export function checkFunction(name: string, fn: unknown, [args = {}]: readonly unknown[]): void {
   if (!isReference(fn)) throw fieldError(name, "the function", "a reference, such as internal.jobs.run", fn);
   // Convex stores these two anywhere but as a function's arguments.

@@ -19,11 +19,12 @@ interface ImportDefineRateLimitsFromTheComponentEntry {
 }
 
 /**
- * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one does
- * not compile.
+ * Defines an app's limits, once, and returns the functions that apply them, typed: names autocomplete, a misspelt one
+ * does not compile.
  *
- * The limits live in the app's own `rateLimits` table (see `rateLimitTables` of `convex-rate-limits/schema`), and `ctx` must be that of a
- * function whose schema has it. `convex-rate-limits/component` has the same function for limits in the component.
+ * The limits live in the app's own `rateLimits` table (see `rateLimitTables` of `convex-rate-limits/schema`), and `ctx`
+ * must be that of a function whose schema has it. `convex-rate-limits/component` has the same function for limits in
+ * the component.
  *
  * @throws at module load, so that a deploy fails, when a config is invalid; the error names the limit and the field.
  * @example

@@ -23,10 +23,16 @@ const hookArgs = () => ({
 });
 const hookValue = () => v.object({ ...snapshotValidator().fields, shard: v.number(), config: configValidator() });
 
-/** The arguments that a client may send. `name` must be the limit's own, and a `config` is refused: the server chooses both. */
+/**
+ * The arguments that a client may send. `name` must be the limit's own, and a `config` is refused: the server chooses
+ * both.
+ */
 export type HookArgs = ObjectType<ReturnType<typeof hookArgs>>;
 
-/** The answer of `getValue` with the limit's name, so that `useRateLimit` of `convex-rate-limits/react` takes it as well. */
+/**
+ * The answer of `getValue` with the limit's name, so that `useRateLimit` of `convex-rate-limits/react` takes it as
+ * well.
+ */
 export type HookValue = Omit<RateLimitSnapshot, keyof GetValueReturns> & GetValueReturns;
 
 /** The public functions of one limit. Export them from a module. */

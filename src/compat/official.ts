@@ -1,4 +1,7 @@
-/** The forms of the official component: its configs, the data of its errors, and a bucket's state, as it is stored and at a time. */
+/**
+ * The forms of the official component: its configs, the data of its errors, and a bucket's state, as it is stored and
+ * at a time.
+ */
 import type { FixedWindowConfig, RateLimitConfig as OwnConfig, TokenBucketConfig } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
@@ -15,8 +18,8 @@ type Transactional = { shards?: number; applyUpdates?: "transactionally" };
 type Asynchronous = { shards?: never; applyUpdates?: "asynchronously" };
 
 /**
- * How a limit behaves, as in `@convex-dev/rate-limiter`; durations in milliseconds. `applyUpdates: "asynchronously"` is accepted:
- * its updates are transactional and exact, like all others here.
+ * How a limit behaves, as in `@convex-dev/rate-limiter`; durations in milliseconds. `applyUpdates: "asynchronously"` is
+ * accepted: its updates are transactional and exact, like all others here.
  */
 export type RateLimitConfig = (TokenBucket | FixedWindow) & (Transactional | Asynchronous);
 
@@ -34,8 +37,8 @@ export function ownConfig(config: RateLimitConfig): OwnConfig {
 export type RateLimitError = { kind: "RateLimited"; name: string; retryAfter: number };
 
 /**
- * Whether `error` is a denial that was thrown; then `error.data` says which limit and how long to wait. Takes any value, works on
- * the server and in the client.
+ * Whether `error` is a denial that was thrown; then `error.data` says which limit and how long to wait. Takes any
+ * value, works on the server and in the client.
  *
  * @example
  * ```ts
@@ -53,8 +56,9 @@ export function isRateLimitError(error: unknown): error is { data: RateLimitErro
 }
 
 /**
- * The answer of `getValue`: `value` tokens at `ts`, in milliseconds since the epoch. `ts` is 0 for a bucket that was never used,
- * and the start of the window for a fixed window. `value` of a sharded limit is the sum of its shards, and `shard` is always 0.
+ * The answer of `getValue`: `value` tokens at `ts`, in milliseconds since the epoch. `ts` is 0 for a bucket that was
+ * never used, and the start of the window for a fixed window. `value` of a sharded limit is the sum of its shards, and
+ * `shard` is always 0.
  */
 export interface GetValueReturns {
   value: number;
@@ -85,8 +89,8 @@ export interface CalculatedRateLimit {
 }
 
 /**
- * The state of a bucket at `now`, less `count` tokens, in floating point: for display. The server decides, exactly. A clock that steps
- * back takes nothing away.
+ * The state of a bucket at `now`, less `count` tokens, in floating point: for display. The server decides, exactly. A
+ * clock that steps back takes nothing away.
  *
  * @param state - what `getValue` returned, or null for a bucket that was never used.
  */

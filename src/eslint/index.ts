@@ -67,7 +67,10 @@ const noIgnoredResult: Rule.RuleModule = {
   },
 };
 
-/** Whether a call may answer with a denial; `{ jitter }` throws, too. @param elsewhere - whether limits throw by default. */
+/**
+ * Whether a call may answer with a denial; `{ jitter }` throws, too. @param elsewhere - whether limits throw by
+ * default.
+ */
 function mayDeny({ node, typeOf }: LimitCall, elsewhere: boolean): boolean {
   if (typeOf) return !["", "true"].includes(typeOf("ok"));
   const throws = argumentIn(node, "throws");

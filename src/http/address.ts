@@ -11,8 +11,8 @@ export const ipv6PrefixField: Field = { atLeast: 32, atMost: 64, isWhole: true, 
 
 /**
  * An IPv4 address as it is; an IPv6 address as the network that contains it, in the form of RFC 5952. An IPv4 address
- * that is mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports and
- * zone ids are dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
+ * that is mapped into IPv6, written as IPv4-compatible, or translated by NAT64 is that IPv4 address. Brackets, ports
+ * and zone ids are dropped. Undefined for anything else. `address` uses it; you can also call it in mutations.
  *
  * @throws when the prefix is out of range.
  * @example

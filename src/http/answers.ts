@@ -6,7 +6,9 @@ import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./header
 import { denialIn, type LimitedBy, quotaOf, toAscii } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
-/** For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if no wait helps. */
+/**
+ * For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if no wait helps.
+ */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],
   options: RateLimitHeadersOptions = {},

@@ -54,7 +54,9 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
 
 type Found = Partial<CallerTerms> & { key?: string };
 
-/** The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none. */
+/**
+ * The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none.
+ */
 async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Found> {
   const { limit: name, by = "everyone", without: otherwise, identify, plan, config } = given;
   if (!identify) {

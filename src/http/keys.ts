@@ -47,8 +47,8 @@ export function bearer(options: SecretOptions = {}): KeySource {
 }
 
 /**
- * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored. Without `known` every
- * invented key is a new, full bucket: then let a second limit by address hold back those who invent them.
+ * An API key from a header (default `X-Api-Key`), as its SHA-256: the secret itself is not stored. Without `known`
+ * every invented key is a new, full bucket: then let a second limit by address hold back those who invent them.
  */
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
   const read: Read = (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key");
@@ -73,8 +73,8 @@ type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's address
- *   is that many places from the right of `X-Forwarded-For`. `"platform"`: the first entry, which Convex reports.
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's
+ * address is that many places from the right of `X-Forwarded-For`. `"platform"`: the first entry, which Convex reports.
  * @param options.header - instead: a header that your own proxy sets, and removes from what clients send.
  * @throws when an option is out of range.
  */

@@ -6,7 +6,7 @@ import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";
 import { headerFields, withFields } from "./fields.js";
 import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
-import { aFunction, parseOptions } from "./parseOptions.js";
+import { aFunction, parseOptions, WRAPPER } from "./parseOptions.js";
 import { claimAll } from "./claim.js";
 import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
@@ -40,7 +40,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 ): (ctx: Ctx, request: Request) => Promise<Response> {
   const set = setOf(limits, "limitHttp");
   const checked = parseOptions(set, options);
-  checkField({ of: "limitHttp" }, "the handler", required(aFunction), handler);
+  checkField(WRAPPER, "the handler", required(aFunction), handler);
   return async (ctx, request) => {
     const visit: Visit = { ...options, ctx, request, set, limits: checked, identified: new Map() };
     const asked = await decide(visit);
@@ -63,7 +63,7 @@ export function limitHttp<Set extends DefinedRateLimits, Ctx extends HttpCtx>(
 /** If this fails, the client gets the answer without these fields. */
 async function withCors({ cors = {}, request }: Visit, answer: Response): Promise<Response> {
   const given = typeof cors === "function" ? await cors(request) : cors;
-  checkField({ of: "limitHttp" }, "what cors returned", required(headerFields), given);
+  checkField(WRAPPER, "what cors returned", required(headerFields), given);
   return withFields(answer, given);
 }
 

@@ -66,24 +66,25 @@ const DENIAL = {
   headers: headerFields,
 };
 
+/** Names the wrapper in messages of misuse. */
+export const WRAPPER = { of: "limitHttp" };
+
 /** The limits of the options, each with its mode. @throws when an option is unknown, missing or not permitted. */
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
-  checkFields({ of: "limitHttp" }, "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
-  if (options.denial) checkFields({ of: "limitHttp" }, "denial", options.denial, DENIAL);
+  checkFields(WRAPPER, "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
+  if (options.denial) checkFields(WRAPPER, "denial", options.denial, DENIAL);
   const { onError, report, via } = options;
-  if (onError === "open" && !report)
-    throw fieldError({ of: "limitHttp" }, "report", 'a function if onError is "open"', report);
-  if (place.component && via)
-    throw fieldError({ of: "limitHttp" }, "via", "left out: the component is called directly", via);
+  if (onError === "open" && !report) throw fieldError(WRAPPER, "report", 'a function if onError is "open"', report);
+  if (place.component && via) throw fieldError(WRAPPER, "via", "left out: the component is called directly", via);
   if (!place.component && !via) {
     const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
-    throw fieldError({ of: "limitHttp" }, "via", needed, via);
+    throw fieldError(WRAPPER, "via", needed, via);
   }
   // One limit is given beside the other options.
   const limits = (isList ? options.limits : [options]) as AnyHttpLimit[];
   for (const limit of limits) {
-    if (!isObject(limit)) throw fieldError({ of: "limitHttp" }, "limits", "a list of limits", limit);
+    if (!isObject(limit)) throw fieldError(WRAPPER, "limits", "a list of limits", limit);
     if (isList) checkFields(limit.limit, "a limit of limitHttp", limit, LIMIT);
     checkLimit(definitions, limit);
   }

@@ -41,7 +41,10 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
 }
 
-/** Whether tokens come back that nobody can have taken: what takes tokens writes the row, so its last write is no earlier. */
+/**
+ * Whether tokens come back that nobody can have taken: what takes tokens writes the row, so its last write is no
+ * earlier.
+ */
 function isOfNobody({ units, taking }: Adjustment, { interval, rows }: StoredShard): boolean {
   if (units >= 0 || interval !== WHOLE || !taking) return false;
   // A log says itself what was taken, also for later.

@@ -3,17 +3,20 @@ import type { Slot } from "../engine/request.js";
 import { readRows, write, type Writer } from "../storage/rows.js";
 import { changeOf, foundAmong, isOf, shardsOf } from "../storage/shards.js";
 
-/** Frees the slot of a lease. One that has ended, was released, or is from before a reset holds none: nothing is written. */
+/**
+ * Frees the slot of a lease. One that has ended, was released, or is from before a reset holds none: nothing is
+ * written.
+ */
 export async function release(ctx: Writer, { bucket, takenAt, until, seen }: Slot): Promise<null> {
   if (!(Date.now() < until)) return null;
   const { limit } = bucket;
   const { control, rows } = foundAmong(bucket, await readRows(ctx, bucket));
   if (control.reset && !(seen >= control.reset.count)) return null;
   const own = rows.filter((row) => isOf(limit, row));
+  // The row keeps the plan that it was written under.
+  const held = { ...bucket, plan: own[0]?.plan };
   for (const before of shardsOf(bucket, control, own)) {
     const state = limit.kind.release?.(limit, before.state, takenAt);
-    // The row keeps the plan that it was written under.
-    const held = { ...bucket, plan: own[0]?.plan };
     if (state && state !== before.state) await write(ctx, changeOf(held, [before], [{ ...before, state }]));
   }
   return null;

@@ -1,6 +1,6 @@
 /**
- * convex-rate-limits/queue/schema: the tables behind queues, for the app's schema (in your tables) and for the component's own, and validators
- * of what apps store or return.
+ * convex-rate-limits/queue/schema: the tables behind queues, for the app's schema (in your tables) and for the
+ * component's own, and validators of what apps store or return.
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
@@ -8,11 +8,15 @@ import { queueTerms } from "../wire/configs.js";
 import { callArgs, dropArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
 import { type rateLimitTables } from "./schema.js";
 
-/** Spread into the app's schema, beside `rateLimitTables`, for queues in the app's tables. Only this package writes here. */
+/**
+ * Spread into the app's schema, beside `rateLimitTables`, for queues in the app's tables. Only this package writes
+ * here.
+ */
 export const rateLimitQueueTables = {
   /**
-   * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a cancel. A row with the
-   * priority -1 is no job: an ended one that waits to be settled. Its `args` say what was used. One with -2 has its start time.
+   * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a
+   * cancel. A row with the priority -1 is no job: an ended one that waits to be settled. Its `args` say what was used.
+   * One with -2 has its start time.
    */
   rateLimitQueue: defineTable({
     name: v.string(),
@@ -43,17 +47,24 @@ export const rateLimitQueueTables = {
     .index("by_expiry", ["name", "key", "notAfter"])
     .index("by_first", ["first"]),
 
-  /** One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute. */
+  /**
+   * One row for each bucket that ever had a queue; written when its worker starts, stops, or has run for half a minute.
+   */
   rateLimitWorkers: defineTable({
     name: v.string(),
     key: v.optional(v.string()),
     /** The plan of the last job, if the limit has plans: all jobs of the bucket wait by it. */
     plan: v.optional(v.string()),
-    /** The terms that its last run knew, as one text: what the row says of a full queue, and until when it sleeps, depends on them. */
+    /**
+     * The terms that its last run knew, as one text: what the row says of a full queue, and until when it sleeps,
+     * depends on them.
+     */
     terms: v.optional(v.string()),
     /** A random number, drawn anew by each start: a run of an earlier start does nothing. */
     generation: v.number(),
-    /** Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits. */
+    /**
+     * Whether runs follow each other, until when at least; or the next comes when a job can be paid; or nothing waits.
+     */
     state: v.union(v.literal("running"), v.literal("waiting"), v.literal("idle")),
     runsUntil: v.number(),
     /** The scheduled function that is the first run of the last start, or the one that a worker sleeps until. */

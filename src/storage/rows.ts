@@ -23,8 +23,9 @@ export function idOf({ name, key }: BucketId): BucketId {
 }
 
 /**
- * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the table fits.
- * `normalizeId` is never called. It comes first, so for a schema without the table the compiler prints the name of its argument.
+ * The required part of `ctx.db`: the one table, through its own index. The database of any app whose schema has the
+ * table fits. `normalizeId` is never called. It comes first, so for a schema without the table the compiler prints the
+ * name of its argument.
  */
 export interface Reader {
   db: {
@@ -49,13 +50,13 @@ export interface TableWriter<Table extends string, Doc extends convex.GenericDoc
 }
 
 /**
- * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so each would
- * take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and `runQuery`. If none of them is
- * known, the call belongs to the latest run: Convex loads the module anew for each run. convex-test does not, so there another
- * `runQuery` means another run: a nested run must not wait for its caller.
+ * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so
+ * each would take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and
+ * `runQuery`. If none of them is known, the call belongs to the latest run: Convex loads the module anew for each run.
+ * convex-test does not, so there another `runQuery` means another run: a nested run must not wait for its caller.
  */
 const runs = new WeakMap<object, Run>();
-/** `lastTurn` settles when the last call has ended. `isMarked`: the run's `runQuery` is known, so another one is another run's. */
+/** `lastTurn` settles when the last call has ended. `isMarked`: the `runQuery` is known; another is of another run. */
 type Run = { lastTurn?: Promise<unknown>; isMarked?: boolean };
 let latest: Run = {};
 
@@ -67,13 +68,15 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
   const { db, runQuery } = (typeof ctx === "object" && ctx !== null ? ctx : {}) as Record<string, unknown>;
   if (typeof db !== "object" || db === null) {
     throw new Error(
-      `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. In an action call the component, or a mutation of yours.`,
+      `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. ` +
+        "In an action call the component, or a mutation of yours.",
     );
   }
   // Also for a denial, which writes nothing: the same call would fail another time.
   if (writes && !("insert" in db)) {
     throw new Error(
-      "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. A query can ask checkRateLimit.",
+      "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. " +
+        "A query can ask checkRateLimit.",
     );
   }
   const mark = typeof runQuery === "function" ? runQuery : undefined;
@@ -91,7 +94,7 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
   return await turn;
 }
 
-/** An operation that takes its turn. Arguments are parsed before: misuse does not wait for a turn, and reads nothing. */
+/** An operation that takes its turn. Arguments are parsed before: misuse does not wait, and reads nothing. */
 export function takingTurns<Asked, Parsed, Result>(
   parse: (asked: Asked) => Parsed,
   operation: (ctx: Writer, parsed: Parsed) => Promise<Result>,
@@ -103,7 +106,7 @@ export function takingTurns<Asked, Parsed, Result>(
   };
 }
 
-/** All rows of a bucket in one range, with its control row; or those within an interval. The transaction depends on these alone. */
+/** All rows of a bucket with its control row, or those within an interval: in one range, on which the call depends. */
 export async function readRows({ db }: Reader, { name, key }: BucketId, within = WHOLE): Promise<Row[]> {
   return await db
     .query("rateLimits")
@@ -119,7 +122,7 @@ function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
-/** The last row with a `shard` of at most this, or none; the transaction depends on what lies from there on, and no more. */
+/** The last row with a `shard` of at most this, or none. The transaction depends on what lies from there on. */
 export async function readLast(ctx: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
   const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).lte("shard", most));
   return await rows.order("desc").first();
@@ -130,7 +133,7 @@ export async function readNextName(ctx: Reader, after = ""): Promise<Row | null>
   return await rowsIn(ctx, (q) => q.gt("name", after)).first();
 }
 
-/** A place in a limit: before its first bucket, or after the bucket of a key (null: without a key). Callers get it as JSON. */
+/** A place in a limit: before its first bucket, or after that of a key (null: without a key). Callers get JSON. */
 export type Cursor = readonly [name: string, after?: string | null];
 
 /** The rows of a limit that come after a place, in the order of their keys, one by one. */
@@ -165,8 +168,8 @@ export async function write(ctx: Writer, { bucket, rows: read, contents }: RowCh
 }
 
 /**
- * The rows of a merge that were not deleted since they were read: a nested runMutation that asked the same limit may have done so, since a
- * run does not see what another writes.
+ * The rows of a merge that were not deleted since they were read: a nested runMutation that asked the same limit may
+ * have done so, since a run does not see what another writes.
  */
 async function stillThere(ctx: Reader, bucket: BucketId, read: readonly Row[]): Promise<Row[]> {
   const within = around(read.map(({ shard = WHOLE }) => shard));

@@ -24,7 +24,7 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** What a call has read of a bucket first: its control row, and all its rows or, if it may be split, the one that covers a random point. */
+/** What a call reads first: the control row, and all rows or, of a bucket that may be split, that of a random point. */
 export interface Found {
   readonly control: Control;
   /** All rows at the name and key but the control row, of all kinds and periods; undefined if only `row` was read. */
@@ -78,7 +78,7 @@ export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Prom
   const { control, rows, row, point, now } = found;
   const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
   const isOwn = covers && isOf(bucket.limit, row);
-  // No row before the point: the bucket has none, or its first one was deleted by hand. Only all rows tell, and nothing may be granted twice.
+  // No row before the point: there is none, or the first was deleted by hand. Only all rows tell, so none is missed.
   const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows, now });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
@@ -107,8 +107,9 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
 }
 
 /**
- * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is now: a changed
- * config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts as one shard.
+ * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is
+ * now: a changed config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts
+ * as one shard.
  */
 export function shardsOf(
   bucket: Bucket,
@@ -132,8 +133,9 @@ export function shardsOf(
 }
 
 /**
- * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each other's rows leave them,
- * such as a nested `runMutation` next to a call. All that any of them took counts as taken. The result never holds more than any one of them.
+ * Several rows that each stand for the whole bucket; one of them may have been split since. Runs that do not see each
+ * other's rows leave them, such as a nested `runMutation` next to a call. All that any of them took counts as taken.
+ * The result never holds more than any one of them.
  */
 function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: readonly Row[]): StoredShard {
   const { limit } = bucket;
@@ -142,7 +144,7 @@ function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: r
   const last = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
   const whole = fold(limit, shards, last);
   const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, last));
-  // Kinds that remember what was taken hold this already. For the others, the sum counts the capacity once for each row.
+  // Kinds that remember what was taken hold this already. For others the sum counts the capacity for each row.
   const { state } = charged(whole, whole.state.value - (limit.capacity - taken));
   // The windows' use adds up: it counts no capacity.
   const { window } = whole.state;

@@ -9,7 +9,7 @@ const outlook = () => ({
   /** When the bucket is full again, or the fixed window ends. Absent if only some rows of a split bucket were read. */
   resetAt: v.optional(v.number()),
 });
-/** Only a request of HTTP gets it, for header fields: what the bucket holds when it is full, and the time in which that comes back. */
+/** Only HTTP gets it, for header fields: what a full bucket holds, and the time in which that comes back. */
 const policy = () => ({
   policy: v.optional(v.object({ tokens: v.number(), windowMs: v.number(), unlimited: v.optional(v.literal(true)) })),
 });
@@ -17,7 +17,7 @@ const policy = () => ({
 export const bucketArgs = () => ({ name: v.string(), key: v.optional(v.string()) });
 export const leaseFields = () => ({
   ...bucketArgs(),
-  /** When the slot was taken, in milliseconds since the epoch. Only after a reset two leases of a key may have the same. */
+  /** When the slot was taken, in milliseconds since the epoch. Two leases of a key have the same only after a reset. */
   takenAt: v.number(),
   /** When the slot is free by itself. */
   until: v.number(),
@@ -33,8 +33,8 @@ const allowed = () => ({
   retryAt: v.optional(v.number()),
   ...outlook(),
   /**
-   * For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. A reservation of a sliding window
-   * that waits passes its `retryAt` instead.
+   * For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. A reservation of
+   * a sliding window that waits passes its `retryAt` instead.
    */
   takenAt: v.optional(v.number()),
   /** Only of `kind: "concurrency"`: the slot that was taken. */
@@ -45,11 +45,11 @@ const reason = () => v.union(v.literal("blocked"), v.literal("too large"));
 const denied = () => ({
   ok: v.literal(false),
   /**
-   * The first millisecond at which the same request succeeds, if no other comes between. On a split bucket whose rows were not all
-   * read, a time that suffices. The last time that a Date can name, if no wait is long enough.
+   * The first millisecond at which the same request succeeds, if no other comes between. On a split bucket whose rows
+   * were not all read, a time that suffices. The last time that a Date can name, if no wait is long enough.
    */
   retryAt: v.number(),
-  /** An override blocks the key, or the bucket can never hold the count. Absent if the tokens are used up, or the bucket is paused. */
+  /** An override blocks the key, or the bucket can never hold the count. Absent if tokens are missing, or paused. */
   reason: v.optional(reason()),
   ...outlook(),
   ...policy(),
@@ -68,7 +68,7 @@ export interface StatusOutlook extends TypeOf<typeof outlook> {}
 export interface AllowedStatus extends TypeOf<typeof allowed> {}
 export interface DeniedStatus extends TypeOf<typeof denied> {}
 export interface LetThroughStatus extends AllowedStatus {
-  /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial has taken nothing. */
+  /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial took nothing. */
   shadow?: AllowedStatus | DeniedStatus;
 }
 
@@ -88,7 +88,8 @@ export const allStatusValidator = () =>
  * The answer of several limits together: all of them allow the work, or nothing was taken from any.
  *
  * - `statuses`: one per request, in their order. If only another limit denied, `ok` is true and nothing was taken.
- * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since the epoch.
+ * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since
+ *   the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
@@ -104,7 +105,7 @@ export const demandArgs = () => ({
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
 });
-/** `at`: the time that the tokens of a cancelled reservation were promised for. `takenAt`: when tokens that come back were taken. */
+/** `at`: when a cancelled reservation would have started. `takenAt`: when tokens that come back were taken. */
 export const adjustArgs = () => ({
   ...getArgs(),
   count: v.number(),
@@ -140,15 +141,16 @@ export const pageValidator = () =>
   });
 
 /**
- * Buckets of a limit in the order of their keys, the one without a key first. A key with plans of several kinds or periods has an
- * entry for each. Keys with a full bucket may be missing.
+ * Buckets of a limit in the order of their keys, the one without a key first. A key with plans of several kinds or
+ * periods has an entry for each. Keys with a full bucket may be missing.
  *
  * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
  * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
  * - `override`: what holds at the key in place of the limit's config, while it does.
  * - `pausedUntil`: nothing starts before this time.
  * - `plan`: the plan that the key was last asked under.
- * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override cleared.
+ * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override
+ *   cleared.
  * - `cursor`: where the next page starts; null after the last.
  */
 export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
@@ -189,8 +191,9 @@ export const jobValidator = () =>
   });
 
 /**
- * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is when its
- * tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that differs from `dueAt`.
- * All are in milliseconds since the epoch. `id` is of the app's own `_scheduled_functions`, so the app can see and cancel the job.
+ * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is
+ * when its tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that
+ * differs from `dueAt`. All are in milliseconds since the epoch. `id` is of the app's own `_scheduled_functions`, so
+ * the app can see and cancel the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

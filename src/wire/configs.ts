@@ -9,8 +9,8 @@ const common = () => ({
   /** The most tokens that may be owed to reservations; 0 (none) to 1e12, default unlimited. */
   maxReserved: v.optional(v.number()),
   /**
-   * How many rows a hot limit may be spread over: at most this many (1 to 2,048), `"auto"`, or bounds; default 1. A bucket begins as one
-   * row, splits where it is hot and merges where it is cold.
+   * How many rows a hot limit may be spread over: at most this many (1 to 2,048), `"auto"`, or bounds; default 1. A
+   * bucket begins as one row, splits where it is hot and merges where it is cold.
    */
   shards: v.optional(
     v.union(
@@ -22,7 +22,7 @@ const common = () => ({
 });
 const saving = () => ({
   ...common(),
-  /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. With 0 only reservations are served. */
+  /** The most tokens that can be saved up (the burst); 0 to 1e12, default `rate`. 0 serves only reservations. */
   capacity: v.optional(v.number()),
 });
 
@@ -50,8 +50,8 @@ const fixedWindow = () => ({
   /** If `period` is a unit of the calendar: the IANA name of the time zone whose days count; default `"UTC"`. */
   timeZone: v.optional(v.string()),
   /**
-   * If `period` is a unit of the calendar: when it begins. A month of the year (1 to 12), a day of the month (1 to 31; in a
-   * shorter month its last day), a weekday (1 is Monday), or a minute after midnight.
+   * If `period` is a unit of the calendar: when it begins. A month of the year (1 to 12), a day of the month (1 to 31;
+   * in a shorter month its last day), a weekday (1 is Monday), or a minute after midnight.
    */
   anchor: v.optional(v.number()),
 });
@@ -77,7 +77,7 @@ const concurrency = () => ({
   kind: v.literal("concurrency"),
   /** How many hold a slot at once: a whole number from 1 to 64. */
   slots: v.number(),
-  /** After this time a slot is free again, if it was not given back before. Whole milliseconds; above 0, at most 1e15. */
+  /** After this time a slot that was not given back is free. Whole milliseconds; above 0, at most 1e15. */
   lease: v.number(),
 });
 export interface ConcurrencyConfig extends TypeOf<typeof concurrency> {
@@ -94,8 +94,8 @@ export interface ConcurrencyConfig extends TypeOf<typeof concurrency> {
 /**
  * How a limit behaves: a `"token bucket"`, a `"fixed window"`, a `"sliding window"`, or `"concurrency"`.
  *
- * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is rounded up,
- * never down.
+ * Quantities are exact decimals down to a thousandth of a token (less far for very large ones); a finer `count` is
+ * rounded up, never down.
  */
 export type RateLimitConfig = TokenBucketConfig | FixedWindowConfig | SlidingWindowConfig | ConcurrencyConfig;
 
@@ -113,18 +113,18 @@ export const plansField = () => ({
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue, 1 to 10,000, default unlimited. It holds within a second. */
   maxQueued: v.optional(v.number()),
-  /** How many priorities there are, 1 to 10, default 1. A job's priority is from 0 to one less; higher ones go first. */
+  /** How many priorities there are, 1 to 10, default 1. A job's is from 0 to one less; higher ones go first. */
   priorities: v.optional(v.number()),
   /**
-   * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days, default a minute. A job is overtaken
-   * only by jobs that came at most this much later for each level that they are above it.
+   * How many milliseconds of waiting count as one level of priority: a whole number from 0 to 365 days, default a
+   * minute. A job is overtaken only by jobs that came at most this much later for each level that they are above it.
    */
   aging: v.optional(v.number()),
   /** Whether users share a bucket in turns: each job then says whose it is (`fairBy`). Default false. */
   fair: v.optional(v.boolean()),
   /**
-   * How often a job may run in all: a whole number from 1 to 100, default 1. A function with `settles` that returns `{ again }` then waits once
-   * more, in the place it had.
+   * How often a job may run in all: a whole number from 1 to 100, default 1. A function with `settles` that returns `{
+   * again }` then waits once more, in the place it had.
    */
   attempts: v.optional(v.number()),
 });
@@ -133,9 +133,9 @@ const queueConfigValidator = () => v.object(queue());
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
 export interface QueueConfig<Names extends string = string> extends TypeOf<typeof queue> {
   /**
-   * Further limits that each job takes from, and how many tokens: above 0, at most the limit's capacity. A job then starts when
-   * its own limit and all of these can pay, and takes from all at once. They have no queue, and the key of the job unless they
-   * are `keyed: false`.
+   * Further limits that each job takes from, and how many tokens: above 0, at most the limit's capacity. A job then
+   * starts when its own limit and all of these can pay, and takes from all at once. They have no queue, and the key of
+   * the job unless they are `keyed: false`.
    */
   with?: Readonly<Partial<Record<Names, number>>>;
 }
@@ -143,7 +143,7 @@ export interface QueueConfig<Names extends string = string> extends TypeOf<typeo
 /** The config of a limit, or of each of its plans. */
 const configs = () => v.array(v.object({ plan: v.optional(v.string()), config: configValidator() }));
 
-/** The terms of a limit's queue, the same for all keys: its own config, that of the limit, and those of the limits in `with`. */
+/** The terms of a limit's queue, the same for all keys: its config, the limit's, and those of the limits in `with`. */
 export const queueTerms = () => ({
   name: v.string(),
   queue: queueConfigValidator(),
@@ -166,13 +166,13 @@ export type QueueTerms = ObjectType<ReturnType<typeof queueTerms>>;
 export const overrideFields = () => ({
   /** Another config. The number of rows still follows the limit's own `shards`. */
   config: v.optional(configValidator()),
-  /** Tokens that are added to what each period brings, and to the capacity, of the plan or config in force; above 0, at most 1e12. */
+  /** Tokens added to what each period brings, and to the capacity, of what is in force; above 0, at most 1e12. */
   more: v.optional(v.number()),
-  /** Nothing is let through. Denials have `reason: "blocked"`, and their `retryAt` is when a call succeeds after `until`. */
+  /** Nothing is let through. Denials have `reason: "blocked"`; `retryAt` is when a call succeeds after `until`. */
   block: v.optional(v.literal(true)),
   /** Everything is let through and still counted: what exceeds the bucket becomes a debt. */
   unlimited: v.optional(v.literal(true)),
-  /** When the override ends by itself: a future time, in whole milliseconds since the epoch. Without it, it ends when it is cleared. */
+  /** When the override ends: a future time, in whole ms since the epoch. Without it, it ends when it is cleared. */
   until: v.optional(v.number()),
   /** For the people who look at a list: at most 500 characters. Callers and clients do not get it. */
   note: v.optional(v.string()),

@@ -1,7 +1,10 @@
 /** Registered functions: validators and a handler. */
 import type { ObjectType, PropertyValidators, Validator } from "convex/values";
 
-/** A definition for Convex to register. Validators are getters: only a deploy reads them, but every run evaluates the module. */
+/**
+ * A definition for Convex to register. Validators are getters: only a deploy reads them, but every run evaluates the
+ * module.
+ */
 export function functionOf<
   Args extends PropertyValidators,
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any answer.

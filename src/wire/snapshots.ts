@@ -1,4 +1,6 @@
-/** A bucket's stored state: as a row holds it, and the wire form of what a client needs to say its status at any time. */
+/**
+ * A bucket's stored state: as a row holds it, and the wire form of what a client needs to say its status at any time.
+ */
 import { type Infer, type ObjectType, v } from "convex/values";
 import { configValidator, type RateLimitConfig } from "./configs.js";
 
@@ -7,21 +9,29 @@ export const stateFields = () => ({
   value: v.number(),
   /** When `value` was true: milliseconds since the epoch. */
   ts: v.number(),
-  /** How much its control row had counted when it was written: pauses and resets that came later apply when it is read. */
+  /**
+   * How much its control row had counted when it was written: pauses and resets that came later apply when it is read.
+   */
   seen: v.optional(v.number()),
   /**
-   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch), and whether
-   * tokens are owed to reservations.
+   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch),
+   * and whether tokens are owed to reservations.
    */
   window: v.optional(v.object({ since: v.number(), used: v.number(), isReserved: v.optional(v.literal(true)) })),
-  /** For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. Joined takes also say the first one's. */
+  /**
+   * For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. Joined takes also say
+   * the first one's.
+   */
   recent: v.optional(v.array(v.object({ at: v.number(), count: v.number(), from: v.optional(v.number()) }))),
-  /** If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that comes back. */
+  /**
+   * If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that
+   * comes back.
+   */
   headroom: v.optional(v.array(v.object({ at: v.number(), count: v.number() }))),
 });
 /**
- * What a control row counts: pauses and, of several rows, resets. `count` is that of the last of them; `at` is when it was made, in
- * milliseconds since the epoch.
+ * What a control row counts: pauses and, of several rows, resets. `count` is that of the last of them; `at` is when it
+ * was made, in milliseconds since the epoch.
  */
 export const controlFields = () => ({
   count: v.number(),
@@ -85,9 +95,9 @@ export const snapshotValidator = () =>
   });
 
 /**
- * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was never used). It
- * does not depend on the clock, so a live query that returns it stays correct. `projectRateLimit` turns it into a
- * {@link RateLimitStatus} at any time. The other fields are what that needs, alike for all kinds of limits:
+ * A bucket's stored state, for display: `value` tokens at `ts` (milliseconds since the epoch; 0 for a bucket that was
+ * never used). It does not depend on the clock, so a live query that returns it stays correct. `projectRateLimit` turns
+ * it into a {@link RateLimitStatus} at any time. The other fields are what that needs, alike for all kinds of limits:
  *
  * - `mode`: present if the limit is in shadow, which lets every call through.
  * - `plan`: the plan, if the limit has plans and one was named: by the query, or by the last call.
@@ -95,18 +105,21 @@ export const snapshotValidator = () =>
  * - `capacity`; `maxReserved`, the most that may be owed.
  * - A run says how units arrive: `units` every `period` ms after `start`, `count` times in all if it is given.
  * - `runs`: how units arrive in the bucket. Empty for a sliding window.
- * - `lastsMs`, `lastStart`: only of a sliding window. A unit comes back `lastsMs` after it was taken. No reservation starts before
- *   `lastStart`, the time of the latest entry.
- * - `windowsFrom`: only of a fixed window, which is reset when the next window begins; other kinds are reset when they are full. The
- *   snapshot knows the windows from this time on.
+ * - `lastsMs`, `lastStart`: only of a sliding window. A unit comes back `lastsMs` after it was taken. No reservation
+ *   starts before `lastStart`, the time of the latest entry.
+ * - `windowsFrom`: only of a fixed window, which is reset when the next window begins; other kinds are reset when they
+ *   are full. The snapshot knows the windows from this time on.
  * - `restMs`: only of windows shorter than a second, which are shown once in this time.
  * - `fullAt`: when the bucket is full if nobody takes anything; at most `ts` if it is full.
- * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units were taken.
- * - `used`: tokens that were used at `ts` beside what is missing then: of a window whose capacity was lowered, until the next one.
+ * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units
+ *   were taken.
+ * - `used`: tokens that were used at `ts` beside what is missing then: of a window whose capacity was lowered, until
+ *   the next one.
  * - `pausedUntil`: nothing starts before this time.
- * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as many, or is full.
- * - `override`: what holds until its `until` in place of the limit's config. It denies every call for a `reason`, or allows every call
- *   (`unlimited`), or has all these fields under another config.
+ * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as
+ *   many, or is full.
+ * - `override`: what holds until its `until` in place of the limit's config. It denies every call for a `reason`, or
+ *   allows every call (`unlimited`), or has all these fields under another config.
  */
 export type RateLimitSnapshot = Bucket & {
   mode?: "shadow";

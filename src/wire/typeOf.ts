@@ -1,6 +1,6 @@
 /**
- * The wire form of a value and its type, declared once: as the validators of its fields. `Infer` loses the comments on fields; a mapped
- * type over the fields keeps them, so editors show them on values of the type.
+ * The wire form of a value and its type, declared once: as the validators of its fields. `Infer` loses the comments on
+ * fields; a mapped type over the fields keeps them, so editors show them on values of the type.
  */
 import type { PropertyValidators, Validator } from "convex/values";
 
@@ -17,7 +17,7 @@ type ObjectOf<Fields extends PropertyValidators> = Omit<ValuesOf<Fields>, Option
   : never;
 
 /**
- * The type of an object by a function that returns its fields. A function, because a validator that is built while a module loads is
- * built again in every run of every Convex function that imports the module.
+ * The type of an object by a function that returns its fields. A function, because a validator that is built while a
+ * module loads is built again in every run of every Convex function that imports the module.
  */
 export type TypeOf<Fields extends () => PropertyValidators> = ObjectOf<ReturnType<Fields>>;

@@ -114,6 +114,14 @@ describe("the source", () => {
     expect(text.filter(isOdd)).toEqual([]);
   });
 
+  it("has no line wider than 120 columns, comments included", () => {
+    const code = [...filesIn("src"), ...filesIn("convex")].filter((file) => /\.tsx?$/.test(file));
+    const wide = code.flatMap((file) =>
+      lines(file).flatMap((line, i) => (line.length > 120 ? [`${file}:${i + 1}`] : [])),
+    );
+    expect(wide).toEqual([]);
+  });
+
   it("has no file of more than 200 lines", () => {
     const long = [...filesIn("src"), ...filesIn("convex")].filter((file) => lines(file).length > 200);
     expect(long).toEqual([]);

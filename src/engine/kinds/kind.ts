@@ -141,7 +141,9 @@ export interface Kind<L extends Limit = Limit> {
    * been taken; without it they are a gift.
    */
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
-  /** Of a kind that gives leases, which end after `periodMs`: the state without the one of this date, if it is there. */
+  /**
+   * Of a kind that gives leases, which end after `periodMs`: the state without the one of this date, if it is there.
+   */
   release?(limit: Limit, state: State, takenAt: number): State;
   /**
    * The state after a pause: at its end there is at most nothing, also under a larger capacity. What is promised for

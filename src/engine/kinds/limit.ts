@@ -10,8 +10,8 @@ import { TokenBucketKind } from "./tokenBucket.js";
 import { checkName } from "../names.js";
 
 /**
- * Classes, since each run loads them: in a fresh context V8 makes a class of 24 methods in 2 µs, and a literal at 1 to 2 µs
- * a field.
+ * Classes, since each run loads them: in a fresh context V8 makes a class of 24 methods in 2 µs, and a literal at 1 to
+ * 2 µs a field.
  */
 export const KINDS: Readonly<Record<RateLimitConfig["kind"], Kind>> = {
   "token bucket": new TokenBucketKind(),

@@ -9,7 +9,9 @@ const CALENDAR_MS = {
   year: 31_556_952_000,
 };
 
-/** The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once. */
+/**
+ * The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once.
+ */
 export function policyOf(config: RateLimitConfig) {
   if (config.kind === "concurrency") return { tokens: config.slots, windowMs: config.lease };
   const { kind, rate, period, capacity = rate } = config;

@@ -16,7 +16,9 @@ export abstract class RefillingKind<L extends Limit> {
   protected abstract accrued(limit: L, state: State, to: number): number;
   abstract whenHolding(limit: L, state: State, units: number): number;
 
-  /** The units that a state holds at its `ts`: it may have been written under another capacity. By default its value. */
+  /**
+   * The units that a state holds at its `ts`: it may have been written under another capacity. By default its value.
+   */
   protected held?(limit: L, state: State): number;
 
   /** The window of a state at a later time, when it holds `value`. Only of a kind with windows. */

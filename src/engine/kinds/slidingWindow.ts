@@ -89,7 +89,8 @@ export class SlidingWindowKind implements Kind {
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
     if (!own || isEverything(own)) return state;
-    // Of work that was promised for later only its own entry comes back, so that is none of what the pairs count beside it.
+    // Of work that was promised for later only its own entry comes back, so that is none of what the pairs count beside
+    // it.
     const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
     const most = Math.max(
       0,
