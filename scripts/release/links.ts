@@ -57,7 +57,7 @@ export function withShippedLinks(text: string, page: string, shipped: Iterable<s
   });
 }
 
-/** The text with tables that are not padded: Prettier aligns them for people who edit them, at the price of 1 % of the tarball. */
+/** The text with tables that are not padded: oxfmt aligns them for people who edit them, at the price of 1 % of the tarball. */
 export function unpadded(text: string): string {
   return text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, " ").replace(/-{3,}/g, "---"));
 }

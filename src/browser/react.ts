@@ -37,7 +37,7 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
       const source = options === "skip" ? undefined : client.watchQuery(query, { key: options.key });
       return watchSource(source, client, options as UseRateLimitOptions);
     },
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
     [client, queryName, optionsText],
   );
   return useSyncExternalStore(watch.subscribe, watch.result, watch.loading);
@@ -80,7 +80,7 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
         return time && rest ? time - (rest - 1) * 1000 : END_OF_TIME;
       }, getServerTime),
     // `seconds` is a new function for another client, time or clock.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
     [seconds],
   );
   return useSyncExternalStore(subscribe, seconds, () => undefined);

@@ -38,7 +38,8 @@ export type ScheduleResult =
 
 /** The state that a job was found in when it was too late to cancel it; "deleted" when Convex has forgotten it. */
 export type CancelResult =
-  { canceled: true } | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
+  | { canceled: true }
+  | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
 /** The functions of `rateLimitJobs`. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitJobs<

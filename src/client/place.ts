@@ -65,7 +65,7 @@ export interface InComponent {
 /** The ctx of either place, as the functions below the typed ones have it. */
 export type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InComponent["query"];
 // The data model of whichever app registers the functions: its own functions were typed with it.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type AnyDataModel = any;
 
 export interface Place {

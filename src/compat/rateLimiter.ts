@@ -57,7 +57,7 @@ export type ActionCtx = MutationCtx;
  * });
  * ```
  */
-// eslint-disable-next-line @typescript-eslint/no-generated-empty-object-type -- Without limits no name is defined.
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- Without limits no name is defined.
 export class RateLimiter<Defined extends Limits = Record<never, never>> {
   readonly #functions: ReturnType<typeof functionsIn>;
 

@@ -11,7 +11,8 @@ type Range = {
   readonly unit?: string;
   readonly isWhole?: boolean;
 } & (
-  { readonly above: number; readonly atLeast?: undefined } | { readonly atLeast: number; readonly above?: undefined }
+  | { readonly above: number; readonly atLeast?: undefined }
+  | { readonly atLeast: number; readonly above?: undefined }
 );
 
 /**

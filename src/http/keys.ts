@@ -67,7 +67,8 @@ function secret(name: string, options: SecretOptions, fields: Fields, read: Read
 
 /** `ipv6Prefix`: the bits of an IPv6 address that stand for one caller, 32 to 64, default 56; false: all of them. */
 type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
-  { trustedProxies: number | "platform"; header?: undefined } | { header: string; trustedProxies?: undefined }
+  | { trustedProxies: number | "platform"; header?: undefined }
+  | { header: string; trustedProxies?: undefined }
 );
 
 /**

@@ -92,7 +92,8 @@ export const allStatusValidator = () =>
  *   the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
-  { ok: true; retryAt?: number; statuses: Status[] } | { ok: false; retryAt: number; statuses: Status[] };
+  | { ok: true; retryAt?: number; statuses: Status[] }
+  | { ok: false; retryAt: number; statuses: Status[] };
 
 const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 /** `plan`: the name of the plan that the config is; null for a config of the call. */

@@ -7,7 +7,7 @@ import type { ObjectType, PropertyValidators, Validator } from "convex/values";
  */
 export function functionOf<
   Args extends PropertyValidators,
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any answer.
+  // oxlint-disable-next-line typescript/no-explicit-any -- The validator of any answer.
   Returns extends Validator<any, "required", any>,
   Ctx,
   Result,

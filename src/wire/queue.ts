@@ -42,7 +42,8 @@ export const queuePositionValidator = () =>
  * worker runs.
  */
 export type RateLimitQueuePosition =
-  { ahead: number; startsAt?: number | undefined } | { ahead?: undefined; startsAt: number };
+  | { ahead: number; startsAt?: number | undefined }
+  | { ahead?: undefined; startsAt: number };
 
 /** A key of a queue, and the plan of its jobs, if the limit has plans. */
 const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });

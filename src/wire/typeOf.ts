@@ -7,7 +7,7 @@ import type { PropertyValidators, Validator } from "convex/values";
 /** Mapped over all keys of the fields: otherwise the comments are lost. */
 type ValuesOf<Fields extends PropertyValidators> = { [Key in keyof Fields]: Exclude<Fields[Key]["type"], undefined> };
 type OptionalIn<Fields> = {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- The validator of any field.
+  // oxlint-disable-next-line typescript/no-explicit-any -- The validator of any field.
   [Key in keyof Fields]: Fields[Key] extends Validator<any, "optional", any> ? Key : never;
 }[keyof Fields];
 /** As one type without a name, which the compiler would show with its arguments. */

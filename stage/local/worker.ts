@@ -9,7 +9,10 @@ import { provideSetImmediate } from "./globals.js";
 
 /** From the page: a connection is opened or closed, a message of the protocol, or an HTTP request. */
 export type FromPage =
-  { open: number } | { close: number } | { to: number; text: string } | { fetch: number; url: string };
+  | { open: number }
+  | { close: number }
+  | { to: number; text: string }
+  | { fetch: number; url: string };
 /** To the page: a message of the protocol, or the response of an HTTP action. */
 export type ToPage = { to: number; text: string } | { fetched: number; body: string; init: ResponseInit };
 

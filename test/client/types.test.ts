@@ -32,7 +32,6 @@ import type {
   TokenBucketConfig,
 } from "../../src/wire/configs.js";
 
-/* eslint-disable @typescript-eslint/no-unused-vars -- The schemas are here for their types. */
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
 const tables = { ...validators.rateLimitTables, ...rateLimitQueueTables, messages };
 const appSchema = convex.defineSchema(tables, { strictTableNameTypes: false });
@@ -42,7 +41,6 @@ const strangeSchema = convex.defineSchema({ messages, rateLimits: convex.defineT
 /** A schema whose table has our fields, but not our index. */
 const fields = { name: v.string(), key: v.optional(v.string()), shard: v.number(), value: v.number(), ts: v.number() };
 const unindexedSchema = convex.defineSchema({ rateLimits: convex.defineTable(fields) });
-/* eslint-enable @typescript-eslint/no-unused-vars */
 
 type App = convex.DataModelFromSchemaDefinition<typeof appSchema>;
 type Bare = convex.DataModelFromSchemaDefinition<typeof bareSchema>;
@@ -150,7 +148,7 @@ describe("the types know the place", () => {
     expectTypeOf(limitsInTables).toEqualTypeOf<RateLimits<typeof definitions, InTables>>();
     expectTypeOf(limitsInComponent).toEqualTypeOf<RateLimits<typeof definitions, InComponent>>();
     expectTypeOf(defineRateLimits(definitions, {})).toEqualTypeOf(limitsInTables);
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-explicit-any -- `components` is any until codegen has run.
+    // oxlint-disable-next-line typescript/no-unsafe-assignment, typescript/no-explicit-any -- `components` is any until codegen has run.
     expectTypeOf(defineInComponent(definitions, { component: component as any })).toEqualTypeOf(limitsInComponent);
   });
 });
@@ -181,7 +179,7 @@ describe("the compiler accepts", () => {
   it("calls whose name is one of several: with the arguments that any of them requires", () => {
     const some = "send" as "send" | "either";
     const others = "signUp" as "signUp" | "either";
-    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- What such a function compiles to is the test.
+    // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- What such a function compiles to is the test.
     const guard = async <Name extends "send" | "either">(name: Name, key: string) => {
       await inTables.checkRateLimit(query, { name, key });
       await inTables.adjustRateLimit(mutation, { name, key, count: -1 });

@@ -49,7 +49,7 @@ const wrongValues = {
   "an array of undefined": [undefined],
   "an array of null": [null],
   // A hole is not undefined: iteration visits it, forEach does not.
-  // eslint-disable-next-line no-sparse-arrays
+  // oxlint-disable-next-line no-sparse-arrays
   "an array with a hole": [, { name: "open" }],
   "an array of strings": ["open"],
   "a function": () => "open",

@@ -114,7 +114,7 @@ const cases = [
     [0, { count: 4 }, denied(8000)],
     [0, { count: 4, reserve: true }, served({ retryAt: NOW + 4000 })],
     [0, { count: 5, reserve: true }, served({ retryAt: NOW + 5000 })],
-  ]), // prettier-ignore
+  ]), // oxfmt-ignore
   ...when("a block", { terms: { block: true, ...ending(MINUTE) } }, [
     [0, {}, blocked(MINUTE, { remaining: 0 })],
     [0, { count: 0 }, blocked(MINUTE, { remaining: 0 })],

@@ -91,7 +91,7 @@ const rows: Row[] = [
   ["splits a window's in the same way", [0, 1, 9, 9], [0, 0, 0, 9, 9], { ...windows, ...splitting }],
   ["splits no emptied row if none was short", [1, 16, 16, 16], [0, 16, 16, 16], { ...splitting, draws: [0, 0, 0] }],
 
-  ["reserves on a second row if the first is short", [0, 16, 16, 16], [7, 7, 16, 16], { ...slow, asked: { ...two, reserve: true } }], // prettier-ignore
+  ["reserves on a second row if the first is short", [0, 16, 16, 16], [7, 7, 16, 16], { ...slow, asked: { ...two, reserve: true } }], // oxfmt-ignore
   ["merges rows that hold a large count four times", [4, ...each(7, 8)], [23, ...each(4, 8)], slowFive],
   // A row of a slow limit folds if it is left with less than the count.
   ["merges more rows if less is left", [1, 1, 1, 2, 8, 8, 8, 8], [32], slowFive],
@@ -121,8 +121,8 @@ const rows: Row[] = [
   ],
 
   ["denies after it read two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],
-  ["owes a reservation on one of two rows", each(4, 0), [-1, 0, 0, 0], { ages: ten, asked: { reserve: true }, status: reserved }], // prettier-ignore
-  ["reserves on the row that serves it first", [-2, -1, 1, 1], [-2, -2, 1, 1], { ages: ten, asked: { reserve: true }, status: later }], // prettier-ignore
+  ["owes a reservation on one of two rows", each(4, 0), [-1, 0, 0, 0], { ages: ten, asked: { reserve: true }, status: reserved }], // oxfmt-ignore
+  ["reserves on the row that serves it first", [-2, -1, 1, 1], [-2, -2, 1, 1], { ages: ten, asked: { reserve: true }, status: later }], // oxfmt-ignore
   // Rows that were written in the same ms say nothing about the others.
   ["is read whole if one row is found twice", each(4, 0), each(4, 0), { draws: [0, 0.01], status: denied(empty) }],
   ["is read whole if both rows are new", each(4, 0), each(4, 0), { status: denied(empty) }],

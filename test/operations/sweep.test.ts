@@ -42,7 +42,7 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   ["a row of a limit with capacity 0 is deleted when it owes nothing", 2000, row({ name: "spaced", value: -2 })],
   // The row has the start of its window.
   ["a window's row is deleted after one more window", 2000, row({ ...ofWindow, value: 7 })],
-  ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", bucket: "fixed window 64000", value: 7 })], // prettier-ignore
+  ["a row whose key chose the window's start is deleted", hashedEnd, row({ name: "hashed", bucket: "fixed window 64000", value: 7 })], // oxfmt-ignore
   [
     "a sliding window's row is deleted a period after its last entry",
     1000,

@@ -31,7 +31,10 @@ export interface Status {
   readonly takenAt?: number;
 }
 export type Override = { readonly until?: number | undefined } & (
-  { readonly config: Config } | { readonly more: number } | { readonly unlimited: true } | { readonly block: true }
+  | { readonly config: Config }
+  | { readonly more: number }
+  | { readonly unlimited: true }
+  | { readonly block: true }
 );
 export interface Job {
   readonly id: string;

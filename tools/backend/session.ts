@@ -16,7 +16,8 @@ interface Version {
 }
 
 type Modification =
-  { type: "Add"; queryId: number; udfPath: string; args: JSONValue[] } | { type: "Remove"; queryId: number };
+  | { type: "Add"; queryId: number; udfPath: string; args: JSONValue[] }
+  | { type: "Remove"; queryId: number };
 
 type ClientMessage =
   | { type: "Connect"; sessionId: string }

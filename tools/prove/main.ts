@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { format, resolveConfig } from "prettier";
+import { format } from "oxfmt";
 import type { Check, Effort } from "./check.js";
 import { contention } from "./contention.js";
 import { cost } from "./cost.js";
@@ -100,7 +100,7 @@ async function main(): Promise<void> {
 
 /** Writes a file in the project's format, so that a report can be committed. */
 async function write(file: string, text: string): Promise<void> {
-  writeFileSync(file, await format(text, { ...(await resolveConfig(path.join(root, "README.md"))), filepath: file }));
+  writeFileSync(file, (await format(file, text, { printWidth: 120 })).code);
 }
 
 function versions(): string {

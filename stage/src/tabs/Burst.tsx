@@ -169,7 +169,7 @@ function useHammer(strike: () => void): [isHammering: boolean, toggle: () => voi
       clearTimeout(end);
     };
     // One hammering makes the same call each time, so a new `strike` must not restart it.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [isHammering]);
   return [
     isHammering,

@@ -107,7 +107,7 @@ describe("over HTTP", () => {
   it("a query can be repeated at the time of the first one", async () => {
     const client = overHttp();
     await client.mutation(refs.add, { text: "a" });
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- experimental, but it exists
+    // oxlint-disable-next-line typescript/no-deprecated -- experimental, but it exists
     expect(await client.consistentQuery(refs.list, {})).toEqual(["a"]);
   });
 
