@@ -10,8 +10,9 @@ const MISSING = new Set([
   "no-dupe-args",
   "no-new-symbol",
   "no-octal",
-  // Deprecated, and off.
+  // Deprecated: the set turns it off.
   "no-return-await",
+  // Not in oxlint yet.
   "@typescript-eslint/no-unsafe-class-instance-assignment",
   "@typescript-eslint/no-unsafe-enum-assignment",
   // They judge the options of React's compiler, which is not in use.

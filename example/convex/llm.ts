@@ -21,7 +21,7 @@ export const ask = mutation({
     if (prompt === "" || prompt.length > 8_000) throw new ConvexError({ kind: "BadLength", atMost: 8_000 });
     const estimate = tokensOf(prompt) + ANSWER_TOKENS;
     const ofDay = { name: "tokensOfDay", key: caller, plan, count: estimate } as const;
-    const { takenAt = Date.now() } = await limits.rateLimit(ctx, { ...ofDay, refundable: true, throws: true });
+    const { takenAt } = await limits.rateLimit(ctx, { ...ofDay, refundable: true, throws: true });
     const question = { caller, prompt, estimate, takenAt, status: "waiting", runs: 0 } as const;
     const id = await ctx.db.insert("questions", question);
     const priority = plan === "pro" ? 1 : 0;

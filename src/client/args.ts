@@ -102,14 +102,17 @@ type CountedArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> &
     mode?: Mode | undefined;
   };
 
-type DemandArgs<Limits, Name> = CountedArgs<Limits, Name> & {
+/** Whether tokens may come back. The compiler infers `true` as `boolean` if the choice has nothing but booleans. */
+export type RefundChoice = boolean | { readonly not: never } | undefined;
+
+type DemandArgs<Limits, Name, Refundable extends RefundChoice = boolean> = CountedArgs<Limits, Name> & {
   /**
    * Whether the tokens may be taken from the future, up to `maxReserved`: the work must then wait until `retryAt`. With
    * `{ within }` it waits at most this many milliseconds, or is denied.
    */
   reserve?: boolean | { within: number } | undefined;
   /** Whether tokens may come back: the answer then has the `takenAt` that `adjustRateLimit` needs. Default false. */
-  refundable?: boolean | undefined;
+  refundable?: Refundable | undefined;
 } & BySlots<Limits, OneSlot>[Name & keyof BySlots<Limits, OneSlot>];
 /** A call of a limit with slots takes one, now, and it comes back by its lease. */
 interface OneSlot {
@@ -128,8 +131,12 @@ export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | 
 }
 
 /** The arguments of `rateLimit` and `checkRateLimit`. */
-export type RateLimitArgs<Limits, Name, Said extends ThrowChoice | undefined> = DemandArgs<Limits, Name> &
-  ThrowsArg<Said>;
+export type RateLimitArgs<
+  Limits,
+  Name,
+  Said extends ThrowChoice | undefined,
+  Refundable extends RefundChoice = boolean,
+> = DemandArgs<Limits, Name, Refundable> & ThrowsArg<Said>;
 
 /** The arguments of `rateLimitAll`: one element for each name in `Names`. */
 export type DemandList<Limits, Names extends readonly string[]> = {
@@ -183,7 +190,13 @@ export type StatusOf<Limits, Name> = Name extends keyof Limits
     : ExactRateLimitStatus
   : RateLimitStatus;
 
-/** The answer of a call that takes: of a limit with slots, one that allows has the lease. */
+/** The answer of a call that takes: if it allows and is refundable, it has its date. */
+export type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
+  ? Dated<TakenStatusOf<Limits, Name>>
+  : TakenStatusOf<Limits, Name>;
+type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;
+
+/** Of a limit with slots, an answer that allows has the lease. */
 export type TakenStatusOf<Limits, Name> = Name extends keyof Limits
   ? Limits[Name] extends GivesSlots
     ? Leased<StatusOf<Limits, Name>>

@@ -19,10 +19,14 @@ export interface RateLimits<
   };
 
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
-  rateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
+  rateLimit: <
+    Name extends args.NameIn<Limits>,
+    Said extends ThrowChoice | undefined = undefined,
+    Refundable extends args.RefundChoice = undefined,
+  >(
     ctx: Contexts["mutation"],
-    args: args.RateLimitArgs<Limits, Name, Said>,
-  ) => Promise<args.CallAnswer<args.TakenStatusOf<Limits, Name>, Limits, Name, Said, Default>>;
+    args: args.RateLimitArgs<Limits, Name, Said, Refundable>,
+  ) => Promise<args.CallAnswer<args.DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
 
   /**
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one

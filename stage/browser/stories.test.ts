@@ -176,24 +176,24 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     // This job gets the tokens of the cancelled job, so it waits for a tenth of the time.
     await visitor.see(/^100 tokens: promised to run in \d(\.\d)?\ss\.$/);
 
-    // The third way to wait: for one of two places.
+    // The third way to wait: for one of two slots.
     await visitor.use(page.getByLabel("Two at once"), "Space");
-    await visitor.see("Both places are free.");
+    await visitor.see("Both slots are free.");
     const run = (number: number) => page.getByRole("listitem").filter({ hasText: `Run ${number}` });
     for (const number of [1, 2]) {
       await visitor.press("Start a run");
       await run(number).waitFor();
     }
     await visitor.press("Start a run");
-    await visitor.see(/^Both places are taken\. The first lease ends in [\d.]+\ss\.$/);
+    await visitor.see(/^Both slots are taken\. The first lease ends in [\d.]+\ss\.$/);
     await visitor.press("End run 2");
-    await visitor.see("Run 2 has ended: its place is free.");
+    await visitor.see("Run 2 has ended: its slot is free.");
     await visitor.press("Kill run 1");
-    await visitor.see("Run 1 died. Its place is free when the lease ends.");
+    await visitor.see("Run 1 died. Its slot is free when the lease ends.");
     await visitor.press("Start a run");
-    await visitor.see("It runs, and holds a place.");
+    await visitor.see("It runs, and holds a slot.");
     await visitor.press("Start a run");
-    await visitor.see(/^Both places are taken/);
+    await visitor.see(/^Both slots are taken/);
     return visitor;
   },
 

@@ -25,8 +25,8 @@ export const TRAPS: Readonly<Record<string, readonly [right: string, wrong: stri
     'overrideRateLimit(ctx, { name: "exports", key: user, more, until: Date.now() + 7 * DAY })',
     'limits.adjustRateLimit(ctx, { name: "exports", key: user, count: -more })',
   ],
-  // Places come back while their runs go on.
-  runs: ["sliding window", "token bucket"],
+  // The slot of a run that has ended stays taken.
+  runs: ["await releaseRateLimit(ctx, ended.lease)", "await Promise.resolve(releaseRateLimit)"],
   // Each sign-in is a full bucket.
   auth: ["await getAuthUserId(ctx)", "(await ctx.auth.getUserIdentity())?.subject"],
   cost: ['cost: fromQuery("days", { default: 1 }),', ""],

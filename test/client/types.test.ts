@@ -334,6 +334,22 @@ describe("the types know the fields of an answer", () => {
       return statuses[0]?.remaining;
     }).toEqualTypeOf<number | undefined>();
   });
+
+  it("takenAt is known if the call is refundable", () => {
+    const name = "signUp";
+    const call = { name, throws: true } as const;
+    typeOf(
+      async () => (await inTables.rateLimit(mutation, { ...call, refundable: true })).takenAt,
+    ).toEqualTypeOf<number>();
+    typeOf(async () => (await inTables.rateLimit(mutation, { ...call, refundable: flag })).takenAt).toEqualTypeOf<
+      number | undefined
+    >();
+    typeOf(async () => (await inTables.rateLimit(mutation, call)).takenAt).toEqualTypeOf<number | undefined>();
+    typeOf(async () => {
+      const status = await inTables.rateLimit(mutation, { name, refundable: true });
+      return status.ok ? status.takenAt : status.retryAt;
+    }).toEqualTypeOf<number>();
+  });
 });
 
 /** The fields of T as one type, whether they were written in one interface or several. */

@@ -3,6 +3,7 @@ import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import {
   vRateLimitConfig,
   vRateLimitedJob,
+  vRateLimitLease,
 } from "convex-rate-limits/schema";
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
@@ -38,9 +39,10 @@ export const taskFields = {
 export const runFields = {
   room: v.string(),
   number: v.number(),
-  /** When it took its place, in milliseconds since the epoch. */
-  takenAt: v.number(),
-  isKilled: v.optional(v.boolean()),
+  lease: vRateLimitLease,
+  state: v.optional(
+    v.union(v.literal("ended"), v.literal("killed")),
+  ),
 };
 
 export const vPlan = v.union(v.literal("free"), v.literal("pro"));
