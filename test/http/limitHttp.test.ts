@@ -108,8 +108,8 @@ tell({
       ["free /?size=4", { left: '"reports";r=6;t=4' }],
       ["pro /?size=4", { left: '"reports";r=96;t=1' }],
       ["free /slow?size=0", { policy: '"reports";q=10;w=100' }],
-      ["free /?size=junk", { left: '"reports";r=3;t=7' }],
-      ["free /?size=9", { wait: "6" }],
+      ["free /?size=junk", { status: 400, left: null }],
+      ["free /?size=9", { wait: "4" }],
     ],
   },
   "a cost that the limit can never hold is refused without a Retry-After, and nothing is charged": {
