@@ -3,12 +3,13 @@ import type { Linter, Rule } from "eslint";
 import type { Node, ObjectPattern } from "estree";
 import { argumentIn, type LimitCall, limitCallIn, nameIn } from "./limitCall.js";
 
-/** Nothing reads these expressions. */
-const UNREAD = [
+/** Nothing reads these expressions, or waits for them. */
+const FLOATING = [
   ":matches(ExpressionStatement, UnaryExpression[operator=void]) > *",
   "CallExpression[callee.property.name=forEach] > ArrowFunctionExpression.arguments",
-  "CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object",
 ].join();
+/** Something waits for these, but nothing reads them. */
+const UNREAD = "CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object";
 /** These are conditions themselves, instead of their `ok`. */
 const TESTED = [
   "UnaryExpression[operator='!'] > *",
@@ -16,7 +17,7 @@ const TESTED = [
   ":not(SwitchCase) > .test",
 ].join();
 /** These are what their parent is, or may be. ESTree has no types for `as`, `satisfies` and `!`. */
-const SAME = "[type=/^(Await|Chain|Conditional|Logical)Expression$|^TS/] > :not(.test, .left)";
+const SAME = "[type=/^(Chain|Conditional|Logical)Expression$|^TS/] > :not(.test, .left)";
 /** Nothing reads these unless the parent is read, which ESLint visits first. */
 const PASSED_ON = [
   ":matches(ArrayExpression, SpreadElement) > *, ArrowFunctionExpression > .body",
@@ -33,6 +34,7 @@ const noIgnoredResult: Rule.RuleModule = {
       ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
       apart: "The `ok` of {{name}} is not read, so nothing is limited. Read it, or pass `throws: true`.",
       truthy: "The result of {{name}} is an object and never `false`, so nothing is limited. Read its `ok`.",
+      floating: "{{name}} is not awaited, so its denial stops nothing, also with `throws: true`. Await it.",
       beside: "{{name}} reads each row of a limit with `shards`, so it conflicts with all calls. Ask it in a query.",
     },
     schema: [{ type: "object", properties: { throws: { type: "boolean" } }, additionalProperties: false }],
@@ -44,7 +46,9 @@ const noIgnoredResult: Rule.RuleModule = {
     const mark = (faultBelow: (parent?: string) => string | undefined) => (node: Rule.Node) =>
       void faults.set(node, faultBelow(faults.get(node.parent as Node)));
     return {
+      [FLOATING]: mark(() => "floating"),
       [UNREAD]: mark(() => "ignored"),
+      "AwaitExpression > .argument": mark((parent) => (parent === "floating" ? "ignored" : parent)),
       "VariableDeclarator[id.type=ObjectPattern] > .init"({ parent }: Rule.Node) {
         const { id, init } = parent as { id: ObjectPattern; init: Node };
         if (!id.properties.some((one) => one.type === "RestElement" || nameIn(one.key) === "ok"))
@@ -52,7 +56,7 @@ const noIgnoredResult: Rule.RuleModule = {
       },
       [TESTED]: mark(() => "truthy"),
       [SAME]: mark((parent) => parent),
-      [PASSED_ON]: mark((parent) => (parent === "ignored" ? parent : undefined)),
+      [PASSED_ON]: mark((parent) => (/^(ignored|floating)$/.test(parent ?? "") ? parent : undefined)),
       CallExpression: (node) => calls.push(...limitCallIn(context.sourceCode, node)),
       "Program:exit"() {
         for (const call of calls) {
@@ -60,7 +64,9 @@ const noIgnoredResult: Rule.RuleModule = {
           const fault = name === "getRateLimit" ? isBeside(call, calls) && "beside" : faults.get(node);
           // After a denial a job's other fields are undefined too, and the code may look at that.
           if (!fault || (fault === "apart" && /^(schedule|enqueue)/.test(name))) continue;
-          if (fault === "beside" || mayDeny(call, throws)) context.report({ node, messageId: fault, data: { name } });
+          const isFault =
+            fault === "floating" ? call.typeOf?.("ok") !== "" : fault === "beside" || mayDeny(call, throws);
+          if (isFault) context.report({ node, messageId: fault, data: { name } });
         }
       },
     };

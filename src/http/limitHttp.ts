@@ -15,7 +15,8 @@ import { askAll, type AskedLimit, attempt, type Claim, refund, reportError, type
 /**
  * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much
  * remains. If a limit denies it, the answer is 429 with problem details and `Retry-After`, or 403 if no wait helps. A
- * request that cannot be counted gets 400, 401 or 403. If the handler throws, the tokens stay taken (see `refund`).
+ * request that cannot be counted gets 400, 401 or 403, and OPTIONS gets 204. If the handler throws, the tokens stay
+ * taken (see `refund`).
  *
  * @param limits - what `defineRateLimits` returned.
  * @param handler - also gets the limits that the request was checked against, each with its count and its status; none
@@ -72,7 +73,9 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
   const { ctx, request, jitter = 0, onError, skip } = visit;
   let claims: readonly Claim[];
   try {
-    if (request.method === "OPTIONS" || (await skip?.(request, ctx)) === true) return [];
+    if ((await skip?.(request, ctx)) === true) return [];
+    // The client chooses the method. A handler that does not look at it would do its work, uncounted.
+    if (request.method === "OPTIONS") return new Response(null, { status: 204 });
     claims = await claimAll(visit);
   } catch (error) {
     // Nothing was asked of the limiter, so this is no outage of it: never a reason to serve.

@@ -86,7 +86,7 @@ export type HttpLimit<Limits = Record<string, unknown>> = Pick<
   );
 
 export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
-  /** Which requests pass without being counted; it is not asked about OPTIONS, which always does. */
+  /** Which requests pass without being counted. Any other OPTIONS gets 204 with the fields of `cors`. */
   skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
   /** The answer to a denied request, default problem details. */
   denial?: DenialAnswer;

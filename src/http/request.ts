@@ -17,8 +17,8 @@ export interface KeySource {
 export type HttpCost = (request: Request, capacity: number) => number | Promise<number>;
 
 /**
- * `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max` (the
- * capacity, or a greater `default`).
+ * `default` is for requests that name no number. Costs are kept between `min` (1, or a lesser `default`) and `max`.
+ * Without `max`, a cost above the capacity is denied.
  */
 interface CostBounds {
   default: number;
@@ -37,7 +37,10 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
   return within(bounds, ({ url }) => new URL(url).searchParams.getAll(name));
 }
 
-/** If a value is sent more than once, the largest counts: the handler may use any of them. */
+/**
+ * If a value is sent more than once, the largest counts: the handler may use any of them. A value that a handler may
+ * read as another number, such as "1e9" or "50 days", is NaN, which is refused with 400.
+ */
 function within(bounds: CostBounds, valuesIn: (request: Request) => readonly string[]): HttpCost {
   checkFields({ of: "cost" }, "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
@@ -46,11 +49,12 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
     const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
     throw misuseError({ of: "cost" }, `needs finite 0 <= min <= default <= max, got ${got}.`);
   }
-  return (request, capacity) => {
+  return (request) => {
+    const values = valuesIn(request).map((value) => value.trim());
     // A plain decimal, with no sign and no exponent.
-    const named = valuesIn(request).map((value) => (/^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : byDefault));
+    const named = values.flatMap((value) => (value === "" ? [] : /^\d+(\.\d+)?$/.test(value) ? Number(value) : NaN));
     const asked = named.length > 0 ? Math.max(...named) : byDefault;
-    return Math.min(max ?? Math.max(byDefault, capacity), Math.max(min, asked));
+    return Math.min(max ?? Infinity, Math.max(min, asked));
   };
 }
 

@@ -20,8 +20,9 @@ http.route({
   path: "/api/reports",
   method: "GET",
   handler: httpAction(
-    limitHttp(limits, rules.reports, (_ctx, request) => {
-      const days = new URL(request.url).searchParams.get("days") ?? "7";
+    limitHttp(limits, rules.reports, (_ctx, _request, limited) => {
+      // The days that were paid for: a client may name more than the cost's `max`.
+      const days = limited.find(({ name }) => name === "report-days")?.count ?? 7;
       return Promise.resolve(Response.json({ report: `the last ${days} days` }, { headers: cors }));
     }),
   ),

@@ -110,7 +110,7 @@ describe("recipes", () => {
     expect([await first.text(), first.headers.get("RateLimit")]).toEqual(["Hello", '"api";r=2;t=1']);
     expect(await statuses(3, hello)).toEqual([200, 200, 429]);
     expect((await send("/api/hello", { from: "198.51.100.2" })).status).toBe(200);
-    expect((await send("/api/hello", { from: "198.51.100.1", method: "OPTIONS" })).status).toBe(404);
+    expect((await send("/api/hello", { from: "198.51.100.1", method: "OPTIONS" })).status).toBe(204);
   });
 
   it("a denial blocks for an hour, however often the caller retries", async () => {

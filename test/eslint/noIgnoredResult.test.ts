@@ -15,6 +15,7 @@ const truthy = (code: string) => ({ code, errors: [{ messageId: "truthy", data: 
 const nameOf = (code: string) =>
   /checkRateLimit(All)?|rateLimitAll|\w+RateLimited/.exec(code.replace(imported, ""))?.[0] ?? "rateLimit";
 const ignored = (code: string) => ({ code, errors: [{ messageId: "ignored", data: { name: nameOf(code) } }] });
+const floating = (code: string) => ({ code, errors: [{ messageId: "floating", data: { name: nameOf(code) } }] });
 
 new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } }).run("no-ignored-result", rule, {
   valid: [
@@ -35,6 +36,9 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     `${imported}await rateLimitAll(ctx, [{ name: "send" }], { throws: true });`,
     `${imported}await Promise.all([rateLimit(ctx, { name: "send", throws: true })]);`,
     `${imported}await rateLimit(ctx, { name: "send", throws: { jitter: 0.5 } });`,
+    `${imported}const send = () => rateLimit(ctx, { name: "send", throws: true });`,
+    `${imported}rateLimit(ctx, { name: "send", throws: true }).then(() => go());`,
+    `${imported}await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key, throws: true })));`,
     // The limits are defined in another file with `throws: true`.
     { code: `${imported}await rateLimit(ctx, { name: "send" });`, options: [{ throws: true }] },
     `${imported}const all = await Promise.all(keys.map((key) => rateLimit(ctx, { name: "send", key })));`,
@@ -68,8 +72,6 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
   invalid: [
     ...[
       `${imported}await rateLimit(ctx, { name: "send" });`,
-      `${imported}rateLimit(ctx, { name: "send" });`,
-      `${imported}void rateLimit(ctx, { name: "send" });`,
       `${imported}await checkRateLimit(ctx, { name: "send" });`,
       `${imported}await rateLimitAll(ctx, [{ name: "send", throws: true }]);`,
       `${imported}await checkRateLimitAll(ctx, []);`,
@@ -81,10 +83,8 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}await Promise.all([rateLimit(ctx, { name: "send" })]);`,
       `${imported}await rateLimit(ctx, { name: "send", throws: false });`,
       `${imported}await rateLimit(ctx, args);`,
-      `${imported}const use = () => void rateLimit(ctx, { name: "send" });`,
       `${imported}await Promise.all(keys.map(async (key) => await rateLimit(ctx, { name: "send", key })));`,
       `${imported}await Promise.all([...keys.map((key) => rateLimit(ctx, { name: "send", key }))]);`,
-      `${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key }));`,
       // The next function does not take the result.
       `${imported}await rateLimit(ctx, { name: "send" }).then(() => go());`,
       `${imported}await Promise.all([rateLimit(ctx, { name: "send" })]).catch(report).then(() => go(), report);`,
@@ -96,7 +96,22 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       'import rateLimit from "./rateLimit"; await rateLimit(ctx, { name: "send" });',
       'import * as all from "./limits"; await all.limits.rateLimit(ctx, { name: "send" });',
       'import { limits } from "./limits"; await limits?.rateLimit(ctx, { name: "send" });',
+      `${imported}keys.forEach(async (key) => await rateLimit(ctx, { name: "send", key }));`,
     ].map(ignored),
+    // Nobody waits for the answer, so a denial that is thrown stops nothing either.
+    ...[
+      `${imported}rateLimit(ctx, { name: "send" });`,
+      `${imported}void rateLimit(ctx, { name: "send" });`,
+      `${imported}const use = () => void rateLimit(ctx, { name: "send" });`,
+      `${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key }));`,
+      `${imported}rateLimit(ctx, { name: "send", throws: true });`,
+      `${imported}isFree || rateLimit(ctx, { name: "send", throws: true });`,
+      `${imported}rateLimit(ctx, { name: "send", throws: true }).catch(report);`,
+      `${imported}Promise.all([rateLimit(ctx, { name: "send", throws: true })]);`,
+      `${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key, throws: true }));`,
+      `${imported}scheduleRateLimited(ctx, { name: "send", throws: true }, internal.a.b);`,
+      'import { limits } from "./limits"; limits?.rateLimit(ctx, { name: "send", throws: true });',
+    ].map(floating),
     // The answer is taken apart, without its `ok` (fault 25).
     ...[
       `${imported}const { remaining } = await rateLimit(ctx, { name: "send" });`,
@@ -185,7 +200,7 @@ describe("with types", () => {
       'await maybe?.rateLimit(ctx, { name: "quiet" });',
       'await maybe?.rateLimit(ctx, { name: "loud" });',
     );
-    expect(found).toEqual([[], ["ignored"], [], ["ignored"], [], ["ignored"], []]);
+    expect(found).toEqual([[], ["ignored"], [], ["ignored"], ["floating"], ["ignored"], []]);
   });
 
   it("a read of all rows is named beside a call of the same limit with several rows, in the same function", () => {
@@ -221,8 +236,10 @@ describe("with types", () => {
   it("an app's own function with one of our names is not ours, unless the type of its result looks like ours", () => {
     const results = ["Promise<void>", "Promise<boolean>", "Promise<{ ok: boolean }>", "Promise<any>"];
     const found = lint(
-      ...results.map((result) => `const own = limits as { rateLimit: () => ${result} }; await own.rateLimit();`),
+      ...["await", "void"].flatMap((how) =>
+        results.map((result) => `const own = limits as { rateLimit: () => ${result} }; ${how} own.rateLimit();`),
+      ),
     );
-    expect(found).toEqual([[], [], ["ignored"], []]);
+    expect(found).toEqual([[], [], ["ignored"], [], [], [], ["floating"], []]);
   });
 });

@@ -108,8 +108,8 @@ tell({
       ["free /?size=4", { left: '"reports";r=6;t=4' }],
       ["pro /?size=4", { left: '"reports";r=96;t=1' }],
       ["free /slow?size=0", { policy: '"reports";q=10;w=100' }],
-      ["free /?size=junk", { left: '"reports";r=3;t=7' }],
-      ["free /?size=9", { wait: "6" }],
+      ["free /?size=junk", { status: 400, left: null }],
+      ["free /?size=9", { wait: "4" }],
     ],
   },
   "a cost that the limit can never hold is refused without a Retry-After, and nothing is charged": {
@@ -125,19 +125,27 @@ tell({
       Response.json({ reason: limited?.status.ok === false && limited.status.reason, retryAt }, { status: 413 }),
     steps: [["free /?size=11", { status: 413, wait: null, body: '{"reason":"too large"}' }]],
   },
-  "a preflight passes uncounted and untouched": {
+  "a preflight is not counted, and never reaches the handler: it gets 204 and the fields of cors": {
     limits: perUser,
+    cors: origin,
+    handler: () => Promise.reject(new Error("This must not run.")),
     calls: 0,
-    steps: [["OPTIONS", { body: [], left: null, policy: null, [EXPOSED]: null }]],
+    steps: times(20, [
+      "OPTIONS",
+      { status: 204, body: "", "Access-Control-Allow-Origin": HERE, left: null, policy: null, [EXPOSED]: null },
+    ]),
   },
-  "a function decides which requests are skipped, and is not asked about OPTIONS": {
+  "a function decides which requests are skipped: their handler runs, also for OPTIONS": {
     calls: 3,
     limits: each,
-    skip: ({ method, url }) => {
-      if (method === "OPTIONS") throw new Error("It must not be asked about this.");
-      return Promise.resolve(new URL(url).pathname === "/health");
-    },
-    steps: [...times(5, ["ada /health", { body: [] }]), ...times(2, "ada 200"), "ada 429", "OPTIONS 200"],
+    skip: ({ url }) => Promise.resolve(new URL(url).pathname === "/health"),
+    steps: [
+      ...times(5, ["ada /health", { body: [] }]),
+      ...times(2, "ada 200"),
+      "ada 429",
+      "OPTIONS 204",
+      ["OPTIONS /health", { body: [] }],
+    ],
   },
   "a HEAD request counts: the GET handler runs": { limits: each, steps: [...times(2, "ada HEAD 200"), "ada HEAD 429"] },
   "a limit may apply to some requests only": {

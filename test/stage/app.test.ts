@@ -132,6 +132,17 @@ it("a report costs its days, a denied report costs nothing, and a report beyond 
   expect((await send("/api/reports?days=30", ada)).status).toBe(200);
 });
 
+it("a report covers the days that were paid for, however the client writes their number", async () => {
+  const send = openApi();
+  const reportOf = async (days: string) => {
+    const response = await send(`/api/reports?days=${days}`, { from: "198.51.100.1", key: "demo-pro" });
+    return response.ok ? ((await response.json()) as { report: string }).report : response.status;
+  };
+  expect(await reportOf("40")).toBe("the last 40 days");
+  expect(await reportOf("4000")).toBe("the last 366 days");
+  for (const days of ["1e9", "0x16e", "%2B366", "366days"]) expect(await reportOf(days), days).toBe(400);
+});
+
 it("without a proxy, as on a laptop, the API answers, and all callers share a bucket", async () => {
   const send = openApi();
   expect(await passing(async () => await send("/api/hello", {}))).toBe(3);

@@ -59,6 +59,16 @@ it("a document links to files and headings that exist", () => {
   expect(broken).toEqual([]);
 });
 
+it("each promise of SECURITY.md names a test that exists", () => {
+  const promises = read("SECURITY.md")
+    .split("\n")
+    .filter((line) => /^\| .*\]\(test\//.test(line));
+  expect(promises.length).toBeGreaterThan(10);
+  const links = promises.flatMap((line) => [...line.matchAll(/\[([^\]]+)\]\((test\/[\w/.]+)\)/g)]);
+  const missing = links.filter(([, title = "", file = ""]) => !read(file).includes(title));
+  expect(missing.map(([link]) => link)).toEqual([]);
+});
+
 it("a document names only npm scripts that exist", () => {
   const unknown = markdown.flatMap((file) =>
     [...read(file).matchAll(/npm run ([\w:]+)/g)]
