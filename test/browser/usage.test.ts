@@ -7,10 +7,11 @@ import { projectUntilChange } from "../../src/browser/project.js";
 import { START as NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 
 useClock(NOW);
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const { define } = useBackend(place);
   const window = { kind: "fixed window", period: DAY, start: NOW, keyed: true } as const;
   const limits = define({

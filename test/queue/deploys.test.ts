@@ -5,6 +5,7 @@ import type { TokensConfig } from "../support/configs.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
 import { placeNames, rowsIn } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -13,7 +14,7 @@ useClock();
 const slow = { kind: "token bucket", rate: 10, period: MINUTE, capacity: 10 } as const;
 const fast = { ...slow, period: 1000 };
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = (queue: QueueConfig, limit: TokensConfig = slow) => {
     const queues = useQueues(place, { llm: { ...limit, queue } }, { count: 10 });
     const accepts = async (label: string, args?: object) => (await queues.enqueue(label, args)).ok;

@@ -10,6 +10,7 @@ import { parseQueue, toStoredTerms } from "../../src/queue/terms.js";
 import { isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -18,7 +19,7 @@ const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as
 const slow = { ...config, period: MINUTE };
 const SWEPT_AFTER = 20 * MINUTE;
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `slow`. */
   const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
     const queues = useQueues(place, { ...others, llm: { ...slow, queue: {}, ...llm } }, { count: 10 });

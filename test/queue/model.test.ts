@@ -1,14 +1,15 @@
 /**
  * Compares the queue with the exact queue on the simulated backend. Worlds have simultaneous callers, cancels, refunds, charges and
  * settlements, and plain calls, reservations and resets of the same limit. In some, servers die during runs, a deploy stops runs for a
- * minute, or clocks differ. QUEUE_WORLDS is the number of worlds (default 8); QUEUE_SEED plays others.
+ * minute, or clocks differ. QUEUE_WORLDS is the number of worlds (default 6, and 8 with EFFORT=1); QUEUE_SEED plays others.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createRandom, wholeNumber } from "../../tools/simulator/random.js";
 import type { ExactLimit } from "../support/exact/config.js";
+import { effort } from "../support/random.js";
 import { play, type Setting, type Told } from "./world.js";
 
-const WORLDS = Number(process.env["QUEUE_WORLDS"] ?? 8);
+const WORLDS = Number(process.env["QUEUE_WORLDS"] ?? (effort < 1 ? 6 : 8));
 const SEED = process.env["QUEUE_SEED"] ?? "1";
 /** Of each event. Another seed may have few of one. */
 const LEAST_EVENTS = SEED === "1" ? WORLDS : 0;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 import { useQueues } from "../support/queues.js";
 
 useClock();
@@ -11,7 +12,7 @@ const shared = { kind: "token bucket", period: MINUTE, keyed: true, queue: {} } 
 const plans = { free: { rate: 1, capacity: 1 }, pro: { rate: 60, capacity: 10 } } as const;
 const planned: RateLimitDefinitions = { llm: { ...shared, plans } };
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = (limits = planned) => useQueues(place, limits, { key: "a" });
 
   it.each<[string, RateLimitDefinitions]>([

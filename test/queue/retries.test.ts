@@ -8,6 +8,7 @@ import { runAction } from "../../src/queue/start.js";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 import { act, run, useQueues } from "../support/queues.js";
 
 useClock();
@@ -17,7 +18,7 @@ const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as
 const again = { used: 0, again: true };
 const againAfter = (after: number) => ({ used: 0, again: { after } });
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = (queue: object = { attempts: 3 }, limit: object = {}) => {
     const limits = { llm: { ...config, ...limit, queue } } as RateLimitDefinitions;
     const queues = useQueues(place, limits, { count: 10, settles: "mutation" });

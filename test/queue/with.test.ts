@@ -5,6 +5,7 @@ import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
 import { type AnyRateLimits, changeIn, type MutationCtx, placeNames } from "../support/places.js";
+import { firstOf } from "../support/random.js";
 import { useQueues } from "../support/queues.js";
 
 useClock();
@@ -31,7 +32,7 @@ it("terms from the wire in which a job could never be paid are refused", () => {
   expect(parse).toThrow('Rate limit "llm": queue.with.requests must be a number above 0 and at most 2, got 3.');
 });
 
-describe.each(placeNames)("in the %s", (place) => {
+describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = (limits: RateLimitDefinitions = both, joining: object = {}) => {
     const queues = useQueues(place, limits, joining);
     const { t, starts, functions } = queues;

@@ -11,7 +11,7 @@ import fc from "fast-check";
 export const effort = Number(process.env["EFFORT"] ?? 0.08);
 if (!(effort > 0)) throw new Error(`EFFORT must be a number above 0, not ${process.env["EFFORT"]}`);
 export const runs = (most: number): number => Math.ceil(most * effort);
-/** The first of some slow cases, of which EFFORT=1 plays all. */
+/** The first of some slow cases, of which EFFORT=1 plays all. Most of what the worker of a queue does is the same in both places. */
 export const firstOf = <Case>(count: number, cases: readonly Case[]): readonly Case[] =>
   cases.slice(0, effort < 1 ? count : cases.length);
 

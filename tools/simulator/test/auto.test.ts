@@ -7,7 +7,7 @@ import { Backend, type Call } from "../backend.js";
 import { ours } from "../ours.js";
 import { queueApp } from "../queues.js";
 import { simulate } from "../simulation.js";
-import { effort } from "../../../test/support/random.js";
+import { effort, firstOf } from "../../../test/support/random.js";
 
 /** The figures of `auto` with 256 permits in docs/benchmarks.md, measured over a few seconds. EFFORT=1 also runs the heavy loads. */
 describe("auto", () => {
@@ -52,15 +52,18 @@ describe("auto", () => {
     expect((await runAuto("step", 1)).failed).toBeLessThan(0.01);
   });
 
-  it.each(["flash-crowd", "flash-crowd-windows"] as const)("a denial reads up to 3 rows, after a %s", async (name) => {
-    const { admitted, attemptsPerCall, perDenial, falseDenials } = await runAuto(name, 10);
-    expect(admitted).toBe(1000);
-    expect(falseDenials).toBe(0);
-    expect(attemptsPerCall).toBeLessThanOrEqual(1.1);
-    expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
-  });
+  it.each(firstOf(1, ["flash-crowd", "flash-crowd-windows"] as const))(
+    "a denial reads up to 3 rows, after a %s",
+    async (name) => {
+      const { admitted, attemptsPerCall, perDenial, falseDenials } = await runAuto(name, 10);
+      expect(admitted).toBe(1000);
+      expect(falseDenials).toBe(0);
+      expect(attemptsPerCall).toBeLessThanOrEqual(1.1);
+      expect(perDenial.rowsRead).toBeLessThanOrEqual(3);
+    },
+  );
 
-  it.each(["token bucket", "fixed window", "sliding window"] as const)(
+  it.each(firstOf(1, ["token bucket", "fixed window", "sliding window"] as const))(
     "refunds by date to a %s do not conflict with its calls",
     async (kind) => {
       const app = queueApp("tables", { kind, rate: 1200, period: 1000, shards: "auto" }, {});

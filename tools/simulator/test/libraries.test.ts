@@ -54,7 +54,7 @@ describe.each(singleRow)("$label, with calls that do not overlap", (design) => {
 const busy: Scenario = {
   limit: { kind: "token bucket", rate: 200, period: 1000, capacity: 100 },
   callers: { kind: "open", pattern: "poisson", demand: 300, counts: { from: 1, to: 1 } },
-  seconds: 2,
+  seconds: 1,
   probes: 30,
 };
 
