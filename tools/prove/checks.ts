@@ -4,9 +4,11 @@ import { contention } from "./contention.js";
 import { cost } from "./cost.js";
 import { exactness } from "./exactness.js";
 import { facts } from "./facts.js";
+import { hot } from "./hot.js";
 import { http } from "./http.js";
 import { live } from "./live.js";
 import { order } from "./order.js";
+import { queues } from "./queues.js";
 
 /** The most seconds of a whole run. */
 export const MOST_SECONDS = 600;
@@ -31,7 +33,17 @@ export function effortOf(name: Effort["name"], platform: Effort["platform"], isE
 }
 
 export function checksOf(effort: Effort): Check[] {
-  return [...facts, ...order, ...exactness, ...live, ...http, ...cost, ...contention(effort)];
+  return [
+    ...facts,
+    ...order,
+    ...queues(effort),
+    ...exactness,
+    ...live,
+    ...http,
+    ...cost,
+    ...hot,
+    ...contention(effort),
+  ];
 }
 
 export const secondsOf = ({ seconds = () => SECONDS }: Check, effort: Effort): number => seconds(effort);
