@@ -15,13 +15,13 @@ export const MOST_SECONDS = 600;
 /** For what is done before the first check and after the last one. */
 const AROUND_SECONDS = 20;
 
-/** @param isEmbedded - one process calls and serves, so the loads are those of a short run. */
+/** @param isEmbedded - one process calls and serves, so it has the loads and the zones of a short run. */
 export function effortOf(name: Effort["name"], platform: Effort["platform"], isEmbedded = false): Effort {
-  const light = { loads: [{ clients: 4, perSecond: 40 }], loadSeconds: 1 };
-  const lightHot = { clients: 4, perSecond: 40, seconds: 3 };
-  if (name === "short") return { name, cycles: 2, rounds: 5, jobs: 10, zones: 20, ...light, hot: lightHot, platform };
-  const most = { name, cycles: 10, rounds: 30, jobs: 60, zones: 400, platform };
-  if (isEmbedded) return { ...most, ...light, hot: lightHot };
+  const clients = { clients: 4, perSecond: 40 };
+  const light = { zones: 20, loads: [clients], loadSeconds: 1, hot: { ...clients, seconds: 3 } };
+  if (name === "short") return { name, cycles: 2, rounds: 5, jobs: 10, ...light, platform };
+  const most = { name, cycles: 10, rounds: 30, jobs: 60, platform };
+  if (isEmbedded) return { ...most, ...light };
   const isSmall = platform === "S16";
   const loads = [
     { clients: 16, perSecond: 20 },
@@ -29,7 +29,7 @@ export function effortOf(name: Effort["name"], platform: Effort["platform"], isE
     { clients: 64, perSecond: isSmall ? 300 : 1000 },
   ];
   const beside = { clients: 32, perSecond: isSmall ? 100 : 300, seconds: 20 };
-  return { ...most, loads, loadSeconds: 10, hot: beside };
+  return { ...most, zones: 400, loads, loadSeconds: 10, hot: beside };
 }
 
 export function checksOf(effort: Effort): Check[] {

@@ -4,10 +4,10 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { format, resolveConfig } from "prettier";
 import type { Check } from "./check.js";
-import { checksOf, effortOf, plannedSeconds, secondsOf } from "./checks.js";
+import { checksOf, effortOf, plannedSeconds } from "./checks.js";
+import { judge } from "./judge.js";
 import { openProver } from "./prover.js";
-import { countOf, markdownOf, type Report, type Result, verdictOf } from "./report.js";
-import { sleep } from "./sleep.js";
+import { countOf, markdownOf, type Report, type Result } from "./report.js";
 import { deploymentIn, explain, openEmbedded } from "./target.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -54,8 +54,8 @@ async function main(): Promise<void> {
   console.log(`${checks.length} checks on ${target.url}: at most ${calls} function calls, in at most ${most} s.\n`);
   const results: Result[] = [];
   try {
-    const beside = checks.filter(({ isBeside }) => isBeside).map(judge);
-    for (const check of checks.filter(({ isBeside }) => !isBeside)) results.push(await judge(check));
+    const beside = checks.filter(({ isBeside }) => isBeside).map(play);
+    for (const check of checks.filter(({ isBeside }) => !isBeside)) results.push(await play(check));
     results.push(...(await Promise.all(beside)));
   } finally {
     await prover.end().catch((error: unknown) => {
@@ -73,16 +73,9 @@ async function main(): Promise<void> {
   console.log(`\n${countOf(results)}, in ${seconds} s: ${path.relative(process.cwd(), file)}.md`);
   if (results.some(({ verdict }) => verdict === "failed")) process.exitCode = 1;
 
-  async function judge(check: Check): Promise<Result> {
+  async function play(check: Check): Promise<Result> {
     const { subject, name, expected, notEmbedded } = check;
-    const shown = { subject, name, expected };
-    const limit = secondsOf(check, effort);
-    const signal = AbortSignal.timeout(limit * 1000);
-    const late = sleep(limit * 1000).then(() => ({ seen: `is not over after ${limit} s`, holds: false }));
-    const result: Result = await Promise.race([check.run({ ...prover, signal }), late]).then(
-      ({ holds, ...seen }) => ({ check: shown, ...seen, verdict: verdictOf(check, target.isEmbedded, holds) }),
-      (error: unknown) => ({ check: shown, seen: String(error), verdict: "failed" }),
-    );
+    const result = await judge(check, prover, target.isEmbedded);
     const reason = result.verdict === "not applicable here" ? ` (${notEmbedded ?? ""})` : "";
     console.log(
       `${subject}: ${name}\n  expected: ${expected}\n  seen:     ${result.seen}\n  ${result.verdict}${reason}`,

@@ -11,6 +11,7 @@ import { overdraft } from "../../../stage/demo/laws.js";
 import type { Check } from "../check.js";
 import { checksOf, effortOf, MOST_SECONDS, plannedSeconds } from "../checks.js";
 import { overGrant } from "../contention.js";
+import { judge } from "../judge.js";
 import { markdownOf, verdictOf } from "../report.js";
 import { deploymentIn, explain } from "../target.js";
 import { thrownBy } from "../../../test/support/errors.js";
@@ -158,6 +159,15 @@ describe("a deployment that no check can run on", () => {
 it.each(["S16", "S256"] as const)("a whole run on %s ends in ten minutes", (platform) => {
   const effort = effortOf("full", platform);
   expect(plannedSeconds(checksOf(effort), effort)).toBeLessThanOrEqual(MOST_SECONDS);
+});
+
+it("a check that is not over in its time has failed, and so has one that throws", async () => {
+  const verdictFor = async (run: Check["run"], isEmbedded = false) =>
+    await judge({ ...check, seconds: () => 0, run }, { effort: effortOf("short", "S16") } as never, isEmbedded);
+  const late = await verdictFor(() => new Promise(() => undefined));
+  expect(late).toMatchObject({ seen: "is not over after 0 s", verdict: "failed" });
+  const broken = await verdictFor(() => Promise.reject(new Error("broken")), true);
+  expect(broken).toMatchObject({ seen: "Error: broken", verdict: "failed" });
 });
 
 /** 2 tokens at once, 1 a second. */
