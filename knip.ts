@@ -23,6 +23,7 @@ export default {
     // Files that are read as text, planted as faults, or built as separate apps.
     "test/{engine/whole,eslint/typedLimits,mutants/planted/*}.ts",
     "test/compat/app/**/*.{ts,tsx}",
+    "test/compat/official/{adapter,vitest.config}.ts",
     "docs/*.md",
   ],
   // Tests run the blocks of the docs as modules (test/docs/pages.ts), so the packages that the blocks import are used.

@@ -78,6 +78,35 @@ export function valueOf({ value, ts, config }: RateLimitSnapshot, shards = 1): G
   return { value, ts: begun, shard: 0, config: { kind: "fixed window", ...reported, start } };
 }
 
+/**
+ * The inverse of `valueOf`, for clients: an answer of `hookAPI` is a snapshot already. Units are whole, `period` to a
+ * token.
+ */
+export function snapshotFrom(answer: GetValueReturns | RateLimitSnapshot): RateLimitSnapshot {
+  if ("parts" in answer) return answer;
+  const { value, ts, config } = answer;
+  // An answer made by hand need not say the capacity.
+  const { kind, rate, period, capacity = rate, start } = config as RateLimitConfig;
+  const isWindow = kind === "fixed window";
+  const run = isWindow ? { period, units: rate * period } : { period: 1, units: rate };
+  const runs = [{ start: ts || (start ?? 0), ...run }];
+  const missing = (capacity - value) / rate;
+  const row = { value: value * period, ts, capacity: capacity * period, runs };
+  return {
+    ...row,
+    name: "",
+    config: ownConfig(config),
+    tokens: capacity,
+    unitsPerToken: period,
+    maxReserved: 0,
+    ...(isWindow && { windowsFrom: ts }),
+    fullAt: ts + (isWindow ? Math.ceil(missing) * period : Math.ceil(missing * period)),
+    parts: [row],
+    few: 0,
+    used: 0,
+  };
+}
+
 /** The tokens of a bucket at `ts`, and how long to wait if they are below 0. All times in milliseconds. */
 export interface CalculatedRateLimit {
   /** Tokens left after `count` was taken; negative when they are missing. */

@@ -1,16 +1,16 @@
 /** convex-rate-limits/compat/react: the hook of `@convex-dev/rate-limiter/react`, on the server's clock. */
 import { useConvex, useQuery } from "convex/react";
-import type { FunctionReference } from "convex/server";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { type FunctionReference, getFunctionName } from "convex/server";
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { END_OF_TIME } from "../browser/bucket.js";
 import type { ProjectedStatus, ServerTimeMutation } from "../browser/react.js";
-import { useRateLimit as useStatus } from "../browser/react.js";
 import { serverClockOf } from "../browser/serverClock.js";
-import type { HookArgs, HookValue } from "./hookApi.js";
-import { calculateRateLimit } from "./official.js";
+import { watchSource } from "../browser/watch.js";
+import type { HookArgs } from "./hookApi.js";
+import { calculateRateLimit, type GetValueReturns, snapshotFrom } from "./official.js";
 
-/** `getRateLimit` of `hookAPI`. */
-export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, HookValue>;
+/** `getRateLimit` of `hookAPI`, or a query of the app's own that returns what `getValue` returns. */
+export type GetRateLimitValueQuery = FunctionReference<"query", "public", HookArgs, GetValueReturns>;
 /** `getServerTime` of `hookAPI`. */
 export type GetServerTimeMutation = ServerTimeMutation;
 
@@ -26,7 +26,7 @@ export interface UseRateLimitOptions {
 }
 
 /** A bucket at a time of the browser's clock; times in milliseconds since the epoch. */
-export interface CheckedRateLimit extends Pick<HookValue, "value" | "ts" | "config" | "shard"> {
+export interface CheckedRateLimit extends GetValueReturns {
   ok: boolean;
   retryAt: number | undefined;
 }
@@ -41,9 +41,17 @@ export interface UseRateLimitResult {
 /** The status of a limit. The component renders again when the answer changes. */
 export function useRateLimit(query: GetRateLimitValueQuery, options: UseRateLimitOptions = {}): UseRateLimitResult {
   const { key, count, getServerTimeMutation } = options;
-  const { status: known } = useStatus(query, { key, count, getServerTime: getServerTimeMutation });
   const stored = useQuery(query, key === undefined ? {} : { key });
-  const { now: serverNow, schedule } = serverClockOf(useConvex());
+  const client = useConvex();
+  const { now: serverNow, schedule } = serverClockOf(client);
+  // A reference from `api` is a new object each time; its name is not.
+  const clockName = getServerTimeMutation && getFunctionName(getServerTimeMutation);
+  const watch = useMemo(() => {
+    const snapshot = stored && snapshotFrom(stored);
+    const source = { localQueryResult: () => snapshot, onUpdate: () => undefined };
+    return watchSource(source, client, { count, getServerTime: getServerTimeMutation });
+  }, [stored, client, count, clockName]);
+  const { status: known } = useSyncExternalStore(watch.subscribe, watch.result, watch.loading);
   const check = useCallback(
     (ts = Date.now(), tokens = 0): CheckedRateLimit | undefined => {
       if (!stored) return undefined;

@@ -64,8 +64,46 @@ describe("the query", () => {
   });
 });
 
-/** The reference of the query. It has the type that each of the hooks requires. */
-const reference: GetRateLimitValueQuery = makeFunctionReference("own:getRateLimit");
+/** A query of the app's own that returns what `getValue` returns, as the official hook takes it too. */
+describe("on a query of the app's own", () => {
+  const config = { rate: 3, period: 1000, capacity: 4, shards: 1 };
+  const states = {
+    "a token bucket": { value: 0.5, ts: NOW, shard: 0, config: { kind: "token bucket", ...config } },
+    "a fixed window": { value: 1, ts: NOW - 300, shard: 0, config: { kind: "fixed window", start: 0, ...config } },
+    "an unused window": { value: 4, ts: 0, shard: 0, config: { kind: "fixed window", start: 200, ...config } },
+  } as const;
+  const own: GetRateLimitValueQuery = makeFunctionReference("app:limit");
+
+  it.each(Object.keys(states) as (keyof typeof states)[])("both hooks show the same status: %s", (name) => {
+    const shown = [useTheirs, useCompat].map((useAny) => {
+      vi.setSystemTime(NOW);
+      const client = new FakeClient();
+      const { result } = renderHook(() => useAny(own, { count: 2 }), { wrapper: client.wrapper });
+      act(() => {
+        client.answerQuery({}, states[name]);
+      });
+      const statuses = [result.current.status];
+      for (const passed of [499, 1, 199, 1]) {
+        act(() => {
+          vi.advanceTimersByTime(passed);
+        });
+        statuses.push(result.current.status);
+      }
+      return statuses.map((status) => (status?.ok ? true : Math.ceil(status?.retryAt ?? NaN)));
+    });
+    expect(shown[1]).toEqual(shown[0]);
+    expect(shown[1]).toEqual(
+      {
+        "a token bucket": [NOW + 500, NOW + 500, true, true, true],
+        "a fixed window": [NOW + 700, NOW + 700, NOW + 700, NOW + 700, true],
+        "an unused window": [true, true, true, true, true],
+      }[name],
+    );
+  });
+});
+
+/** The reference of the query. Its type suits each of the hooks. */
+const reference = query("own");
 
 describe("the hooks", () => {
   const render = {

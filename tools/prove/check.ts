@@ -19,7 +19,21 @@ export interface Check {
   readonly notEmbedded?: string;
   /** The most function calls that it makes. */
   readonly calls: (effort: Effort) => number;
+  /** The most seconds that it takes: a check that is not over by then has failed. Default: `SECONDS`. */
+  readonly seconds?: (effort: Effort) => number;
+  /** It mostly waits, so it starts first and runs beside all others. */
+  readonly isBeside?: true;
   readonly run: (prover: Prover) => Promise<Seen>;
+}
+
+/** Enough for a few calls on a slow connection. */
+export const SECONDS = 6;
+
+/** Calls at equal intervals. */
+export interface Load {
+  readonly clients: number;
+  readonly perSecond: number;
+  readonly seconds: number;
 }
 
 /** How much a run does: all of it, or one or two seconds of each check for CI. */
@@ -31,6 +45,8 @@ export interface Effort {
   readonly zones: number;
   readonly loads: readonly { readonly clients: number; readonly perSecond: number }[];
   readonly loadSeconds: number;
+  /** The load on a hot key, beside which the operations of law 15 are played. */
+  readonly hot: Load;
   /** The class of the deployment, for the simulator's figures. */
   readonly platform: "S16" | "S256";
 }
@@ -40,6 +56,8 @@ export type Place = "tables" | "component" | "official";
 export interface Prover {
   readonly effort: Effort;
   readonly secret: string;
+  /** Fires when the check's time is over. */
+  readonly signal: AbortSignal;
   /** The name of the run, in its keys and rows. */
   readonly run: string;
   readonly http: ConvexHttpClient;

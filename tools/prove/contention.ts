@@ -2,13 +2,12 @@
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { ConvexClient, ConvexHttpClient } from "convex/browser";
 import type { FunctionReturnType } from "convex/server";
 import { api } from "../../stage/convex/_generated/api.js";
-import type { Check, Effort, Prover } from "./check.js";
+import type { Check, Effort } from "./check.js";
 import { quantile } from "./latencies.js";
+import { load, MOST_MS, mutate } from "./load.js";
 import type { Predicted, PredictedLoad } from "./predict.js";
-import { sleep } from "./sleep.js";
 
 type Hit = FunctionReturnType<typeof api.prove.tables.hit>;
 
@@ -25,8 +24,8 @@ const DESIGNS: readonly Design[] = [
   { label: "the official component, up to 16 shards", place: "official", shards: 16 },
 ];
 
-/** How long a call may take. A call that the platform has not answered by then has failed. */
-const PATIENCE_MS = 20_000;
+/** The most seconds that the simulation of a load takes. */
+const PREDICTION_SECONDS = 7;
 /** How far the share of failures may be above the simulator's. */
 const TOLERANCE = 0.01;
 
@@ -47,9 +46,10 @@ function checkOf({ clients, perSecond }: Effort["loads"][number], { label, place
         : `over-grant 0${shards === "auto" ? ", and no more failures than simulated" : ""}`,
     notEmbedded: "it has one lock instead of conflicts",
     calls: ({ loadSeconds }) => perSecond * loadSeconds,
+    seconds: ({ loadSeconds }) => loadSeconds + MOST_MS / 1000 + PREDICTION_SECONDS,
     run: async (prover) => {
       const seconds = prover.effort.loadSeconds;
-      const predicted = await predict({
+      const predicted = await predict(prover.signal, {
         shards,
         place,
         perSecond,
@@ -63,9 +63,7 @@ function checkOf({ clients, perSecond }: Effort["loads"][number], { label, place
         shards,
       };
       const { answers, latencies, calls, firstError } = await load(prover, { clients, perSecond, seconds }, (client) =>
-        "skipQueue" in client
-          ? client.http.mutation(api.prove[place].hit, asked, { skipQueue: true })
-          : client.socket.mutation(api.prove[place].hit, asked),
+        mutate(client, api.prove[place].hit, asked),
       );
       const failed = (calls - answers.length) / calls;
       const excess = overGrant(
@@ -98,49 +96,6 @@ function boundOf(perSecond: number) {
   return { rate, capacity: 2 * rate };
 }
 
-type AnyClient = { socket: ConvexClient } | { http: ConvexHttpClient; skipQueue: true };
-
-/** Makes calls at equal intervals, without waiting for earlier answers. Half of the clients use HTTP. */
-async function load(
-  prover: Prover,
-  { clients, perSecond, seconds }: { clients: number; perSecond: number; seconds: number },
-  call: (client: AnyClient) => Promise<Hit>,
-) {
-  const opened = prover.open(clients);
-  const all: AnyClient[] = [
-    ...opened.sockets.map((socket) => ({ socket })),
-    ...opened.https.map((http) => ({ http, skipQueue: true as const })),
-  ];
-  const calls = perSecond * seconds;
-  const answers: Hit[] = [];
-  const latencies: number[] = [];
-  const pending: Promise<void>[] = [];
-  let firstError = "";
-  const start = performance.now();
-  for (let n = 0; n < calls; n++) {
-    const wait = start + (n * 1000) / perSecond - performance.now();
-    if (wait > 1) await sleep(wait);
-    const client = all[n % all.length];
-    if (!client) break;
-    const askedAt = performance.now();
-    pending.push(
-      call(client).then(
-        (answer) => {
-          answers.push(answer);
-          latencies.push(performance.now() - askedAt);
-        },
-        // A failed call is not in `answers`.
-        (error: unknown) => {
-          firstError ||= `; ${String(error).slice(0, 200)}`;
-        },
-      ),
-    );
-  }
-  await Promise.race([Promise.all(pending), sleep(PATIENCE_MS)]);
-  await Promise.all(opened.sockets.map((socket) => socket.close()));
-  return { answers: [...answers], latencies: [...latencies], calls, firstError };
-}
-
 /** The tokens granted beyond the bound of a bucket, in the worst interval. */
 export function overGrant(grants: readonly Hit[], { rate, capacity }: { rate: number; capacity: number }): number {
   const inOrder = grants.toSorted((a, b) => a.before - b.before);
@@ -157,12 +112,12 @@ export function overGrant(grants: readonly Hit[], { rate, capacity }: { rate: nu
   return Math.max(0, Math.ceil(most - 1e-9));
 }
 
-const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
+export const percent = (share: number) => `${Math.round(share * 1000) / 10} %`;
 
 /** Runs the simulator in its own process, because it stops the clock of its process. */
-async function predict(load: PredictedLoad): Promise<Predicted> {
+async function predict(signal: AbortSignal, load: PredictedLoad): Promise<Predicted> {
   const program = path.join(import.meta.dirname, "predict.ts");
   const args = [...process.execArgv, program, JSON.stringify(load)];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const { stdout } = await promisify(execFile)(process.execPath, args, { signal });
   return JSON.parse(stdout) as Predicted;
 }

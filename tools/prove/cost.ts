@@ -12,6 +12,7 @@ export const cost: readonly Check[] = [
     expected: "every call is answered; the figures are the result",
     notEmbedded: "it has no fresh context for each function",
     calls: ({ rounds }) => rounds * KINDS.length,
+    seconds: () => 15,
     run: async ({ effort, http, key, secret }) => {
       const times: Record<(typeof KINDS)[number], number[]> = { empty: [], tables: [], component: [], official: [] };
       const keys = {

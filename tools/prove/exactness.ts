@@ -39,6 +39,7 @@ function checkOf({ place, shards }: Case): Check {
       ? "by the server's clock, each call before retryAt is denied and each from then on is allowed"
       : "by the server's clock, each call from retryAt on is allowed",
     calls: ({ cycles }) => cycles * 250,
+    seconds: ({ cycles }) => 5 + cycles * 2,
     run: async (prover) => {
       const asked = {
         secret: prover.secret,

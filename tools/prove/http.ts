@@ -24,6 +24,7 @@ export const http: readonly Check[] = [
     name: "The fields on the wire",
     expected: "RateLimit and X-RateLimit-* on 200 and 429; the 429 has Retry-After, after which the request succeeds",
     calls: () => 5,
+    seconds: () => 10,
     run: async (prover) => {
       const answers: Response[] = [];
       for (let call = 0; call < 4; call++) answers.push(await limited(prover, "fields"));

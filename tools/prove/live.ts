@@ -13,6 +13,7 @@ export const live: readonly Check[] = [
     name: "A call at the time at which the client's store allows it",
     expected: "every such call is allowed: none comes before retryAt by the server's clock",
     calls: ({ rounds }) => rounds * 4 + 10,
+    seconds: ({ rounds }) => 10 + rounds,
     run: async ({ effort, http, socket, key: keyOf, secret }) => {
       const key = keyOf("tables", "proof", "live");
       const asked = { secret, key, rate: 1, capacity: 1, shards: 1 };

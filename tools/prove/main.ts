@@ -3,17 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { format } from "oxfmt";
-import type { Check, Effort } from "./check.js";
-import { contention } from "./contention.js";
-import { cost } from "./cost.js";
-import { exactness } from "./exactness.js";
-import { facts } from "./facts.js";
-import { http } from "./http.js";
-import { live } from "./live.js";
-import { order } from "./order.js";
+import type { Check } from "./check.js";
+import { checksOf, effortOf, plannedSeconds } from "./checks.js";
+import { judge } from "./judge.js";
 import { openProver } from "./prover.js";
-import { countOf, markdownOf, type Report, type Result, verdictOf } from "./report.js";
-import { deploymentIn, openEmbedded } from "./target.js";
+import { countOf, markdownOf, type Report, type Result } from "./report.js";
+import { deploymentIn, explain, openEmbedded } from "./target.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
@@ -24,31 +19,16 @@ const HELP = `npm run prove -- [options]
   --out FOLDER   the folder for the report (default: proof)
 CONVEX_URL is the deployment, and PROVE_SECRET its secret. Set both in the environment or in .env.local.`;
 
-const { values } = parseArgs({
-  options: {
-    embedded: { type: "boolean", default: false },
-    short: { type: "boolean", default: false },
-    class: { type: "string", default: "S16" },
-    out: { type: "string", default: "proof" },
-    help: { type: "boolean", default: false },
-  },
-});
-
-function effortOf(platform: "S16" | "S256"): Effort {
-  if (values.short) {
-    const loads = [{ clients: 4, perSecond: 40 }];
-    return { name: "short", cycles: 2, rounds: 5, jobs: 10, zones: 20, loads, loadSeconds: 1, platform };
-  }
-  const loads = [
-    { clients: 1, perSecond: 1 },
-    { clients: 16, perSecond: 20 },
-    { clients: 64, perSecond: 100 },
-    { clients: 64, perSecond: platform === "S16" ? 300 : 1000 },
-  ];
-  return { name: "full", cycles: 15, rounds: 50, jobs: 60, zones: 400, loads, loadSeconds: 20, platform };
-}
+const OPTIONS = {
+  embedded: { type: "boolean", default: false },
+  short: { type: "boolean", default: false },
+  class: { type: "string", default: "S16" },
+  out: { type: "string", default: "proof" },
+  help: { type: "boolean", default: false },
+} as const;
 
 async function main(): Promise<void> {
+  const { values } = parseArgs({ options: OPTIONS });
   if (values.help) {
     console.log(HELP);
     return;
@@ -56,22 +36,32 @@ async function main(): Promise<void> {
   if (values.class !== "S16" && values.class !== "S256") {
     throw new Error(`--class must be S16 or S256, got ${values.class}.`);
   }
-  const effort = effortOf(values.class);
+  const effort = effortOf(values.short ? "short" : "full", values.class, values.embedded);
   const target = values.embedded ? await openEmbedded() : deploymentIn(process.env, path.join(root, ".env.local"));
-  const checks: Check[] = [...facts, ...order, ...exactness, ...live, ...http, ...cost, ...contention(effort)];
+  const checks = checksOf(effort);
   const calls = checks.reduce((sum, check) => sum + check.calls(effort), 0);
   const name = target.isEmbedded ? "embedded" : values.class;
-  console.log(`${checks.length} checks on ${target.url}: at most ${calls} function calls, in less than ten minutes.\n`);
+  const most = plannedSeconds(checks, effort);
 
   const date = new Date().toISOString();
   const start = performance.now();
   const prover = openProver(target, effort);
-  const results: Result[] = [];
   try {
     await prover.begin();
-    for (const check of checks) results.push(await judge(check));
+  } catch (error) {
+    throw new Error(explain(error, target.url), { cause: error });
+  }
+  console.log(`${checks.length} checks on ${target.url}: at most ${calls} function calls, in at most ${most} s.\n`);
+  const results: Result[] = [];
+  try {
+    const beside = checks.filter(({ isBeside }) => isBeside).map(play);
+    for (const check of checks.filter(({ isBeside }) => !isBeside)) results.push(await play(check));
+    results.push(...(await Promise.all(beside)));
   } finally {
-    await prover.end();
+    await prover.end().catch((error: unknown) => {
+      console.error(`What the run has written could not be deleted: ${String(error)}`);
+      process.exitCode = 1;
+    });
     await target.close();
   }
   const seconds = Math.round((performance.now() - start) / 1000);
@@ -83,13 +73,9 @@ async function main(): Promise<void> {
   console.log(`\n${countOf(results)}, in ${seconds} s: ${path.relative(process.cwd(), file)}.md`);
   if (results.some(({ verdict }) => verdict === "failed")) process.exitCode = 1;
 
-  async function judge(check: Check): Promise<Result> {
+  async function play(check: Check): Promise<Result> {
     const { subject, name, expected, notEmbedded } = check;
-    const shown = { subject, name, expected };
-    const result: Result = await check.run(prover).then(
-      ({ holds, ...seen }) => ({ check: shown, ...seen, verdict: verdictOf(check, target.isEmbedded, holds) }),
-      (error: unknown) => ({ check: shown, seen: String(error), verdict: "failed" }),
-    );
+    const result = await judge(check, prover, target.isEmbedded);
     const reason = result.verdict === "not applicable here" ? ` (${notEmbedded ?? ""})` : "";
     console.log(
       `${subject}: ${name}\n  expected: ${expected}\n  seen:     ${result.seen}\n  ${result.verdict}${reason}`,
@@ -111,5 +97,8 @@ function versions(): string {
   return `convex-rate-limits ${versionOf(".")}, convex ${convex}, @convex-dev/rate-limiter ${official}, Node.js ${process.versions.node}`;
 }
 
-await main();
+await main().catch((error: unknown) => {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+});
 process.exit();

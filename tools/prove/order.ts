@@ -12,6 +12,7 @@ export const order: readonly Check[] = [
     name: "Queued jobs start in the order of their commits",
     expected: "each job starts, in the order in which the calls were answered",
     calls: ({ jobs }) => jobs * 4 + 60,
+    seconds: () => 20,
     run: async (prover) => {
       const { jobs } = prover.effort;
       const label = "queue";
@@ -19,7 +20,7 @@ export const order: readonly Check[] = [
       for (let n = 0; n < jobs; n++) {
         await prover.http.mutation(api.prove.order.enqueue, { ...prover.rows(label), n, key });
       }
-      const rows = await written(prover, label, jobs, 30_000);
+      const rows = await written(prover, label, jobs, 10_000);
       const inOrder = rows.every(({ n }, i) => n === i);
       return {
         seen: `${rows.length} of ${jobs} started, ${inOrder ? "in order" : rows.map(({ n }) => n).join(" ")}`,
@@ -32,13 +33,14 @@ export const order: readonly Check[] = [
     name: "Scheduled functions",
     expected: "each runs, none before its time",
     calls: ({ jobs }) => jobs * 2 + 60,
+    seconds: () => 20,
     run: async (prover) => {
       const { jobs } = prover.effort;
       const label = "later";
       for (let n = 0; n < jobs; n++) {
         await prover.http.mutation(api.prove.order.later, { ...prover.rows(label), n, delayMs: 1000 });
       }
-      const rows = await written(prover, label, jobs, 30_000);
+      const rows = await written(prover, label, jobs, 10_000);
       const delays = rows.map(({ at, dueAt }) => at - dueAt);
       const earliest = Math.min(...delays);
       const [p50, most] = [quantile(delays, 0.5), Math.max(...delays)];
@@ -74,6 +76,7 @@ export const order: readonly Check[] = [
     name: "A scheduled function that no module exports, like the worker of a queue whose module was renamed",
     expected: "is refused, or fails: it never waits silently",
     calls: () => 30,
+    seconds: () => 8,
     run: async (prover) => {
       const { secret } = prover;
       try {

@@ -14,7 +14,7 @@ interface Bucket {
 /** The number of buckets that one mutation resets. */
 const AT_ONCE = 20;
 
-export interface OpenProver extends Prover {
+export interface OpenProver extends Omit<Prover, "signal"> {
   /** Makes sure that the functions are deployed, and that they accept the secret. */
   begin(): Promise<void>;
   /** Deletes what the run has written, and closes its clients. */
@@ -32,6 +32,7 @@ export function openProver({ url, siteUrl, secret }: Target, effort: Effort): Op
     return socket;
   };
   const http = new ConvexHttpClient(url, { logger: false });
+  let shared: ConvexClient | undefined;
   const clear = (some: Bucket[]) => http.mutation(api.prove.rows.clear, { secret, run, buckets: some });
 
   return {
@@ -39,7 +40,9 @@ export function openProver({ url, siteUrl, secret }: Target, effort: Effort): Op
     secret,
     run,
     http,
-    socket: openSocket(),
+    get socket() {
+      return (shared ??= openSocket());
+    },
     siteUrl,
     open: (clients) => ({
       sockets: Array.from({ length: Math.ceil(clients / 2) }, openSocket),

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { parseEnv } from "node:util";
+import { ConvexError } from "convex/values";
 import type { App } from "../backend/backend.js";
 import { openLoader } from "../backend/loader.js";
 import { openServer } from "../backend/server.js";
@@ -55,17 +56,27 @@ export function deploymentIn(environment: NodeJS.ProcessEnv, localFile: string):
   const url = read("CONVEX_URL", "VITE_CONVEX_URL")?.replace(/\/$/, "");
   if (url === undefined) {
     throw new Error(
-      "There is no CONVEX_URL in the environment or .env.local. Run `npx convex dev --once` first, or add --embedded.",
+      "There is no CONVEX_URL in the environment or .env.local: run `npx convex dev --once`, or add --embedded.",
     );
   }
   if (!URL.canParse(url)) throw new Error(`CONVEX_URL must be the address of a deployment, got ${url}.`);
   const secret = read("PROVE_SECRET");
   if (secret === undefined) {
     throw new Error(
-      `There is no PROVE_SECRET in the environment or .env.local. Its value is a text of at least 16 characters. Set it on the
-deployment as well: npx convex env set PROVE_SECRET your-text`,
+      "There is no PROVE_SECRET in the environment or .env.local: choose a text of at least 16 characters, and set it on " +
+        "the deployment as well (`npx convex env set PROVE_SECRET your-text`).",
     );
   }
   const siteUrl = read("CONVEX_SITE_URL", "VITE_CONVEX_SITE_URL") ?? url.replace(/\.convex\.cloud$/, ".convex.site");
   return { isEmbedded: false, url, siteUrl, secret, close: () => Promise.resolve() };
+}
+
+/** Why no check can run, in a sentence for whoever started the run. @param error - what the first call threw. */
+export function explain(error: unknown, url: string): string {
+  if (error instanceof ConvexError) return (error.data as { message?: string }).message ?? String(error);
+  const text = String(error).split("\n")[0] ?? "";
+  if (text.includes("fetch failed")) return `No deployment answers at ${url}: is it running, and is CONVEX_URL right?`;
+  return text.includes("Could not find")
+    ? `The deployment at ${url} does not have the functions of stage/convex: run \`npx convex dev --once\`.`
+    : `The deployment at ${url} refuses the first call: ${text.slice(0, 200)}`;
 }

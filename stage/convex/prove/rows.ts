@@ -10,9 +10,15 @@ import { admit, secretArgs } from "./secret.js";
 
 /** A reset needs a limit's name, but not its numbers. These are arbitrary. */
 const anything = { kind: "token bucket", rate: 1, period: SECOND, keyed: true } as const;
-const inTables = defineRateLimits({ proof: anything, proofQueue: anything });
+const inTables = defineRateLimits({
+  proof: anything,
+  proofQueue: anything,
+  proofLost: anything,
+  proofHot: anything,
+  proofQuota: anything,
+});
 const inComponent = defineInComponent(
-  { proof: anything, proofRequests: anything },
+  { proof: anything, proofRequests: anything, proofDeploy: anything },
   { component: components.rateLimits },
 );
 const official = new RateLimiter(components.rateLimiter, {});

@@ -1,6 +1,7 @@
 /** The proof kit itself: which callers it admits, and how it and the demo judge. `.ci/run` runs the kit on the embedded backend. */
 import { ConvexError } from "convex/values";
 import fc from "fast-check";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -8,9 +9,11 @@ import { afterEach, assert, describe, expect, it, vi } from "vitest";
 import { api } from "../../../stage/convex/_generated/api.js";
 import { overdraft } from "../../../stage/demo/laws.js";
 import type { Check } from "../check.js";
+import { checksOf, effortOf, MOST_SECONDS, plannedSeconds } from "../checks.js";
 import { overGrant } from "../contention.js";
+import { judge } from "../judge.js";
 import { markdownOf, verdictOf } from "../report.js";
-import { deploymentIn } from "../target.js";
+import { deploymentIn, explain } from "../target.js";
 import { thrownBy } from "../../../test/support/errors.js";
 import { openBackend } from "../../../test/stage/backend.js";
 import { forAny } from "../../../test/support/random.js";
@@ -125,6 +128,46 @@ describe("the deployment", () => {
   ])("is refused with %s, before anything is called", (_, environment, message) => {
     expect(() => deploymentIn(environment, path.join(folder, "none"))).toThrow(message);
   });
+});
+
+describe("a deployment that no check can run on", () => {
+  const url = "http://127.0.0.1:9";
+
+  it("is explained in one sentence, without a stack trace, and the run fails", () => {
+    const root = path.resolve(import.meta.dirname, "../../..");
+    const command = [path.join(root, "node_modules/tsx/dist/cli.mjs"), "tools/prove/main.ts"];
+    const env = { ...process.env, CONVEX_URL: url, PROVE_SECRET: SECRET };
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: root, env, encoding: "utf8" });
+    expect(stderr).toBe(`No deployment answers at ${url}: is it running, and is CONVEX_URL right?\n`);
+    expect(stdout).toBe("");
+    expect(status).toBe(1);
+  });
+
+  it.each([
+    [new ConvexError({ kind: "NotProving", message: "Set PROVE_SECRET." }), "Set PROVE_SECRET."],
+    [
+      new Error("[CONVEX M(x)] Could not find public function\n"),
+      "does not have the functions of stage/convex: run `npx",
+    ],
+    [new Error("<html>\n  at once"), `The deployment at ${url} refuses the first call: Error: <html>`],
+  ])("%s", (error, sentence) => {
+    expect(explain(error, url)).toContain(sentence);
+    expect(explain(error, url)).not.toContain("\n");
+  });
+});
+
+it.each(["S16", "S256"] as const)("a whole run on %s ends in ten minutes", (platform) => {
+  const effort = effortOf("full", platform);
+  expect(plannedSeconds(checksOf(effort), effort)).toBeLessThanOrEqual(MOST_SECONDS);
+});
+
+it("a check that is not over in its time has failed, and so has one that throws", async () => {
+  const verdictFor = async (run: Check["run"], isEmbedded = false) =>
+    await judge({ ...check, seconds: () => 0, run }, { effort: effortOf("short", "S16") } as never, isEmbedded);
+  const late = await verdictFor(() => new Promise(() => undefined));
+  expect(late).toMatchObject({ seen: "is not over after 0 s", verdict: "failed" });
+  const broken = await verdictFor(() => Promise.reject(new Error("broken")), true);
+  expect(broken).toMatchObject({ seen: "Error: broken", verdict: "failed" });
 });
 
 /** 2 tokens at once, 1 a second. */

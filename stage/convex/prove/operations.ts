@@ -1,0 +1,20 @@
+/** What an app does on a hot key beside its plain calls: the operations of law 15. */
+export const OPERATIONS = [
+  "charge",
+  "refund",
+  "reserve",
+  "cancel",
+  "check",
+  "get",
+  "other plan",
+  "override",
+  "block",
+  "unblock",
+  "pause",
+  "reset",
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** What starts a queue's worker whose planned run is gone. The sweep comes last: it looks at every key. */
+export const WAKERS = ["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"] as const;
+export type Waker = (typeof WAKERS)[number];
