@@ -7,7 +7,7 @@ import { expect, it, vi } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
 import type { MutationCtx } from "../support/places.js";
 import { limiters, openBoth } from "./official.js";
-import { forAny, forAnyAsync } from "../support/random.js";
+import { forAny, forAnyAsync, runs } from "../support/random.js";
 
 // All timers, because the official component schedules work, which would run during the tests of other files.
 useClock(NOW);
@@ -71,7 +71,7 @@ async function play(limiter: Limiter, ctx: MutationCtx, call: Call, { key, ...op
 
 it("the same script gets the same answers, the same denials and the same values", async () => {
   const seen = new Set<string>();
-  await forAnyAsync([config, fc.array(step, { minLength: 1, maxLength: 25 })], 150, async (limit, steps) => {
+  await forAnyAsync([config, fc.array(step, { minLength: 1, maxLength: 25 })], runs(1000), async (limit, steps) => {
     vi.setSystemTime(NOW);
     const t = openBoth();
     const { ours, theirs } = limiters({ send: limit });

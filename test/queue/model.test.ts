@@ -179,12 +179,11 @@ describe("law 13, liveness: every waiting job starts, once, also after crashes, 
 });
 
 describe("on several rows no interval gets more than one bucket gives, and every job starts once, in its turn", () => {
-  it.each(Array.from({ length: WORLDS / 2 }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const))(
-    "world %i: %j",
-    async (world, setting) => {
-      splitResults.push(await play(setting, `${SEED}/split ${world}`));
-    },
-  );
+  it.each(
+    Array.from({ length: Math.ceil(WORLDS / 3) }, (_, i) => [i, splitSettingOf(i, `${SEED}/split ${i}`)] as const),
+  )("world %i: %j", async (world, setting) => {
+    splitResults.push(await play(setting, `${SEED}/split ${world}`));
+  });
 
   it("the bucket was split in some of the payments", () => {
     const total = (what: keyof Told) => splitResults.reduce((sum, one) => sum + one[what], 0);
