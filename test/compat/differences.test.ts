@@ -299,8 +299,10 @@ describe("ours alone:", () => {
           await limit({ ...more, count }),
           await getValue(),
           await check(),
+          // It fits into the bucket, so it reserves nothing.
+          await limit({ count, reserve: true, throws: true }),
         ]);
-        expect(ours, `${count} ${JSON.stringify(more)}`).toMatchObject([go, { value: 0 }, { ok: false }]);
+        expect(ours, `${count} ${JSON.stringify(more)}`).toMatchObject([go, { value: 0 }, { ok: false }, denied(1000)]);
       }
     }
     const { ours } = await both({ ...bucket, rate: 10 }, async ({ limit, getValue }) => [
