@@ -4,7 +4,6 @@ import { ConvexError } from "convex/values";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
-import { isAllOf } from "../engine/units.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
 import { readSnapshot } from "../client/exposure.js";
@@ -157,9 +156,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     const most = config?.capacity ?? config?.rate ?? 0;
     // A count that is no number is refused where it is used.
     const tokens = typeof count === "number" ? count : 1;
-    const fits = tokens <= most || isAllOf(most, tokens);
     // A definition in JavaScript may say `throws`; what is thrown here has another form.
-    return { ...bucketOf(name, options), count, reserve: throws && fits ? false : reserve, throws: false };
+    return { ...bucketOf(name, options), count, reserve: throws && tokens <= most ? false : reserve, throws: false };
   }
 }
 

@@ -35,7 +35,7 @@ export function ceilUnits(tokens: number, unitsPerToken: number): number {
 /**
  * Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10.
  */
-export function isAllOf(capacity: number, count: number): boolean {
+function isAllOf(capacity: number, count: number): boolean {
   return Math.abs(count - capacity) <= capacity * 4 * SNAP;
 }
 

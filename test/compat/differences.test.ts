@@ -301,8 +301,10 @@ describe("ours alone:", () => {
           await check(),
           // It fits into the bucket, so it reserves nothing.
           await limit({ count, reserve: true, throws: true }),
+          await getValue(),
         ]);
-        expect(ours, `${count} ${JSON.stringify(more)}`).toMatchObject([go, { value: 0 }, { ok: false }, denied(1000)]);
+        const left = { value: 0 };
+        expect(ours, `${count} ${JSON.stringify(more)}`).toMatchObject([go, left, { ok: false }, denied(1000), left]);
       }
     }
     const { ours } = await both({ ...bucket, rate: 10 }, async ({ limit, getValue }) => [
