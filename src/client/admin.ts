@@ -12,11 +12,11 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, checkNamed, findBucket, planAndConfigError } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, findWrittenBucket } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { BY_ROWS, checkBucketOf, definitionUnder, plansOf, queueTermsOf } from "./plans.js";
+import { checkBucketOf, definitionUnder, planAndConfigError, plansOf, queueTermsOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -117,7 +117,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
       checkNamed("overrideRateLimit", args);
       const { name, key, plan, ...override } = args;
-      const bucket = findBucket(definitions, "overrideRateLimit", { name, key, plan }, BY_ROWS);
+      const bucket = findWrittenBucket(definitions, "overrideRateLimit", { name, key, plan });
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
@@ -129,7 +129,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const id = idOf(findBucket(definitions, "clearRateLimitOverride", args, BY_ROWS));
+      const id = idOf(findWrittenBucket(definitions, "clearRateLimitOverride", args));
       if (!component) await inTurn(ctx, () => clearOverride(ctx, id), true);
       else await component.mutation(ctx, component.api.upkeep.clearOverride, id);
       await wakeQueue(set, ctx, id);

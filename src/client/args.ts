@@ -1,6 +1,5 @@
 /** Calls, typed by the limits that are defined: a call that would fail at run time does not compile. */
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { ExactRateLimitStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { Mode, ThrowChoice } from "./definitionTypes.js";
 
 /** The names that autocomplete; any other string is a limit defined inline. */
@@ -32,7 +31,7 @@ type FieldsByName<Limits, Form, Field> = {
 interface OfSlots {
   kind: "concurrency";
 }
-type GivesSlots = OfSlots | { plans: Readonly<Record<string, OfSlots>> };
+export type GivesSlots = OfSlots | { plans: Readonly<Record<string, OfSlots>> };
 /** A call that no limit with slots has: the compiler shows this name. */
 interface NotForSlots {
   readonly "has slots, not tokens": never;
@@ -166,40 +165,3 @@ export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = C
     /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs spread. */
     spread?: number | undefined;
   };
-
-/** The answer of a call, without the denials if these are thrown. */
-export type CallAnswer<Answer, Limits, Name, Said, Default> = [ThrowChoiceIn<Limits, Name, Said, Default>] extends [
-  true | { jitter: number },
-]
-  ? Extract<Answer, { ok: true }>
-  : Answer;
-
-/** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
-type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
-  ? Name extends keyof Limits
-    ? Limits[Name] extends { throws: infer Own }
-      ? Own
-      : Default
-    : Default
-  : Said;
-
-/** The answer: exact for limits without `shards`. The types do not see those of a call's own `config`. */
-export type StatusOf<Limits, Name> = Name extends keyof Limits
-  ? "shards" extends keyof Limits[Name]
-    ? RateLimitStatus
-    : ExactRateLimitStatus
-  : RateLimitStatus;
-
-/** The answer of a call that takes: if it allows and is refundable, it has its date. */
-export type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
-  ? Dated<TakenStatusOf<Limits, Name>>
-  : TakenStatusOf<Limits, Name>;
-type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;
-
-/** Of a limit with slots, an answer that allows has the lease. */
-export type TakenStatusOf<Limits, Name> = Name extends keyof Limits
-  ? Limits[Name] extends GivesSlots
-    ? Leased<StatusOf<Limits, Name>>
-    : StatusOf<Limits, Name>
-  : StatusOf<Limits, Name>;
-type Leased<Status> = Status extends { ok: true } ? Status & { lease: RateLimitLease } : Status;

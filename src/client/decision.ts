@@ -2,16 +2,16 @@
 import type { CalledRequest } from "../engine/request.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import type { JudgedRequest } from "./definitions.js";
+import type { CompleteRequest } from "./definitions.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 import { denialError } from "./errors.js";
 
 interface Decision {
-  readonly request: JudgedRequest;
+  readonly request: CompleteRequest;
   readonly status: RateLimitStatus;
 }
 
-export function decisionsOf(requests: readonly JudgedRequest[], statuses: readonly RateLimitStatus[]): Decision[] {
+export function decisionsOf(requests: readonly CompleteRequest[], statuses: readonly RateLimitStatus[]): Decision[] {
   return statuses.flatMap((status, i) => requests.slice(i, i + 1).map((request) => ({ request, status })));
 }
 

@@ -9,7 +9,7 @@ import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
 import { modeField, throwsField } from "./options.js";
-import { checkPlans, checkWith, definitionUnder, parsePlans, planField, plansOf } from "./plans.js";
+import { checkPlans, checkWith, definitionUnder, parsePlans, planAndConfigError, planField, plansOf } from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
@@ -108,15 +108,14 @@ const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything,
 
 /**
  * The bucket that the arguments of a call name.
- * @param more - what the call may say besides; `BY_ROWS` if the rows of the bucket say the plan where the call does
- * not.
+ * `more` is what the call may say besides, and `needsPlan` whether it must name the plan of a limit that has plans.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  more: Fields = {},
+  { more, needsPlan = true }: { readonly more?: Fields; readonly needsPlan?: boolean } = {},
 ): Readonly<BucketArgs> {
   // The name first, since the other messages name the limit.
   const definition = definitions.get((args as AnyBucketArgs | null)?.name ?? "");
@@ -140,10 +139,17 @@ export function findBucket(
     const problem = `is not one of your limits (${known}); give its config to use it without a definition.`;
     throw new Error(`Rate limit ${show(name)} ${problem}`);
   }
-  const needsPlan = !("plan" in more);
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held };
+}
+
+/**
+ * The bucket of a call that means the same under every plan, or uses the one that the rows were written under: the plan
+ * may be left out.
+ */
+export function findWrittenBucket(definitions: Definitions, call: string, args: AnyBucketArgs, more: Fields = {}) {
+  return findBucket(definitions, call, args, { more, needsPlan: false });
 }
 
 function keyedError(name: string, key: unknown): Error {
@@ -164,10 +170,6 @@ export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "na
   );
 }
 
-export function planAndConfigError(name: string): Error {
-  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
-}
-
 /** @throws when the arguments are no object with the name of a limit. */
 export function checkNamed(call: string, args: unknown): void {
   if (!isObject(args)) {
@@ -177,19 +179,19 @@ export function checkNamed(call: string, args: unknown): void {
 }
 
 /** A request, and what its call and its definition say of the answer. */
-export interface JudgedRequest extends CalledRequest {
+export interface CompleteRequest extends CalledRequest {
   readonly throws: ThrowChoice;
   readonly mode: Mode;
 }
 
 /** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
-export function judge(
+export function complete(
   { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
   call: string,
   args: AnyArgs,
   more: Fields,
-): JudgedRequest {
-  const bucket = findBucket(definitions, call, args, more);
+): CompleteRequest {
+  const bucket = findBucket(definitions, call, args, { more });
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;

@@ -10,13 +10,12 @@ import {
   type AnyBucketArgs,
   anything,
   checkTokens,
-  findBucket,
-  judge,
-  type JudgedRequest,
+  findWrittenBucket,
+  complete,
+  type CompleteRequest,
 } from "./definitions.js";
 import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
-import { BY_ROWS } from "./plans.js";
 import type { RateLimits } from "./rateLimits.js";
 
 const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
@@ -29,7 +28,7 @@ export function functionsOf(set: LimitSet) {
     [LIMIT_SET]: set,
 
     async rateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
-      const request = judge(set, "rateLimit", args, callFields());
+      const request = complete(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
       // The way of most calls is short.
       const isPlain = status.ok && request.mode === "enforce" && !("lease" in request.bucket.config);
@@ -37,7 +36,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async checkRateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
-      const request = judge(set, "checkRateLimit", args, callFields());
+      const request = complete(set, "checkRateLimit", args, callFields());
       return concludeOne({ request, status: await place.peek(ctx, request) }, options);
     },
 
@@ -58,7 +57,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findBucket(definitions, "pauseRateLimit", args, { ...BY_ROWS, until: anything });
+      const bucket = findWrittenBucket(definitions, "pauseRateLimit", args, { until: anything });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
       await place.pause(ctx, { bucket, asked: { until } });
@@ -67,7 +66,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const bucket = findBucket(definitions, "resetRateLimit", args, BY_ROWS);
+      const bucket = findWrittenBucket(definitions, "resetRateLimit", args);
       await place.reset(ctx, bucket);
       await wakeQueue(set, ctx, bucket);
       return null;
@@ -80,8 +79,8 @@ export function functionsOf(set: LimitSet) {
 type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
 
 async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
-  const more = { ...BY_ROWS, count: anything, takenAt: takenAtField };
-  const bucket = findBucket(set.definitions, "adjustRateLimit", args, more);
+  const more = { count: anything, takenAt: takenAtField };
+  const bucket = findWrittenBucket(set.definitions, "adjustRateLimit", args, more);
   const { count, takenAt } = args;
   checkTokens("adjustRateLimit", bucket);
   checkField(bucket.name, "count", adjustedField, count);
@@ -98,14 +97,14 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   return status;
 }
 
-function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}): JudgedRequest[] {
+function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}): CompleteRequest[] {
   // JavaScript may pass anything.
   if (!Array.isArray(list) || list.length === 0) {
     throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);
   }
   checkFields({ of: call }, "the options", choice, { throws: throwsField });
   return Array.from(list, (args: AnyArgs) => {
-    const request = judge(set, call, args, demandFields());
+    const request = complete(set, call, args, demandFields());
     const { throws = request.throws } = choice;
     const shadow = request.mode === "shadow" || undefined;
     return { ...request, throws, asked: { ...request.asked, shadow } };

@@ -11,14 +11,14 @@ import type { AllowedStatus, DeniedStatus, RateLimitedJob, RateLimitLease } from
 import { present } from "../wire/present.js";
 import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
-import { type AnyArgs, anything, checkTokens, findBucket, judge } from "./definitions.js";
+import { type AnyArgs, anything, checkTokens, findWrittenBucket, complete } from "./definitions.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
-import { BY_ROWS } from "./plans.js";
 import { checkFunction, checkScheduler, type JobCall, type SchedulingCtx } from "./scheduler.js";
+import type { CallAnswer } from "./statusTypes.js";
 
 export type { RateLimitedJob, RateLimitLease } from "../wire/answers.js";
 
@@ -61,7 +61,7 @@ export interface RateLimitJobs<
     args: args.ScheduleArgs<Limits, Name, Said>,
     fn: Fn,
     ...fnArgs: convex.OptionalRestArgs<Fn>
-  ) => Promise<args.CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
+  ) => Promise<CallAnswer<ScheduleResult, Limits, Name, Said, Default>>;
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it.
@@ -107,7 +107,7 @@ async function schedule(
   asked: AnyArgs,
   work: JobCall,
 ): Promise<ScheduleResult> {
-  const request = judge(set, "scheduleRateLimited", asked, {
+  const request = complete(set, "scheduleRateLimited", asked, {
     count: anything,
     spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
     mode: modeField,
@@ -119,8 +119,7 @@ async function schedule(
   const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
-  const charged = await set.place.consume(ctx, reserving);
-  const status = concludeOne({ request: reserving, status: charged }, set.options);
+  const status = concludeOne({ request: reserving, status: await set.place.consume(ctx, reserving) }, set.options);
   if (!status.ok) return present({ ok: false, retryAt: status.retryAt, reason: status.reason });
   const now = Date.now();
   const { shadow } = status;
@@ -172,7 +171,7 @@ async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: Rat
   const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, call, { name, key, config }, BY_ROWS);
+  const bucket = findWrittenBucket(set.definitions, call, { name, key, config });
   checkField(name, "count", adjustedField, -count);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };

@@ -1,5 +1,5 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
-import { type Field, type Fields, isObject } from "../engine/fields.js";
+import { type Field, isObject } from "../engine/fields.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
@@ -10,12 +10,6 @@ import type { Definition } from "./definitionTypes.js";
 
 /** The plan in a call. Calls that it changes need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: (value) => typeof value === "string" };
-/**
- * What a call may say, for calls that mean the same under every plan, or use the one that rows were written under: the
- * plan may be left out.
- */
-export const BY_ROWS: Fields = { plan: planField };
-
 /** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
 export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {
   const plans = isObject(given) ? Object.entries(given as Record<string, unknown>) : [];
@@ -127,4 +121,8 @@ export function definitionUnder(name: string, definition: Definition, plan: stri
   const found = plan === undefined && !isRequired ? first : plans.get(plan ?? "");
   if (found) return found;
   throw fieldError(name, "plan", Array.from(plans.keys(), show).join(" or "), plan);
+}
+
+export function planAndConfigError(name: string): Error {
+  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
 }

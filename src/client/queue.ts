@@ -13,12 +13,12 @@ import type { QueueTerms } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { present } from "../wire/present.js";
 import * as wire from "../wire/queue.js";
-import { type AnyArgs, anything, findBucket, judge } from "./definitions.js";
+import { type AnyArgs, anything, findWrittenBucket, complete } from "./definitions.js";
 import { denialError } from "./errors.js";
 import { queueModuleOf, throwsField } from "./options.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
-import { BY_ROWS, queueTermsOf } from "./plans.js";
+import { queueTermsOf } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues, RegisteredQueue } from "./queueTypes.js";
 import { checkFunction, isReference, type JobCall } from "./scheduler.js";
 
@@ -117,7 +117,7 @@ function write<Result>({ options }: LimitSet, ctx: Ctx, operation: (own: QueueCt
 async function enqueue(set: LimitSet, ctx: Ctx, asked: AnyArgs, { fn, fnArgs }: JobCall): Promise<wire.EnqueueResult> {
   const { options } = set;
   const { component } = set.place;
-  const { bucket, throws } = judge(set, "enqueueRateLimited", asked, {
+  const { bucket, throws } = complete(set, "enqueueRateLimited", asked, {
     count: anything,
     priority: anything,
     fairBy: anything,
@@ -153,6 +153,6 @@ function parseHandle(set: LimitSet, job: unknown, call: string) {
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
   }
-  findBucket(set.definitions, call, { name, key }, BY_ROWS);
+  findWrittenBucket(set.definitions, call, { name, key });
   return present({ terms: termsOf(set, name, call), key, id });
 }

@@ -1,7 +1,8 @@
 /** The functions of limits with a queue, as their users see them, and what calls to them say. */
 import type * as convex from "convex/server";
 import type * as wire from "../wire/queue.js";
-import type { CountArg, KeyArg, PlanArg, CallAnswer, ThrowsArg } from "./args.js";
+import type { CountArg, KeyArg, PlanArg, ThrowsArg } from "./args.js";
+import type { CallAnswer } from "./statusTypes.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables } from "./place.js";
 

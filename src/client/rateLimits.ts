@@ -3,6 +3,7 @@ import type { RateLimitAllStatus } from "../wire/answers.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
+import type * as status from "./statusTypes.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a
@@ -26,7 +27,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["mutation"],
     args: args.RateLimitArgs<Limits, Name, Said, Refundable>,
-  ) => Promise<args.CallAnswer<args.DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
+  ) => Promise<status.CallAnswer<status.DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
 
   /**
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one
@@ -35,7 +36,7 @@ export interface RateLimits<
   checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said>,
-  ) => Promise<args.CallAnswer<args.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
+  ) => Promise<status.CallAnswer<status.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be
@@ -46,7 +47,13 @@ export interface RateLimits<
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
   ) => Promise<
-    args.CallAnswer<RateLimitAllStatus<args.TakenStatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
+    status.CallAnswer<
+      RateLimitAllStatus<status.TakenStatusOf<Limits, Names[number]>>,
+      Limits,
+      Names[number],
+      Said,
+      Default
+    >
   >;
 
   /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. */
@@ -58,7 +65,7 @@ export interface RateLimits<
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
   ) => Promise<
-    args.CallAnswer<RateLimitAllStatus<args.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
+    status.CallAnswer<RateLimitAllStatus<status.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
   >;
 
   /**
@@ -69,7 +76,7 @@ export interface RateLimits<
   adjustRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: args.AdjustArgs<Limits, Name>,
-  ) => Promise<args.StatusOf<Limits, Name>>;
+  ) => Promise<status.StatusOf<Limits, Name>>;
 
   /**
    * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a
