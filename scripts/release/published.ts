@@ -28,7 +28,8 @@ const TARBALL = /npm install path\/to\/\S+\.tgz/;
 
 /** The text of a page after the first publication. Later publications change nothing. */
 export function published(page: Page, text: string, name: string, address: string): string {
-  const installed = text.replace(...UNTIL_THEN[page]).replace(TARBALL, `npm install ${name}`);
+  const [until, then] = UNTIL_THEN[page];
+  const installed = text.replace(until, then).replace(TARBALL, `npm install ${name}`);
   if (page !== "README.md" || installed.includes("badge.svg")) return installed;
   const badges = [
     `[![npm](https://img.shields.io/npm/v/${name})](https://www.npmjs.com/package/${name})`,

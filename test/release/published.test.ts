@@ -1,6 +1,9 @@
 /** What readers see after a publication: the documents, npm's page of the README, and the directory of components. */
-import { describe, expect, it } from "vitest";
-import { withShippedLinks } from "../../scripts/release/links.js";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { prepare, restore, withShippedLinks } from "../../scripts/release/links.js";
 import { INSTALLED_BY, published, repositoryAddress } from "../../scripts/release/published.js";
 import { files, filesIn, lines, manifest, read } from "../tidy/files.js";
 
@@ -74,6 +77,34 @@ describe("the documents of a publication", () => {
     const unlinked = withShippedLinks(readme, "README.md", [], undefined);
     expect(unlinked).not.toContain("(docs/comparison.md)");
     expect(unlinked).not.toMatch(/Line plots|docs\/pictures/);
+  });
+});
+
+describe("the pages of a tarball", () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "pages-"));
+  const write = (file: string, text: string) => {
+    writeFileSync(path.join(folder, file), text);
+  };
+  const readme = () => readFileSync(path.join(folder, "README.md"), "utf8");
+  afterAll(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it("are restored, but not over a page that has changed since a pack failed", () => {
+    mkdirSync(path.join(folder, "docs"));
+    write("package.json", '{ "files": [], "repository": "github:someone/something" }');
+    for (const file of ["README.md", "llms.txt", "llms-full.txt", "CHANGELOG.md"]) write(file, "[old](SECURITY.md)");
+    prepare(folder);
+    expect(readme()).toBe("[old](https://github.com/someone/something/blob/HEAD/SECURITY.md)");
+    restore(folder);
+    expect(readme()).toBe("[old](SECURITY.md)");
+
+    prepare(folder);
+    write("README.md", "[new](SECURITY.md)");
+    prepare(folder);
+    expect(readme()).toBe("[new](https://github.com/someone/something/blob/HEAD/SECURITY.md)");
+    restore(folder);
+    expect(readme()).toBe("[new](SECURITY.md)");
   });
 });
 
