@@ -8,7 +8,10 @@ const UNTIL_THEN = {
   "docs/start.md": [/ The package is not on npm yet: [^]*?tarball\./, " Install the package:"],
   // The app's manifest names the package.
   "example/README.md": [/npm install path\/to\/\S+\.tgz .*\n/, ""],
-  "stage/index.html": [/ *<p class="fine">\s+Not on npm yet: [^]*?<\/p>\n/, ""],
+  "stage/index.html": [
+    /(?<=<p class="fine">)\s+Not on npm yet: [^]*?(?=<\/p>)/,
+    'Next: <a href="/docs/start.html">five steps to a deployed limit</a>.',
+  ],
 } as const;
 
 /** The pages that say how the package is installed. */
