@@ -2,7 +2,7 @@
  * The links of the Markdown files in the package. npm packs the files of the working tree. So `prepack` rewrites their links for
  * readers who do not have the repository, and their tables for size, and `postpack` restores the originals.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { repositoryAddress } from "./published.js";
 
@@ -62,26 +62,42 @@ export function unpadded(text: string): string {
   return text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, " ").replace(/-{3,}/g, "---"));
 }
 
-/** The path at which the original of a page is kept. It is in node_modules, because npm packs nothing of it. */
-const aside = (root: string, page: string) => path.join(root, "node_modules/.cache/pages", page);
+/** The paths at which a page's original and its packed text are kept. They are in node_modules: npm packs nothing of it. */
+function aside(root: string, page: string) {
+  const [original = "", packed = ""] = ["pages", "packed"].map((folder) =>
+    path.join(root, "node_modules/.cache", folder, page),
+  );
+  return { original, packed };
+}
 
-function prepare(root: string): void {
+export function prepare(root: string): void {
   const address = repositoryAddress(manifest(root).repository);
   const shipped = shippedPages(root);
   restore(root);
   for (const page of shipped) {
     const file = path.join(root, page);
     const text = readFileSync(file, "utf8");
-    mkdirSync(path.dirname(aside(root, page)), { recursive: true });
-    writeFileSync(aside(root, page), text);
-    writeFileSync(file, unpadded(withShippedLinks(text, page, shipped, address)));
+    const packed = unpadded(withShippedLinks(text, page, shipped, address));
+    write(aside(root, page).original, text);
+    write(aside(root, page).packed, packed);
+    write(file, packed);
   }
 }
 
-function restore(root: string): void {
+/** Restores the originals. If a pack failed and a page has changed since then, what the page says now stays. */
+export function restore(root: string): void {
   for (const page of shippedPages(root)) {
-    if (existsSync(aside(root, page))) renameSync(aside(root, page), path.join(root, page));
+    const { original, packed } = aside(root, page);
+    if (!existsSync(packed)) continue;
+    const file = path.join(root, page);
+    if (readFileSync(file, "utf8") === readFileSync(packed, "utf8")) renameSync(original, file);
+    rmSync(packed);
   }
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
 }
 
 if (process.argv[2] === "prepare") prepare(".");

@@ -25,11 +25,11 @@ export function tagErrors(tag: string, manifest: Manifest, changelog: string): s
 export function ownerErrors(manifest: Manifest): string[] {
   const missing = Object.entries(OWNERS).filter(([field]) => manifest[field as keyof typeof OWNERS] === undefined);
   const errors = missing.map(
-    ([field, reason]) => `package.json has no "${field}" (${reason}). Set it once: npm pkg set ${field}=...`,
+    ([field, reason]) => `package.json has no "${field}" (${reason}). CONTRIBUTING.md, "Releases", says how to set it.`,
   );
   if (manifest.repository === undefined || repositoryAddress(manifest.repository) !== undefined) return errors;
   return [
     ...errors,
-    `"repository" is not on GitHub, to which the badges and links lead. Set it: npm pkg set repository=github:owner/name`,
+    `"repository" is not on GitHub, where the badges and links lead. CONTRIBUTING.md, "Releases", says how to set it.`,
   ];
 }

@@ -60,6 +60,11 @@ export function movedApp(): ReadonlyMap<string, string> {
   return new Map(files.map((file) => [file, moved(readFileSync(path.join(official, file), "utf8"))]));
 }
 
+/** The blocks of docs/start.md that move its limits into the component. */
+export function blocksOfPlace(): ReadonlyMap<string, string> {
+  return filesIn(readPage("start").replace(/^[^]*### Where limits live/, ""), "text");
+}
+
 /** The blocks of pages that name a file. */
 export function blocksOf(pages: string): ReadonlyMap<string, string> {
   const text = pages.split(",").map(readPage).join("\n");
@@ -72,8 +77,9 @@ export function blocksOf(pages: string): ReadonlyMap<string, string> {
 
 const CALLER = "convex/caller.ts";
 
-function filesIn(text: string): Map<string, string> {
-  const blocks = [...text.matchAll(/^```tsx?\n(\/\/ ((?:convex|src)\/\S+\.tsx?)\n.*?)^```/gms)];
+function filesIn(text: string, language = "tsx?"): Map<string, string> {
+  const block = new RegExp(`^\`\`\`${language}\\n(// ((?:convex|src)/\\S+\\.tsx?)\\b[^\\n]*\\n.*?)^\`\`\``, "gms");
+  const blocks = [...text.matchAll(block)];
   return new Map(blocks.map(([, code = "", file = ""]) => [file, code]));
 }
 

@@ -3,10 +3,10 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { openShell, run, type Run } from "./shell.js";
 
-/** A fresh app: its folder, its version of convex if that is not the pinned one, and how its commands run. */
+/** A fresh app: its folder, the versions of its packages that are not the pinned ones, and how its commands run. */
 export interface App {
   readonly folder: string;
-  readonly convex: string | undefined;
+  readonly versions: Readonly<Record<string, string>>;
   readonly run: Run;
 }
 
@@ -30,6 +30,7 @@ const TSCONFIG = {
     skipLibCheck: false,
     declaration: true,
     noEmit: true,
+    jsx: "react-jsx",
     types: ["vite/client"],
   },
   include: ["convex"],
@@ -38,9 +39,21 @@ const TSCONFIG = {
 const VITEST_CONFIG = `import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { environment: "edge-runtime", server: { deps: { inline: ["convex-test"] } } },
+  test: {
+    environment: "edge-runtime",
+    // Half of the time of a short run is spent on workers that load the same modules.
+    isolate: false,
+    testTimeout: 120_000,
+    server: { deps: { inline: ["convex-test"] } },
+  },
 });
 `;
+
+/** What an app with a page and tests installs, next to convex and the tarball. */
+const TOOLS = [
+  ...["@edge-runtime/vm", "convex-test", "jsdom", "typescript", "vite", "vitest"],
+  ...["@testing-library/dom", "@testing-library/react", "@types/react", "@types/react-dom"],
+];
 
 /**
  * Writes the app of test/package/app into its folder, and installs the tarball and the versions that the project itself pins. The app is
@@ -55,17 +68,20 @@ export async function installApp(root: string, app: App, tarball: string): Promi
   };
   const versions: Record<string, string | undefined> = {
     ...devDependencies,
-    ...(app.convex && { convex: app.convex }),
     // The project's own `typescript` is version 6, for tools that need its API.
     typescript: devDependencies["@typescript/native"],
+    ...app.versions,
   };
   const pinned = (names: string[]) => Object.fromEntries(names.map((name) => [name, versions[name]]));
   const manifest = {
     name: "fresh-app",
     private: true,
     type: "module",
-    dependencies: { ...pinned(["convex", "@convex-dev/rate-limiter"]), "convex-rate-limits": `file:${tarball}` },
-    devDependencies: pinned(["@edge-runtime/vm", "convex-test", "typescript", "vite", "vitest"]),
+    dependencies: {
+      ...pinned(["convex", "@convex-dev/rate-limiter", "react", "react-dom"]),
+      "convex-rate-limits": `file:${tarball}`,
+    },
+    devDependencies: pinned(TOOLS),
   };
   write(folder, "package.json", JSON.stringify(manifest));
   write(folder, "tsconfig.json", JSON.stringify(TSCONFIG));
@@ -103,8 +119,12 @@ export async function importInNode({ folder, run }: App): Promise<void> {
  * Pushes the app with Convex's own CLI to the stand-in for a deployment, which judges the push. The app has the component twice, inside
  * another component, and next to the official one.
  */
-export async function push(root: string, { folder, run }: App, command: "codegen" | "dev" | "deploy"): Promise<void> {
-  await run(root, "npx", "tsx", "tools/deployment/main.ts", folder, command);
+export async function push(
+  root: string,
+  { folder, run }: Pick<App, "folder" | "run">,
+  command: "codegen" | "dev" | "deploy",
+): Promise<void> {
+  await run(root, "node", "--import", "tsx", "tools/deployment/main.ts", folder, command);
 }
 
 function write(folder: string, file: string, text: string): void {

@@ -38,7 +38,7 @@ export const trySend = mutation({
 
 export const maySend = query({
   args: { author: v.string(), count: v.optional(v.number()) },
-  handler: async (ctx, { author, count }) => await rateLimiter.check(ctx, "sendMessage", { key: author, count }),
+  handler: async (ctx, { author, count = 1 }) => await rateLimiter.check(ctx, "sendMessage", { key: author, count }),
 });
 
 export const signUp = mutation({
