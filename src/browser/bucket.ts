@@ -85,29 +85,28 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
     // A demand for nothing waits until debts are paid.
     const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
     const reservedFrom = () => Math.min(...rows.map((row) => reservedOn(bucket, units, row, ts)));
-    const start = isThere && from === now ? now : !reserve ? Infinity : isThere ? from : reservedFrom();
+    const start = isThere && (reserve || from === now) ? from : reserve ? reservedFrom() : Infinity;
     const taken = start < Infinity ? units : 0;
-    return {
-      start,
-      describe: () => {
-        const seen = Math.max(now, lastWrite);
-        const resetAt = firstTime(seen, (time) =>
-          windowsFrom === undefined
-            ? sum(rows, ({ later }) => later(time)) - (lastsMs && time >= Math.max(ts, start) + lastsMs ? 0 : taken) >=
-              capacity
-            : arrived(runs, seen, time) > 0,
-        );
-        return {
-          // During a block only its end matters.
-          ...(reason && now < until
-            ? decide(until).describe()
-            : // A list of windows says nothing about windows before its first or after its last.
-              !(windowsFrom !== undefined && ts < (resetAt < END_OF_TIME ? windowsFrom : resetAt)) && { resetAt }),
-          value: sum(rows, ({ held }) => held) / unitsPerToken,
-          remaining: reason || now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
-        };
-      },
+
+    const describe = () => {
+      const seen = Math.max(now, lastWrite);
+      // Only a log has back what it gave.
+      const backAt = Math.max(ts, start) + (lastsMs ?? NaN);
+      const resetAt = firstTime(seen, (time) =>
+        windowsFrom === undefined
+          ? sum(rows, ({ later }) => later(time)) - (time >= backAt ? 0 : taken) >= capacity
+          : arrived(runs, seen, time) > 0,
+      );
+      // A list of windows says nothing about windows before its first or after its last.
+      const isListed = windowsFrom === undefined || ts >= (resetAt < END_OF_TIME ? windowsFrom : resetAt);
+      return {
+        // During a block only its end matters.
+        ...(reason && now < until ? decide(until).describe() : isListed && { resetAt }),
+        value: sum(rows, ({ held }) => held) / unitsPerToken,
+        remaining: reason || now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
+      };
     };
+    return { start, describe };
   };
   const servedFrom = (from: number) =>
     firstTime(
