@@ -51,15 +51,22 @@ function rowAt(part: ShardSnapshot, runs: ShardSnapshot["runs"], now: number, la
   };
 }
 
-/** When a reservation starts on a row; of several rows each promises no more than its share. Infinity for never. */
-function reservedOn(bucket: BucketInForce, units: number, { later, owed, part }: Row, from: number): number {
-  const { parts, capacity, maxReserved, lastStart = 0 } = bucket;
+/** When a reservation starts on a row, which may owe its share of what the bucket may; Infinity for never. */
+function reservedOn(bucket: BucketInForce, { later, owed, part }: Row, units: number, from: number): number {
+  const { capacity, maxReserved, lastStart = 0 } = bucket;
   // A bucket of one row may have no capacity at all.
-  const most =
-    parts.length === 1 ? maxReserved : units <= part.capacity ? (part.capacity / capacity) * maxReserved : -1;
+  const most = part.capacity < capacity ? (part.capacity / capacity) * maxReserved : maxReserved;
   if (units && owed + units > most) return Infinity;
   const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
   return Math.max(from, units && lastStart, firstTime(from, isThere));
+}
+
+/** All rows as one: none of it is there before the debts of all are paid. */
+function wholeOf({ capacity, runs, lastsMs }: BucketInForce, rows: readonly Row[], from: number): Row {
+  const ts = Math.max(...rows.map(({ later }) => firstTime(from, (time) => later(time) >= 0)));
+  const value = ts > from ? 0 : sum(rows, ({ held }) => held);
+  const all = lastsMs ? rows.flatMap(({ part }) => part.runs) : runs;
+  return rowAt({ capacity, value, ts, runs: all }, all, ts, lastsMs);
 }
 
 /**
@@ -84,7 +91,10 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
     const given = sum(rows, ({ held }) => Math.max(0, held));
     // A demand for nothing waits until debts are paid.
     const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
-    const reservedFrom = () => Math.min(...rows.map((row) => reservedOn(bucket, units, row, ts)));
+    // Each row promises no more than its share. What is larger than each, all promise as one.
+    const able = rows.filter(({ part }) => units <= part.capacity || !rows[1]);
+    const reservedFrom = () =>
+      Math.min(...(able[0] ? able : [wholeOf(bucket, rows, ts)]).map((row) => reservedOn(bucket, row, units, ts)));
     const start = isThere && (reserve || from === now) ? from : reserve ? reservedFrom() : Infinity;
     const taken = start < Infinity ? units : 0;
 

@@ -156,6 +156,21 @@ describe("projectRateLimit", () => {
     expect(several).toBeGreaterThan(runs(500));
   });
 
+  it.each(["token bucket", "fixed window", "sliding window"] as const)(
+    "a %s promises on all rows together what is larger than the share of each",
+    (kind) => {
+      const base = { rate: 10, period: 1000, maxReserved: 20, shards: 2 };
+      const config =
+        kind === "token bucket" ? { kind, ...base } : { kind, ...base, ...(kind === "fixed window" && { start: 0 }) };
+      for (const share of [0, 0.5, 1]) {
+        const takes = [0, 1].map((row) => ({ row, share, ago: 100 }));
+        const { limit, shards } = shardsAfter(config as TokensConfig, { splits: [0], takes, reserved: [] });
+        expect(shards).toHaveLength(2);
+        for (const count of [6, 10, 11, 20, 30]) agreed(limit, shards, NOW, { count, reserve: true });
+      }
+    },
+  );
+
   // Too few random limits are short of tokens on several rows at once, or owe.
   const short = fc.record({
     config: fc.record({
