@@ -164,7 +164,7 @@ describe("projectRateLimit", () => {
         kind === "token bucket" ? { kind, ...base } : { kind, ...base, ...(kind === "fixed window" && { start: 0 }) };
       for (const share of [0, 0.5, 1]) {
         const takes = [0, 1].map((row) => ({ row, share, ago: 100 }));
-        const { limit, shards } = shardsAfter(config as TokensConfig, { splits: [0], takes, reserved: [] });
+        const { limit, shards } = shardsAfter(config, { splits: [0], takes, reserved: [] });
         expect(shards).toHaveLength(2);
         for (const count of [6, 10, 11, 20, 30]) agreed(limit, shards, NOW, { count, reserve: true });
       }
