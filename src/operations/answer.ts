@@ -3,10 +3,11 @@ import { canServe } from "../engine/decide.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { type Request, requestTo } from "../engine/request.js";
 import { overview, servedFrom } from "../engine/sharding/pool.js";
+import { tellsAll } from "../engine/sharding/waits.js";
 import { advance, areAll, charged, type Shard } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader } from "../storage/rows.js";
-import { loadFirst, type StoredShard } from "../storage/shards.js";
+import { loadAll, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerSplit, reshaped, type SplitCall } from "./split.js";
@@ -20,7 +21,7 @@ export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call
   const { override, bucket, timing, found } = terms;
   const request = override?.limit ? requestTo(terms.counted, bucket.asked) : bucket;
   const first = await loadFirst(ctx, request, found);
-  if (override?.reason) return block(terms, first, override.until);
+  if (override?.reason) return await block(ctx, terms, first, override.until);
   const split = { ...call, ...timing, found };
   if (override?.unlimited) return await letThrough(ctx, request, first, split);
   const answered =
@@ -45,11 +46,12 @@ export function untouched({ before }: Answer): RateLimitStatus {
   return { ok: true, ...(areAll(shards) && overview(limit, shards, timing)) };
 }
 
-function block({ bucket, timing }: Terms<Request>, first: StoredShard, until: number): Answer {
+async function block(ctx: Reader, terms: Terms<Request>, first: StoredShard, until: number): Promise<Answer> {
+  const { bucket, timing } = terms;
   const { limit, demand } = bucket;
-  const shards = [first];
   const later = { ...timing, now: until };
   const isForEver = until === END_OF_TIME;
+  const shards = isForEver ? [first] : await telling(ctx, terms, first);
   const status = present({
     ok: false as const,
     reason: "blocked" as const,
@@ -93,6 +95,11 @@ async function letThrough(ctx: Reader, request: Request, first: StoredShard, cal
 async function whenServedAfter(ctx: Reader, terms: Terms<Request>, until: number): Promise<number> {
   const { bucket, timing, found } = terms;
   if (until === END_OF_TIME || !canServe(bucket.limit, bucket.demand)) return END_OF_TIME;
-  const first = await loadFirst(ctx, bucket, found);
-  return servedFrom(bucket.limit, [first], { ...timing, now: until }, bucket.demand);
+  const shards = await telling(ctx, terms, await loadFirst(ctx, bucket, found));
+  return servedFrom(bucket.limit, shards, { ...timing, now: until }, bucket.demand);
+}
+
+/** The shards that say when the limit's own config lets a request go. */
+async function telling(ctx: Reader, { bucket, found }: Terms<Request>, first: StoredShard): Promise<StoredShard[]> {
+  return tellsAll(first, bucket.limit, bucket.demand) ? [first] : await loadAll(ctx, bucket, found);
 }

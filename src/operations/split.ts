@@ -11,7 +11,7 @@ import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, soonest } from "../engine/sharding/pool.js";
-import { mayDenyOnTwo, whenAnyServes } from "../engine/sharding/waits.js";
+import { mayDenyOnTwo, tellsAll, whenAnyServes } from "../engine/sharding/waits.js";
 import { advance, balance, fold, givenByAll, heldBy, isOwing, merged, splitTo } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
@@ -28,13 +28,16 @@ export interface SplitCall extends Call, Timing {
 /** The answer of a bucket that may be split. @param first - the row that was found. */
 export async function answerSplit(ctx: Reader, request: Request, call: SplitCall, first: StoredShard): Promise<Answer> {
   const { limit, demand } = request;
-  const { now, pausedUntil } = call;
+  const { now, pausedUntil, found } = call;
   const { units, reserve } = demand;
   if (first.interval === WHOLE) return await answerOn(ctx, request, call, [first]);
   // A demand for nothing takes nothing: any row that does not owe says so.
   if (!canServe(limit, demand)) return tooLarge(request, [first], call);
   const isPaused = now < pausedUntil && units > 0;
-  if (isPaused && !reserve) return denialOn(request, [first], call);
+  if (isPaused && !reserve) {
+    const isTold = tellsAll(first, limit, demand);
+    return isTold ? denialOn(request, [first], call) : answerOnAll(request, await loadAll(ctx, request, found), call);
+  }
   if (!isPaused && heldBy(first, now) >= units) return await answerOn(ctx, request, call, [first]);
   // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's
   // `retryAt` says.

@@ -295,12 +295,30 @@ describe.each(placeNames)("in the %s", (place) => {
     it("denies until the end of its override if all its rows then hold the count", async () => {
       await fillWide("wide", 16);
       await override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "wide" });
-      // As if the rows that were not read were empty.
-      expect(await takeWide(60)).toMatchObject(denied(4000));
+      expect(await takeWide(60)).toMatchObject(denied(1000));
       await override({ config: { ...large, capacity: 20 } }, { name: "wide" });
       expect(await takeWide(60)).toMatchObject(tooLarge);
       await override({ block: true, ...ending(1000) }, { name: "wide" });
-      expect(await takeWide(64)).toMatchObject(blocked(4200));
+      expect(await takeWide(64)).toMatchObject(blocked(1000));
+    });
+
+    it.each<[string, () => Promise<unknown>]>([
+      ["a block", () => override({ block: true, ...ending(1000) }, { name: "fast" })],
+      ["an override", () => override({ config: { ...large, capacity: 20 }, ...ending(1000) }, { name: "fast" })],
+      ["a pause", () => limits.pauseRateLimit({ name: "fast", until: NOW + 1000 })],
+    ])("what is larger than a row waits for a row that owes, also beyond the end of %s", async (_what, act) => {
+      const [first = "", ...others] = partsOf(2);
+      await insert({ name: "fast", shard: first, value: -200, ts: NOW - 1 });
+      await insert(...others.map((shard) => ({ name: "fast", shard, value: 16, ts: NOW - 1 })));
+      await act();
+      // The other rows are drawn, here and at the end.
+      vi.spyOn(Math, "random").mockReturnValue(0.9);
+      const { ok, retryAt } = (await rateLimit({ name: "fast", count: 60 })) as { ok: boolean; retryAt: number };
+      expect(ok).toBe(false);
+      vi.setSystemTime(retryAt - 1);
+      expect(await rateLimit({ name: "fast", count: 60 })).toMatchObject({ ok: false });
+      vi.setSystemTime(retryAt);
+      expect(await rateLimit({ name: "fast", count: 60 })).toMatchObject({ ok: true });
     });
 
     it("owes on one row when unlimited, dates by that row, and says only ok", async () => {

@@ -47,7 +47,10 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const passed = windows.at(ts) - windows.at(stored.ts);
   if (passed <= 0) return { ...stored, value: held, ts, log: [] };
   const value = least(capacity, held + firstRefill(stored, terms) + BigInt(passed - 1) * terms.rate);
-  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used: capacity - value, log: [] };
+  // Of a window that brings less than the bucket holds, only what it brought can have been used.
+  const missing = (isQuota(terms) ? capacity : least(capacity, terms.rate)) - value;
+  const used = missing > 0n ? missing : 0n;
+  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used, log: [] };
 }
 
 /** What it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
@@ -79,7 +82,11 @@ export function take(state: State, units: bigint, at = state.ts): State {
 export function give(state: State, units: bigint, terms: Terms): State {
   if (terms.kind !== "sliding window") {
     const value = least(terms.capacity, state.value + units);
-    return { ...state, value, used: state.used - (value - state.value) };
+    // A debt that a raised rate has not paid is paid first, and then the rest was not used.
+    const isKept = state.keepsDebt === true && state.value < 0n;
+    const used = isKept ? least(state.used, terms.capacity - value) : state.used - (value - state.value);
+    // What comes back may be of an earlier window.
+    return { ...state, value, used: used > 0n ? used : 0n };
   }
   let left = units;
   const log = [...state.log]

@@ -193,7 +193,8 @@ function pairsOf(events: readonly Happening[]): number {
  * The bucket had `units` of a take never been taken. Freedom: less may come back, never more, if one of these holds:
  * - two events from the take on share a millisecond;
  * - a row cannot store all pairs that matter;
- * - the terms have changed since, or had changed in the window of the take.
+ * - the terms have changed since, or had changed in the window of the take;
+ * - a gift has given tokens of a sliding window back since, and these may have been among them.
  */
 export function undone(bucket: Bucket, id: number, units: bigint, refund: { now: number; terms: Terms; date: number }) {
   const { now, terms, date } = refund;
@@ -207,8 +208,9 @@ export function undone(bucket: Bucket, id: number, units: bigint, refund: { now:
   const areApart = times.every((time, i) => time > (i === 0 ? last : (times[i - 1] ?? 0)));
   const areAlike = since.every((event) => signature(event.terms) === signature(terms)) && isOwn(bucket, index, terms);
   const isRemembered = terms.kind === "sliding window" || pairsOf(bucket.events) <= EXACT_PAIRS;
+  const isGiven = terms.kind === "sliding window" && since.some(({ type }) => type === "gift");
   // A promise of a sliding window is dated with its start, and nothing need come back of a date that lies ahead.
-  const isSure = areApart && areAlike && isRemembered && date <= at;
+  const isSure = areApart && areAlike && isRemembered && !isGiven && date <= at;
   const without = bucket.events.map((event, i) => {
     if (i !== index || event.type !== "take") return event;
     const less = (side: Side) => event.units[side] - (units < event.units[side] ? units : event.units[side]);

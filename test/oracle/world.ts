@@ -193,10 +193,9 @@ export class World {
       const setting = this.#setting({ key, plan, count });
       return setting.stretches.map((stretch) => ({ ...setting, stretches: [stretch] }));
     });
-    const isFirst = ({ stretches: [a] }: twin.Setting, i: number) =>
-      settings.findIndex(
-        ({ stretches: [b] }) => a?.terms.id === b?.terms.id && a?.terms.capacity === b?.terms.capacity,
-      ) === i;
+    const alike = (stretch?: twin.Stretch) => [stretch?.terms.id, stretch?.terms.capacity, stretch?.terms.rate].join();
+    const isFirst = ({ stretches: [own] }: twin.Setting, i: number) =>
+      settings.findIndex(({ stretches: [other] }) => alike(own) === alike(other)) === i;
     const different = settings.filter(isFirst);
     this.#advance(key, "canceled", (state) =>
       different.flatMap((setting) => twin.afterRefund(state, setting, { ticket, date })),

@@ -40,6 +40,11 @@ export function whenServed(limit: Limit, shards: readonly Shard[], timing: Timin
   return firstTime(found, (at) => shard.givenByAll(plain, at) >= units, likely);
 }
 
+/** Whether a row says when a demand is served that is denied now: one that is larger than a row asks others, too. */
+export function tellsAll(own: Shard, limit: Limit, demand: Demand): boolean {
+  return shard.areAll([own]) || (mayDenyOnTwo(limit, demand) && 2 * demand.units <= own.limit.capacity);
+}
+
 /** Whether a denial may rest on what two of several rows say. */
 export function mayDenyOnTwo(limit: Limit, { units, reserve }: Demand): boolean {
   return !reserve && isFast(limit, units);
