@@ -143,6 +143,10 @@ export function overview(limit: Limit, shards: readonly Shard[], timing: Timing)
 /** The first time from `from` on at which the same demand succeeds on shards that may be only some of the bucket's. */
 export function servedFrom(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   if (!shard.areAll(shards)) return whenAnyServes(limit, shards, timing, demand.units);
+  // A call reserves on one of two rows, whichever these are.
+  const able = shards.length > 1 && demand.reserve ? shards.filter((own) => demand.units <= own.limit.capacity) : [];
+  const statuses = able.map((own) => decide(own.limit, own.state, timing, demand).status);
+  if (able.length > 0) return Math.max(...statuses.map((each) => (each.ok ? timing.now : each.retryAt)));
   const { status } = decideOnAll(limit, shards, timing, demand);
   if (!status.ok) return status.retryAt;
   const isByTwo = shards.length > 1 && mayDenyOnTwo(limit, demand);
