@@ -118,14 +118,14 @@ function reduced(entry: Entry, units: number): Entry[] {
 }
 
 /**
- * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in whole tokens as far as they go. An entry
- * without units, which says since when there was room, is in both parts.
+ * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in multiples of `grain` as far as they go. An
+ * entry without units, which says since when there was room, is in both parts.
  */
 export function cut(
   entries: readonly Entry[],
   taken: number,
   takenLeft: number,
-  unitsPerToken: number,
+  grain: number,
 ): readonly [Entry[], Entry[]] {
   let before = 0;
   let given = 0;
@@ -139,7 +139,7 @@ export function cut(
       continue;
     }
     before += units;
-    const fair = Math.floor(((before / taken) * takenLeft) / unitsPerToken) * unitsPerToken;
+    const fair = Math.floor(((before / taken) * takenLeft) / grain) * grain;
     const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
     const own = Math.min(units, upTo - given);
     given += own;

@@ -124,8 +124,10 @@ export class SlidingWindowKind implements Kind {
     const taken = sum(counted);
     const value = left.capacity + right.capacity - taken;
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut
-    // in that proportion.
-    const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), left.unitsPerToken);
+    // in that proportion. Whole tokens would part what is promised from what leaves by then, so that one half owes and
+    // the other gives the same again.
+    const grain = promisedAfter(counted, state.ts).length > 0 ? 1 : left.unitsPerToken;
+    const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), grain);
     const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, left.capacity + right.capacity)) : [];
     const half = (limit: Limit, own: 0 | 1) =>
       withEntries(limit, state, everything.length > 0 ? merge([cuts[own], everything]) : cuts[own], pairs[own]);

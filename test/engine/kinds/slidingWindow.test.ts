@@ -168,6 +168,36 @@ describe("a sliding window", () => {
 });
 
 describe("a split sliding window", () => {
+  it("neither half owes at a time at which the whole does not, so that a promise is not covered by the other half", () => {
+    const takes = fc.array(fc.record({ ms: fc.nat({ max: 90 }), count: fc.integer({ min: 1, max: 4 }) }), {
+      maxLength: 12,
+    });
+    let promised = 0;
+    forAny([takes], 500, (asked) => {
+      let state = stateOf(0);
+      for (const { ms, count } of asked) {
+        const at = kind.advance(limit, state, state.ts + ms);
+        state =
+          tokens(count) <= at.value
+            ? kind.take(limit, at, tokens(count))
+            : kind.reserve(limit, at, tokens(count)).state;
+      }
+      const later = (state.recent ?? []).filter(({ at }) => at > state.ts);
+      if (later.length > 0) promised++;
+      const halves = splitTo(limit, shardAt(limit, WHOLE, state), 1, state.ts);
+      for (const { at: time } of later) {
+        for (const { limit: half, state: own } of halves) {
+          const counted = (own.recent ?? []).filter(({ at }) => at > time - 1000 && at <= time);
+          // Each entry is cut in whole units.
+          expect(half.capacity - counted.reduce((sum, { units }) => sum + units, 0)).toBeGreaterThanOrEqual(
+            -counted.length,
+          );
+        }
+      }
+    });
+    expect(promised).toBeGreaterThan(100);
+  });
+
   it("cuts each entry and keeps its time", () => {
     const cut = (...list: Entries) =>
       splitTo(limit, shardAt(limit, WHOLE, stateOf(0, ...list)), 1, NOW).map(({ state }) => state);
