@@ -35,8 +35,8 @@ export async function answerSplit(ctx: Reader, request: Request, call: SplitCall
   if (!canServe(limit, demand)) return tooLarge(request, [first], call);
   const isPaused = now < pausedUntil && units > 0;
   if (isPaused && !reserve) {
-    const isTold = tellsAll(first, limit, demand);
-    return isTold ? denialOn(request, [first], call) : answerOnAll(request, await loadAll(ctx, request, found), call);
+    if (tellsAll(first, limit, demand)) return denialOn(request, [first], call);
+    return answerOnAll(request, await loadAll(ctx, request, found), call);
   }
   if (!isPaused && heldBy(first, now) >= units) return await answerOn(ctx, request, call, [first]);
   // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's

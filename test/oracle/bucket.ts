@@ -50,7 +50,9 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   // Of a window that brings less than the bucket holds, only what it brought can have been used.
   const missing = (isQuota(terms) ? capacity : least(capacity, terms.rate)) - value;
   const used = missing > 0n ? missing : 0n;
-  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used, log: [] };
+  // A debt that was paid is none.
+  const keepsDebt = stored.keepsDebt === true && value < 0n;
+  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used, log: [], keepsDebt };
 }
 
 /** What it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */

@@ -169,7 +169,7 @@ function moved(stored: Stored, at: number, terms: Terms, units: bigint): Stored 
   const other = { ...state, keepsDebt: units < 0n };
   const explained = advance(other, at, terms).value;
   if (explained !== now.value && (units < 0n ? explained <= wanted : explained >= wanted)) return other;
-  const plain = { ...state, value: state.value + units, used: state.used - units };
+  const plain = { ...state, value: state.value + units, used: state.used > units ? state.used - units : 0n };
   return advance(plain, at, terms).value === wanted ? plain : holding(now, wanted, terms);
 }
 
