@@ -321,6 +321,33 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await rateLimit({ name: "fast", count: 60 })).toMatchObject({ ok: true });
     });
 
+    it.each([16, -200])(
+      "a reservation waits beyond the end of an override until any row that may be drawn serves it (a row holds %i)",
+      async (value) => {
+        const [first = "", ...others] = partsOf(2);
+        await insert({ name: "fast", shard: first, value, ts: NOW - 1 });
+        await insert(...others.map((shard) => ({ name: "fast", shard, value: 16, ts: NOW - 1 })));
+        await override({ config: { ...large, capacity: 4, maxReserved: 0 }, ...ending(1000) }, { name: "fast" });
+        vi.spyOn(Math, "random").mockReturnValue(0);
+        const ask = () => rateLimit({ name: "fast", count: 6, reserve: { within: 10 } });
+        const { ok, retryAt } = (await ask()) as { ok: boolean; retryAt: number };
+        expect(ok).toBe(false);
+        vi.setSystemTime(retryAt - 1);
+        expect(await ask()).toMatchObject({ ok: false });
+        vi.setSystemTime(retryAt);
+        expect(await ask()).toMatchObject({ ok: true });
+      },
+    );
+
+    it("a block of a fast limit says by one row when it ends, and not when all rows are full", async () => {
+      await fillWide("fast", 16);
+      await override({ block: true, ...ending(1000) }, { name: "fast" });
+      draw(0);
+      const status = await rateLimit({ name: "fast" });
+      expect(status).toMatchObject({ ok: false, reason: "blocked", remaining: 0 });
+      expect(status).not.toHaveProperty("resetAt");
+    });
+
     it("owes on one row when unlimited, dates by that row, and says only ok", async () => {
       await override({ unlimited: true, ...ending(1000) }, { name: "fast" });
       await fillWide("fast", 16);
