@@ -34,7 +34,7 @@ export async function publishDry({ contents }: Tarball): Promise<void> {
 }
 
 /** The largest permitted sizes in bytes, and number of files: the cost of installing the package. llms-full.txt takes 22 kB. */
-const MOST = { packed: 275_000, unpacked: 1_200_000, files: 400 };
+const MOST = { packed: 275_000, unpacked: 1_210_000, files: 400 };
 
 /** The faults of the tarball, as messages; empty if it has none. */
 export function faults(root: string, { file, contents }: Tarball): string[] {
