@@ -25,16 +25,16 @@ export type StatusOf<Limits, Name> = Name extends keyof Limits
     : ExactRateLimitStatus
   : RateLimitStatus;
 
-/** The answer of a call that takes: if it allows and is refundable, it has its date. */
-export type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
-  ? Dated<TakenStatusOf<Limits, Name>>
-  : TakenStatusOf<Limits, Name>;
-type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;
-
-/** Of a limit with slots, an answer that allows has the lease. */
+/** The answer of a call that takes: if it allows and the limit has slots, it has the lease. */
 export type TakenStatusOf<Limits, Name> = Name extends keyof Limits
   ? Limits[Name] extends GivesSlots
     ? Leased<StatusOf<Limits, Name>>
     : StatusOf<Limits, Name>
   : StatusOf<Limits, Name>;
 type Leased<Status> = Status extends { ok: true } ? Status & { lease: RateLimitLease } : Status;
+
+/** The same, and if it allows and is refundable, it has its date. */
+export type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
+  ? Dated<TakenStatusOf<Limits, Name>>
+  : TakenStatusOf<Limits, Name>;
+type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;

@@ -1,4 +1,4 @@
-/** Arguments, from the caller or from the wire → a request that the operations can trust. Neither source is trusted. */
+/** Arguments, of a call or from the wire, become a request that the operations can trust. Neither source is trusted. */
 import type { RateLimitLease } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field, isObject } from "./fields.js";

@@ -1,7 +1,7 @@
 /** A hot key on several rows: each operation beside its plain calls (law 15), a pause, and charges. */
 import { api } from "../../stage/convex/_generated/api.js";
-import { OPERATIONS } from "../../stage/convex/prove/operations.js";
-import type { Check, Prover } from "./check.js";
+import { CHARGE, OPERATIONS } from "../../stage/convex/prove/operations.js";
+import type { Check, Effort, Prover } from "./check.js";
 import { percent } from "./contention.js";
 import { quantile } from "./latencies.js";
 import { load, MOST_MS, mutate } from "./load.js";
@@ -11,11 +11,14 @@ const notEmbedded = "it has one lock instead of conflicts";
 
 /** One call in so many is an operation, the others are plain. */
 const EVERY = 10;
-/** The tokens that a charge takes. */
-const CHARGE = 3;
 /** The seconds of a pause's load, and of that of charges. */
 const BRIEF_SECONDS = 2;
 const PAUSE_MS = 500;
+/** How much a check with a brief load does: one call more than the load. */
+const BRIEF = {
+  calls: ({ hot: { perSecond } }: Effort) => perSecond * BRIEF_SECONDS + 1,
+  seconds: () => BRIEF_SECONDS + MOST_MS / 1000 + 1,
+};
 
 export const hot: readonly Check[] = [
   {
@@ -55,8 +58,7 @@ export const hot: readonly Check[] = [
     subject,
     name: "A pause under load",
     expected: "no call that is sent after the pause's answer starts anything before its end; afterwards calls do",
-    calls: ({ hot: { perSecond } }) => perSecond * BRIEF_SECONDS + 1,
-    seconds: () => BRIEF_SECONDS + MOST_MS / 1000 + 1,
+    ...BRIEF,
     run: async (prover) => {
       const asked = askedOf(prover, "proofHot", "pause");
       let pausedAt = Infinity;
@@ -88,8 +90,7 @@ export const hot: readonly Check[] = [
     subject,
     name: "Charges under load",
     expected: "the bucket has lost what the calls that succeeded took, and no token more",
-    calls: ({ hot: { perSecond } }) => perSecond * BRIEF_SECONDS + 1,
-    seconds: () => BRIEF_SECONDS + MOST_MS / 1000 + 1,
+    ...BRIEF,
     run: async (prover) => {
       const asked = askedOf(prover, "proofQuota", "charge");
       const { answers, calls, firstError } = await load(prover, briefly(prover), (client, n) =>

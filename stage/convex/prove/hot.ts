@@ -6,7 +6,7 @@ import { rateLimitLive } from "convex-rate-limits/live";
 import { v } from "convex/values";
 import { internal } from "../_generated/api.js";
 import { mutation, type MutationCtx, query } from "../_generated/server.js";
-import { type Operation, OPERATIONS } from "./operations.js";
+import { CHARGE, type Operation, OPERATIONS } from "./operations.js";
 import { admit, secretArgs } from "./secret.js";
 
 const limits = defineRateLimits({
@@ -28,6 +28,7 @@ const { getRateLimit } = rateLimitLive(limits);
 
 const hotArgs = { ...secretArgs, key: v.string() };
 const bucketOf = (key: string) => ({ name: "proofHot" as const, key });
+const baseOf = (key: string) => ({ ...bucketOf(key), plan: "base" as const });
 
 /** A plain call, with the server's clock. */
 export const hit = mutation({
@@ -35,7 +36,7 @@ export const hit = mutation({
   returns: v.object({ ok: v.boolean(), at: v.number() }),
   handler: async (ctx, { secret, key }) => {
     admit(secret);
-    const { ok } = await rateLimit(ctx, { ...bucketOf(key), plan: "base" });
+    const { ok } = await rateLimit(ctx, baseOf(key));
     return { ok, at: Date.now() };
   },
 });
@@ -52,31 +53,29 @@ export const pause = mutation({
   },
 });
 
-/** What is in force for a moment only, so that the calls beside it are denied for no longer. */
-const MOMENT_MS = 50;
+/** A block or a pause ends this soon: the calls beside it are denied until then. */
+const BRIEF_MS = 50;
 
 const run: Record<Operation, (ctx: MutationCtx, key: string) => Promise<unknown>> = {
   charge: (ctx, key) => adjustRateLimit(ctx, { ...bucketOf(key), count: 5 }),
   refund: (ctx, key) => adjustRateLimit(ctx, { ...bucketOf(key), count: -1, takenAt: Date.now() - SECOND }),
-  reserve: (ctx, key) => rateLimit(ctx, { ...bucketOf(key), plan: "base", reserve: { within: SECOND } }),
+  reserve: (ctx, key) => rateLimit(ctx, { ...baseOf(key), reserve: { within: SECOND } }),
   cancel: async (ctx, key) => {
     const row = { run: "", label: "", n: 0 };
-    const asked = { ...bucketOf(key), plan: "base" as const };
-    const { job } = await scheduleRateLimited(ctx, asked, internal.prove.rows.record, row);
+    const { job } = await scheduleRateLimited(ctx, baseOf(key), internal.prove.rows.record, row);
     if (job) await cancelRateLimited(ctx, job);
   },
   // Beside a call, as an app asks that decides by the answer.
   check: async (ctx, key) => {
-    const asked = { ...bucketOf(key), plan: "base" as const };
-    const { ok } = await checkRateLimit(ctx, asked);
-    return ok && (await rateLimit(ctx, asked));
+    const { ok } = await checkRateLimit(ctx, baseOf(key));
+    return ok && (await rateLimit(ctx, baseOf(key)));
   },
-  get: (ctx, key) => getRateLimit(ctx, { ...bucketOf(key), plan: "base" }),
+  get: (ctx, key) => getRateLimit(ctx, baseOf(key)),
   "other plan": (ctx, key) => rateLimit(ctx, { ...bucketOf(key), plan: "more" }),
   override: (ctx, key) => overrideRateLimit(ctx, { ...bucketOf(key), more: 10, until: Date.now() + SECOND }),
-  block: (ctx, key) => overrideRateLimit(ctx, { ...bucketOf(key), block: true, until: Date.now() + MOMENT_MS }),
+  block: (ctx, key) => overrideRateLimit(ctx, { ...bucketOf(key), block: true, until: Date.now() + BRIEF_MS }),
   unblock: (ctx, key) => clearRateLimitOverride(ctx, bucketOf(key)),
-  pause: (ctx, key) => pauseRateLimit(ctx, { ...bucketOf(key), until: Date.now() + MOMENT_MS }),
+  pause: (ctx, key) => pauseRateLimit(ctx, { ...bucketOf(key), until: Date.now() + BRIEF_MS }),
   reset: (ctx, key) => resetRateLimit(ctx, bucketOf(key)),
 };
 
@@ -90,7 +89,7 @@ export const operate = mutation({
   },
 });
 
-/** Takes a token of the quota, or charges three. Returns how many were taken. */
+/** Takes a token of the quota, or charges some. Returns how many were taken. */
 export const spend = mutation({
   args: { ...hotArgs, isCharge: v.boolean() },
   returns: v.number(),
@@ -98,8 +97,8 @@ export const spend = mutation({
     admit(secret);
     const bucket = { name: "proofQuota" as const, key };
     if (!isCharge) return (await rateLimit(ctx, bucket)).ok ? 1 : 0;
-    await adjustRateLimit(ctx, { ...bucket, count: 3 });
-    return 3;
+    await adjustRateLimit(ctx, { ...bucket, count: CHARGE });
+    return CHARGE;
   },
 });
 

@@ -15,6 +15,9 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
+/** The tokens that a charge beside plain calls takes. */
+export const CHARGE = 3;
+
 /** What starts a queue's worker whose planned run is gone. The sweep comes last: it looks at every key. */
 export const WAKERS = ["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"] as const;
 export type Waker = (typeof WAKERS)[number];
