@@ -63,6 +63,7 @@ export async function installApp(root: string, app: App, tarball: string): Promi
   const { folder } = app;
   mkdirSync(folder);
   cpSync(path.join(root, "test/package/app"), folder, { recursive: true });
+  cpSync(path.join(root, "test/support/clock.ts"), path.join(folder, "journeys/clock.ts"));
   const { devDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
     devDependencies: Record<string, string>;
   };

@@ -4,13 +4,13 @@ import { screen } from "@testing-library/react";
 import { register } from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
-import { useClock } from "../../clock";
+import { START, useClock } from "../../clock";
 import { open, pass } from "../../page";
 import { api } from "../convex/_generated/api";
 import schema from "../convex/schema";
 import { SendButton } from "./SendButton";
 
-useClock();
+useClock(START);
 
 it("throws what the official component threw, and its button shows the wait", async () => {
   const t = convexTest({ schema, modules: import.meta.glob("../convex/**/*.ts") });
