@@ -10,6 +10,7 @@ import {
   fromStored,
   lowered,
   MAX_UNITS,
+  MOST_ENTRY_UNITS,
   raised,
   toStored,
   unitsOf,
@@ -128,7 +129,7 @@ describe("a stored state", () => {
   it("may hold the largest debt, the first time and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: Number.MAX_VALUE }] };
-    const recent = [{ at: END_OF_TIME, units: MAX_UNITS }];
+    const recent = [{ at: END_OF_TIME, units: MOST_ENTRY_UNITS }];
     expect(fromStored(sliding, last, undefined)).toMatchObject({ ts: END_OF_TIME, recent });
   });
 });

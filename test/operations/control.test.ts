@@ -67,6 +67,18 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     expect(await take({ count: 40 })).toMatchObject({ ok: true });
   });
 
+  it("paused owes at the end what was charged in the pause, less what was given", async () => {
+    await adjustRateLimit({ ...alice, count: 43 });
+    await pauseRateLimit({ ...id, until: END });
+    vi.setSystemTime(END - 1000);
+    await pauseRateLimit({ ...id, until: END + 1 });
+    await adjustRateLimit({ ...alice, count: 8 });
+    await adjustRateLimit({ ...alice, count: -6 });
+    vi.setSystemTime(END + 1);
+    // What was charged before is paid by then.
+    expect(await heldNow()).toEqual([-2]);
+  });
+
   it("paused is reserved from as of the end, and a cancel in the pause gives it back", async () => {
     await pauseRateLimit({ ...id, until: END });
     vi.setSystemTime(NOW + 1);

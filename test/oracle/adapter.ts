@@ -37,6 +37,7 @@ export type Override = { readonly until?: number | undefined } & (
   | { readonly block: true }
 );
 export interface Job {
+  readonly takenAt?: number;
   readonly id: string;
 }
 export interface Scheduled extends Pick<Status, "ok" | "retryAt" | "reason"> {

@@ -17,6 +17,8 @@ export interface State {
   readonly log: readonly Entry[];
   /** Whether a debt stays one when a window's rate is raised. */
   readonly keepsDebt?: boolean;
+  /** The window was paused: what it holds, and what was not used of it, may differ, and the lesser or greater counts. */
+  readonly paused?: "least" | "most" | undefined;
 }
 /** A bucket that was never used, or reset, is full. */
 export type Stored = State | undefined;
@@ -52,13 +54,20 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const used = missing > 0n ? missing : 0n;
   // A debt that was paid is none.
   const keepsDebt = stored.keepsDebt === true && value < 0n;
-  return { ...stored, value, ts, since: windows.startOf(windows.at(ts)), used, log: [], keepsDebt };
+  const since = windows.startOf(windows.at(ts));
+  return { ...stored, value, ts, since, used, log: [], keepsDebt, paused: undefined };
 }
 
 /** What it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
-function heldBy({ value, used, keepsDebt = false }: State, terms: Terms): bigint {
-  const { capacity } = terms;
-  if (!isQuota(terms) || (keepsDebt && value < 0n)) return least(capacity, value);
+function heldBy(state: State, terms: Terms): bigint {
+  const { value, keepsDebt = false, paused } = state;
+  const held = least(terms.capacity, value);
+  if (!isQuota(terms) || (keepsDebt && value < 0n)) return held;
+  const unused = unusedOf(state, terms);
+  if (paused === undefined) return unused;
+  return (paused === "most") === held > unused ? held : unused;
+}
+function unusedOf({ value, used }: State, { capacity }: Terms): bigint {
   const unused = capacity - used;
   if (unused >= 0n) return unused;
   const debt = value < 0n ? value : 0n;
@@ -84,9 +93,10 @@ export function take(state: State, units: bigint, at = state.ts): State {
 export function give(state: State, units: bigint, terms: Terms): State {
   if (terms.kind !== "sliding window") {
     const value = least(terms.capacity, state.value + units);
+    const rest = state.used - (value - state.value);
     // A debt that a raised rate has not paid is paid first, and then the rest was not used.
     const isKept = state.keepsDebt === true && state.value < 0n;
-    const used = isKept ? least(state.used, terms.capacity - value) : state.used - (value - state.value);
+    const used = isKept ? most(rest, least(state.used, terms.capacity - value)) : rest;
     // What comes back may be of an earlier window.
     return { ...state, value, used: used > 0n ? used : 0n };
   }
@@ -214,4 +224,7 @@ function inOrder(entries: Entry[]): Entry[] {
 }
 function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+function most(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }

@@ -33,8 +33,10 @@ export interface Bucket {
   readonly events: readonly Happening[];
   /** How many pauses of the key it has seen. */
   readonly seen: number;
+  /** How many pairs of a time and the headroom mattered before a take was undone, at most. */
+  readonly mostPairs: number;
 }
-export const FRESH: Bucket = { lo: undefined, hi: undefined, events: [], seen: 0 };
+export const FRESH: Bucket = { lo: undefined, hi: undefined, events: [], seen: 0, mostPairs: 0 };
 const SIDES: readonly Side[] = ["lo", "hi"];
 
 /** More than any window uses: nothing more is left of it under any rate. */
@@ -56,7 +58,7 @@ function applied(stored: Stored, event: Happening, side: Side): Stored {
     case "touch":
       return advance(stored, at, terms);
     case "pause":
-      return side === "lo" ? pauseStrictly(stored, at, terms) : pause(stored, at, terms);
+      return pausedAs(side, pause(stored, at, terms), terms);
     case "return":
       return returned(stored, event, side);
     case "shown": {
@@ -74,13 +76,12 @@ function giveAs(side: Side, state: State, { terms, units }: Happening & { type: 
 }
 
 /**
- * Freedom: a window that was paused may hold nothing more until its end, also if its rate is raised after the pause. A sliding
- * window may count as much as any rate as taken at that end.
+ * Freedom: if the rate changes until the end of a window that was paused, it may hold what it held, or what was not used of it. A
+ * sliding window may count as much as any rate as taken at the end of the pause.
  */
-function pauseStrictly(stored: Stored, at: number, terms: Terms): State {
-  const state = pause(stored, at, terms);
-  if (isQuota(terms)) return { ...state, used: state.used + MORE_THAN_ALL };
-  if (terms.kind !== "sliding window") return state;
+function pausedAs(side: Side, state: State, terms: Terms): State {
+  if (terms.kind === "fixed window") return { ...state, paused: side === "lo" ? "least" : "most" };
+  if (terms.kind !== "sliding window" || side === "hi") return state;
   const units = sum(state.log.filter((entry) => entry.at <= state.ts));
   const log = [{ at: state.ts, units: units + MORE_THAN_ALL }, ...state.log.filter((entry) => entry.at > state.ts)];
   return { ...state, log, value: terms.capacity - sum(log) };
@@ -98,8 +99,11 @@ function returned(stored: Stored, { at, units, terms }: Happening & { type: "ret
   return { ...stored, log: log.filter((entry) => entry.units > 0n), value: terms.capacity - sum(log) };
 }
 
+/** Freedom: what comes back of a take that nobody made may be of any take of that millisecond. */
 function replay(events: readonly Happening[], side: Side): Stored {
-  return events.reduce<Stored>((stored, event) => apply(stored, event, side), undefined);
+  const isReturn = ({ type }: Happening) => Number(type === "return");
+  const ordered = side === "lo" ? events : events.toSorted((a, b) => (a.at === b.at ? isReturn(a) - isReturn(b) : 0));
+  return ordered.reduce<Stored>((stored, event) => apply(stored, event, side), undefined);
 }
 
 export function happened(bucket: Bucket, event: Happening): Bucket {
@@ -152,41 +156,57 @@ export function narrowed(bucket: Bucket, now: number, terms: Terms, range: Parti
   // A log has no one value that could be set.
   if (terms.kind === "sliding window" || (held.lo >= least && held.hi <= most)) return bucket;
   const at = timeOf(bucket, now);
-  const raised = held.lo < least ? moved(bucket.lo, at, terms, least - held.lo) : bucket.lo;
-  const lowered = held.hi > most ? moved(bucket.hi, at, terms, most - held.hi) : bucket.hi;
+  const raised = held.lo < least ? moved(bucket.lo, at, terms, { from: held.lo, to: least, last: held.hi }) : bucket.lo;
+  const lowered = held.hi > most ? moved(bucket.hi, at, terms, { from: held.hi, to: most, last: held.lo }) : bucket.hi;
   if (held.lo >= least) return { ...bucket, hi: lowered };
   const shown: Happening = { type: "shown", at, terms, least };
   return { ...bucket, lo: raised, hi: lowered, events: [...bucket.events, shown] };
 }
 const NEVER_UNITS = 10n ** 40n;
 
-/** The bucket whose level at a time is so much more, or less. Nothing is written, so its last write stays. */
-function moved(stored: Stored, at: number, terms: Terms, units: bigint): Stored {
+/** How far a level moves: to what an answer has shown at least, and by no means beyond the other side's. */
+interface Move {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly last: bigint;
+}
+
+/** The bucket whose level at a time is another. Nothing is written, so its last write stays. */
+function moved(stored: Stored, at: number, terms: Terms, { from, to, last }: Move): Stored {
   const state = stored ?? advance(undefined, at, terms);
-  const now = advance(state, at, terms);
-  const wanted = now.value + units;
+  const units = to - from;
   // A debt that was paid, or was not, explains it without another number.
   const other = { ...state, keepsDebt: units < 0n };
   const explained = advance(other, at, terms).value;
-  if (explained !== now.value && (units < 0n ? explained <= wanted : explained >= wanted)) return other;
-  const plain = { ...state, value: state.value + units, used: state.used > units ? state.used - units : 0n };
-  return advance(plain, at, terms).value === wanted ? plain : holding(now, wanted, terms);
+  if (units < 0n ? last <= explained && explained <= to : to <= explained && explained <= last) return other;
+  // Of a quota that owes nothing only what was used counts.
+  const shifted = to >= 0n && state.value + units < 0n ? 0n : state.value + units;
+  const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
+  const plain = { ...state, value, used: state.used > units ? state.used - units : 0n };
+  return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
+}
+
+/** What arrives until a time, where nothing is full. */
+function accrued(state: State, at: number, terms: Terms): bigint {
+  return advance({ ...state, value: -NEVER_UNITS }, at, terms).value + NEVER_UNITS;
 }
 
 /** A row stores this many pairs of a time and the least headroom since. */
 const EXACT_PAIRS = 8;
 
-/** How many pairs say all: the headroom before an event counts until a later event finds less. */
-function pairsOf(events: readonly Happening[]): number {
+/** How many pairs have said all, at most: the headroom before an event counts until a later event finds less. */
+function mostPairsOf(events: readonly Happening[]): number {
   let stored: Stored;
   let pairs: bigint[] = [];
+  let most = 0;
   for (const event of events) {
     const { value } = advance(stored, event.at, event.terms);
     const headroom = event.terms.capacity - value;
     pairs = [...pairs.filter((pair) => pair < headroom), headroom];
+    most = Math.max(most, pairs.length);
     stored = apply(stored, event, "hi");
   }
-  return pairs.length;
+  return most;
 }
 
 /**
@@ -196,18 +216,24 @@ function pairsOf(events: readonly Happening[]): number {
  * - the terms have changed since, or had changed in the window of the take;
  * - a gift has given tokens of a sliding window back since, and these may have been among them.
  */
-export function undone(bucket: Bucket, id: number, units: bigint, refund: { now: number; terms: Terms; date: number }) {
-  const { now, terms, date } = refund;
+export function undone(
+  bucket: Bucket,
+  id: number,
+  units: bigint,
+  refund: { now: number; terms: Terms; date: number; resetAt: number },
+) {
+  const { now, terms, date, resetAt } = refund;
   const at = timeOf(bucket, now);
   const index = bucket.events.findIndex((event) => event.type === "take" && event.id === id);
   const touched: Happening = { type: "touch", at, terms };
   if (index < 0) return happened(bucket, touched);
   const since = bucket.events.slice(index).filter(({ type }) => type !== "shown");
   const times = [...since.map((event) => event.at), at];
-  const last = bucket.events.slice(0, index).findLast(({ type }) => type !== "shown")?.at ?? 0;
+  const last = bucket.events.slice(0, index).findLast(({ type }) => type !== "shown")?.at ?? resetAt;
   const areApart = times.every((time, i) => time > (i === 0 ? last : (times[i - 1] ?? 0)));
   const areAlike = since.every((event) => signature(event.terms) === signature(terms)) && isOwn(bucket, index, terms);
-  const isRemembered = terms.kind === "sliding window" || pairsOf(bucket.events) <= EXACT_PAIRS;
+  const mostPairs = Math.max(bucket.mostPairs, mostPairsOf([...bucket.events, touched]));
+  const isRemembered = terms.kind === "sliding window" || mostPairs <= EXACT_PAIRS;
   const isGiven = terms.kind === "sliding window" && since.some(({ type }) => type === "gift");
   // A promise of a sliding window is dated with its start, and nothing need come back of a date that lies ahead.
   const isSure = areApart && areAlike && isRemembered && !isGiven && date <= at;
@@ -216,7 +242,19 @@ export function undone(bucket: Bucket, id: number, units: bigint, refund: { now:
     const less = (side: Side) => event.units[side] - (units < event.units[side] ? units : event.units[side]);
     return { ...event, units: { lo: isSure ? less("lo") : event.units.lo, hi: less("hi") } };
   });
-  return settled(bucket, without, units, { at, terms });
+  const after = settled({ ...bucket, mostPairs }, without, units, { at, terms });
+  // Freedom: a plan that saves up forgives what was used before its window, and under a quota it may come back.
+  const isMixed = isQuota(terms) && since.some((event) => event.terms.kind === "fixed window" && !isQuota(event.terms));
+  if (isMixed) return { ...after, hi: give(advance(bucket.hi, at, terms), units, terms) };
+  // Freedom: what was given back of a log's latest takes may have been of others.
+  const own = bucket.events[index];
+  if (!isGiven || own?.type !== "take") return after;
+  const hi = returned(
+    advance(bucket.hi, at, terms),
+    { type: "return", at: own.startsAt, terms, units: { lo: units, hi: units } },
+    "hi",
+  );
+  return levels(after, now, terms).hi < (hi?.value ?? 0n) ? { ...after, hi } : after;
 }
 
 /** Whether a window was used under these terms alone when a take was made: it held what was not used. */
@@ -234,8 +272,12 @@ export function returnedAt(
 ): Bucket {
   const at = timeOf(bucket, now);
   const own = bucket.hi?.ts ?? -1;
-  // Later than the bucket's own time: nothing.
-  if (!bucket.hi || date > own) return happened(bucket, { type: "touch", at, terms });
+  const touched = happened(bucket, { type: "touch", at, terms });
+  // Later than the bucket's own time: nothing. Freedom: a log may hold a promise of that date.
+  if (!bucket.hi || date > own) {
+    const isLogged = terms.kind === "sliding window";
+    return isLogged ? happened(touched, { type: "return", at: date, terms, units: { lo: 0n, hi: units } }) : touched;
+  }
   // What happened during a pause is dated before its end, which is the bucket's time.
   const next = own > now ? -1 : bucket.events.findIndex((event) => event.at > date);
   const index = next < 0 ? bucket.events.length : next;

@@ -7,7 +7,9 @@
  * - windows after a pause (history.ts, `pauseStrictly`).
  * - A refund or gift that comes to nothing may be a write or none: two cases.
  * - A cancel names no plan: it may follow any plan's terms, and if plans have buckets of their own, go to any of them.
+ * - A reset may be a write or none: two cases.
  * - An unlimited key that is paused may be allowed or denied.
+ * - During a pause, by a clock behind the last write, a call may wait until that write.
  * - `remaining` during a block, and of an unlimited key, is not judged. Nor is `resetAt`.
  */
 import { type Demand, firstServed, NEVER, startOf } from "./bucket.js";
@@ -19,8 +21,12 @@ import type { Status } from "./adapter.js";
 export interface Case {
   readonly buckets: ReadonlyMap<string, Bucket>;
   readonly pauses: readonly number[];
+  /** Of the last reset: what shares its millisecond shares one with an event. */
+  readonly resetAt: number;
+  /** Whether the reset was a write, behind which a clock changes nothing. */
+  readonly isBegun: boolean;
 }
-export const UNTOUCHED: Case = { buckets: new Map(), pauses: [] };
+export const UNTOUCHED: Case = { buckets: new Map(), pauses: [], resetAt: 0, isBegun: false };
 
 /** The terms that hold for a call from a time on, and the way of the override that says so. */
 export interface Stretch {
@@ -41,12 +47,15 @@ export interface Setting {
 
 const ALL_ENTRIES = 64;
 
-export function bucketOf(state: Case, terms: Terms): Bucket {
-  let bucket = state.buckets.get(terms.id) ?? FRESH;
+export function bucketOf(state: Case, terms: Terms, now: number): Bucket {
+  let bucket = state.buckets.get(terms.id) ?? fresh(state, terms, now);
   for (const until of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
   }
   return { ...readUnder(bucket, terms), seen: state.pauses.length };
+}
+function fresh({ resetAt, isBegun }: Case, terms: Terms, now: number): Bucket {
+  return isBegun && now < resetAt ? happened(FRESH, { type: "touch", at: resetAt, terms }) : FRESH;
 }
 function withBucket(state: Case, terms: Terms, bucket: Bucket): Case {
   return { ...state, buckets: new Map(state.buckets).set(terms.id, bucket) };
@@ -62,7 +71,7 @@ export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: b
   const [{ terms, way }] = setting.stretches as [Stretch];
   const isPaused = now < pausedUntil(state);
   if (way === "block") return isRightBlock(state, setting, status) ? [state] : [];
-  const bucket = bucketOf(state, terms);
+  const bucket = bucketOf(state, terms, now);
   if (way === "unlimited") {
     if (!status.ok) return isPaused ? [state] : [];
     return [isCheck ? state : withBucket(state, terms, taken(bucket, { now, terms, id }, demand.units))];
@@ -78,7 +87,8 @@ export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: b
   }
   if (starts.hi === undefined || (isPaused && isPlain)) return [];
   const start = status.retryAt ?? now;
-  if (start < starts.hi || (starts.lo !== undefined && start > starts.lo && !isTooLong(bucket))) return [];
+  const isLate = starts.lo !== undefined && start > starts.lo && start > behind(state, bucket, now);
+  if (start < starts.hi || (isLate && !isTooLong(bucket))) return [];
   const enough = isPlain ? narrowed(bucket, now, terms, { lo: demand.units }) : bucket;
   if (!enough) return [];
   const after = taken(enough, { now, terms, id }, demand.units, status.retryAt);
@@ -117,6 +127,11 @@ function shown(bucket: Bucket | undefined, { now, stretches, pausedUntil: until 
   return narrowed(bucket, now, terms, range);
 }
 
+/** Until when a call may wait during a pause, if the clock is behind the last write. */
+function behind(state: Case, { lo }: Bucket, now: number): number {
+  return now < pausedUntil(state) ? Math.max(pausedUntil(state), lo?.ts ?? 0) : 0;
+}
+
 /** Whether the time of a denial is the first at which the same call is served, if nobody else comes. */
 function isRightDenial(state: Case, setting: Setting, { retryAt = NEVER, reason }: Status): boolean {
   const first = { lo: whenServed(state, setting, "lo"), hi: whenServed(state, setting, "hi") };
@@ -126,7 +141,8 @@ function isRightDenial(state: Case, setting: Setting, { retryAt = NEVER, reason 
   if (first.hi === NEVER) return retryAt === NEVER || isCalledTooLarge(reason);
   if (isCalledTooLarge(reason)) return false;
   const [{ terms }] = setting.stretches as [Stretch];
-  const isBound = isTooLong(bucketOf(state, terms));
+  const bucket = bucketOf(state, terms, setting.now);
+  const isBound = isTooLong(bucket) || retryAt <= behind(state, bucket, setting.now);
   return first.hi <= retryAt && (retryAt <= first.lo || isBound);
 }
 /** Freedom: a count that is too large may be called so, or blocked. Under an override it may also be denied for ever. */
@@ -152,7 +168,7 @@ export function whenServed(state: Case, { now, stretches, demand }: Setting, sid
     const begin = Math.max(now + 1, from, demand.withinMs === undefined ? pausedUntil(state) : 0);
     if (begin >= end) continue;
     if (way === "unlimited") return begin;
-    const time = firstServed(bucketOf(state, terms)[side], begin, demand, terms);
+    const time = firstServed(bucketOf(state, terms, now)[side], begin, demand, terms);
     if (time < end) return Math.min(time, NEVER);
   }
   return NEVER;
@@ -163,7 +179,7 @@ export function afterCharge(state: Case, asked: Setting, status: Status): Case[]
   const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand, id } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
-  const after = shown(taken(bucketOf(state, terms), { now, terms, id }, demand.units), setting, status);
+  const after = shown(taken(bucketOf(state, terms, now), { now, terms, id }, demand.units), setting, status);
   return status.ok && after ? [withBucket(state, terms, after)] : [];
 }
 
@@ -172,7 +188,7 @@ export function afterGift(state: Case, asked: Setting, status: Status): Case[] {
   const setting = { ...asked, pausedUntil: pausedUntil(state) };
   const { now, demand } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
-  const bucket = bucketOf(state, terms);
+  const bucket = bucketOf(state, terms, now);
   const isPaused = now < pausedUntil(state);
   const units = { lo: isPaused ? 0n : demand.units, hi: demand.units };
   const given = happened(bucket, { type: "gift", at: timeOf(bucket, now), terms, units });
@@ -185,7 +201,7 @@ export function afterGift(state: Case, asked: Setting, status: Status): Case[] {
 function unwritten(state: Case, setting: Setting, after: Bucket, status?: Status): Case[] {
   const { now, stretches, writesMatter } = setting;
   const [{ terms }] = stretches as [Stretch];
-  const before = bucketOf(state, terms);
+  const before = bucketOf(state, terms, now);
   if (!writesMatter || levels(after, now, terms).lo > levels(before, now, terms).hi) return [];
   const seen = status ? shown(before, setting, status) : before;
   return seen ? [known(state, terms, before, seen)] : [];
@@ -196,6 +212,9 @@ export interface Ticket {
   readonly id: number;
   readonly bucket: string;
   readonly units: bigint;
+  /** When it was made, and for when: a bucket that logs its takes dates a promise with its start. */
+  readonly madeAt: number;
+  readonly startsAt: number;
 }
 
 /** The cases after a refund under these terms. @param status - undefined for a cancel, which shows nothing. */
@@ -209,11 +228,12 @@ export function afterRefund(
   const { now, demand } = setting;
   const [{ terms }] = setting.stretches as [Stretch];
   const { ticket, date } = refund;
-  const bucket = bucketOf(state, terms);
+  const bucket = bucketOf(state, terms, now);
   const isOwn = ticket?.bucket === terms.id;
+  const ofJob = status ? undefined : ticket?.[terms.kind === "sliding window" ? "startsAt" : "madeAt"];
   const after = isOwn
-    ? undone(bucket, ticket.id, demand.units, { now, terms, date })
-    : returnedAt(bucket, date, demand.units, { now, terms });
+    ? undone(bucket, ticket.id, demand.units, { now, terms, date, resetAt: state.resetAt })
+    : returnedAt(bucket, ofJob ?? date, demand.units, { now, terms });
   const seen = status ? shown(after, setting, status) : after;
   if (status?.ok === false) return [];
   return [...(seen ? [withBucket(state, terms, seen)] : []), ...unwritten(state, setting, after, status)];
@@ -222,4 +242,8 @@ export function afterRefund(
 export function afterPause(state: Case, until: number, now: number): Case {
   // The longest pause holds.
   return until <= Math.max(now, pausedUntil(state)) ? state : { ...state, pauses: [...state.pauses, until] };
+}
+
+export function afterReset(now: number): Case[] {
+  return [true, false].map((isBegun) => ({ ...UNTOUCHED, resetAt: now, isBegun }));
 }

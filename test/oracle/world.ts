@@ -121,7 +121,7 @@ export class World {
         return;
       case "reset":
         await this.#driver.reset(place);
-        this.#advance(key, "done", () => [twin.UNTOUCHED]);
+        this.#advance(key, "done", () => twin.afterReset(this.now));
         return;
       case "override":
         this.#overrides.set(key, move.override);
@@ -147,11 +147,12 @@ export class World {
 
   #keep({ key, plan, count }: Call, { stretches, id, demand }: twin.Setting, status: Status, job?: Job): void {
     const [{ terms }] = stretches as [twin.Stretch];
+    const madeAt = status.takenAt ?? job?.takenAt ?? this.now;
+    const startsAt = status.retryAt ?? madeAt;
     // A sliding window's promise is dated with its start.
-    const isWaiting = terms.kind === "sliding window" && status.retryAt !== undefined;
-    const date = (isWaiting ? status.retryAt : status.takenAt) ?? this.now;
+    const date = terms.kind === "sliding window" ? startsAt : madeAt;
     const { units } = demand;
-    this.tickets.push({ key, plan, count, id, bucket: terms.id, units, date, ...(job && { job }) });
+    this.tickets.push({ key, plan, count, id, bucket: terms.id, units, madeAt, startsAt, date, ...(job && { job }) });
   }
 
   async #schedule(move: Move & { readonly act: "schedule" }): Promise<void> {
@@ -216,11 +217,12 @@ export class World {
       key,
       usage,
       (state) => {
-        const bucket = twin.bucketOf(state, terms);
+        const bucket = twin.bucketOf(state, terms, this.now);
         const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
         // What is owed to later windows may count as used.
         const missing = terms.capacity - lo.value;
-        const [most, least] = [lo.used > missing ? lo.used : missing, hi.used];
+        const most = lo.used > missing ? lo.used : missing;
+        const least = hi.paused ? terms.capacity - hi.value : hi.used;
         const used = this.#scale.units(usage.used);
         const isRight = least - terms.perToken < used && used < most + terms.perToken;
         return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
@@ -300,9 +302,9 @@ function distinct(cases: readonly twin.Case[]): readonly twin.Case[] {
   const byText = new Map(cases.map((state) => [textOf(state), state]));
   return [...byText.values()].slice(0, MOST_CASES);
 }
-function textOf({ buckets, pauses }: twin.Case): string {
+function textOf({ buckets, ...others }: twin.Case): string {
   const parts = [...buckets].map(([id, { lo, hi, seen }]) => [id, lo, hi, seen]);
-  return JSON.stringify([parts, pauses], (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+  return JSON.stringify([parts, others], (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
 }
 
 /** What the twin expected, for the message of a failure. */

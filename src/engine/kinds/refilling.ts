@@ -34,14 +34,16 @@ export abstract class RefillingKind<L extends Limit> {
 
   advance(limit: L, state: State, now: number): State {
     const { ts, headroom } = state;
-    const value = Math.min(
-      limit.capacity,
-      (this.held?.(limit, state) ?? state.value) + this.accrued(limit, state, now),
-    );
+    const held = this.held?.(limit, state) ?? state.value;
+    const value = Math.min(limit.capacity, held + this.accrued(limit, state, now));
     const to = Math.max(ts, now);
     const window = this.windowAt?.(limit, state, to, value);
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
-    return headroom ? withHeadroom(advanced, refunds.noted(headroom, ts, to, this.usedBy(limit, advanced))) : advanced;
+    if (!headroom) return advanced;
+    // A new window forgives what was used above a capacity that was lowered, and it is not known of which takes.
+    const isForgiven = window !== state.window && this.usedBy(limit, state) > limit.capacity - held;
+    const used = isForgiven ? 0 : this.usedBy(limit, advanced);
+    return withHeadroom(advanced, refunds.noted(headroom, ts, to, used));
   }
 
   take(limit: L, state: State, units: number): State {

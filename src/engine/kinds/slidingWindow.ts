@@ -5,7 +5,7 @@
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
-import { MAX_UNITS } from "../units.js";
+import { MAX_UNITS, MOST_ENTRY_UNITS } from "../units.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
@@ -52,7 +52,7 @@ export class SlidingWindowKind implements Kind {
     const isCounted = units <= limit.capacity + EVERYTHING / 2 - sum(counted);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
     const taken = insert(counted, { at: ts, units: isCounted ? units : EVERYTHING });
-    return withEntries(limit, state, capped(merge([taken, recent.filter(isEverything)])));
+    return withEntries(limit, state, together([taken, recent.filter(isEverything)]));
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
@@ -100,12 +100,16 @@ export class SlidingWindowKind implements Kind {
     return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }
 
-  /** As if everything were taken at its end, besides what is promised for then or later. */
+  /** As if everything were taken at its end, besides what is promised for then or later. What is owed stays owed. */
   pause(limit: Limit, state: State, { at, until }: Pause): State {
     const { headroom = [] } = state;
     const ts = Math.max(state.ts, until);
-    const later = logOf(state).filter((entry) => entry.at >= ts && entry.at > state.ts);
-    const entries = insert(later, { at: ts, units: EVERYTHING });
+    const recent = logOf(this.advance(limit, state, ts));
+    const isLater = (entry: Entry) => entry.at >= ts && entry.at > state.ts;
+    const later = recent.filter(isLater);
+    const started = recent.filter((entry) => !isLater(entry));
+    const owed = Math.max(0, sum(countsOf(limit, started)) - limit.capacity);
+    const entries = insert(later, { at: ts, units: EVERYTHING + owed });
     const pairs = refunds.since(headroom, Math.max(at, state.ts) + 1, sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
@@ -120,17 +124,20 @@ export class SlidingWindowKind implements Kind {
     const { headroom } = state;
     const recent = logOf(state);
     const everything = recent.filter(isEverything);
-    const counted = recent.filter((entry) => !isEverything(entry));
+    const capacity = left.capacity + right.capacity;
+    const counted = countsOf({ capacity }, recent);
     const taken = sum(counted);
-    const value = left.capacity + right.capacity - taken;
+    const value = capacity - taken;
     // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut
     // in that proportion. Whole tokens would part what is promised from what leaves by then, so that one half owes and
     // the other gives the same again.
     const grain = promisedAfter(counted, state.ts).length > 0 ? 1 : left.unitsPerToken;
     const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), grain);
-    const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, left.capacity + right.capacity)) : [];
-    const half = (limit: Limit, own: 0 | 1) =>
-      withEntries(limit, state, everything.length > 0 ? merge([cuts[own], everything]) : cuts[own], pairs[own]);
+    const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, capacity)) : [];
+    const half = (limit: Limit, own: 0 | 1) => {
+      const beside = everything.map((entry) => ({ ...entry, units: EVERYTHING - limit.capacity }));
+      return withEntries(limit, state, beside.length > 0 ? merge([cuts[own], beside]) : cuts[own], pairs[own]);
+    };
     return [half(left, 0), half(right, 1)];
   }
 
@@ -146,7 +153,7 @@ export class SlidingWindowKind implements Kind {
     );
     const pairs = refunds.joined(states.map(({ headroom }) => headroom));
     const joined = { value: 0, ts, ...(seen > 0 && { seen }) };
-    return this.advance(limit, withEntries(limit, joined, capped(merge(logs)), pairs), ts);
+    return this.advance(limit, withEntries(limit, joined, together(logs), pairs), ts);
   }
 
   lapses(): "singly" {
@@ -175,7 +182,7 @@ export function withEntries(
   };
 }
 
-/** An entry of everything that there is, under any capacity, less what was given since. */
+/** An entry of everything that there is, under any capacity, less what was given since, and more for what is owed. */
 const EVERYTHING = MAX_UNITS;
 
 /** Whether more may have been taken than an entry says: no debt is half as large. */
@@ -184,14 +191,23 @@ function isEverything({ units }: Entry): boolean {
 }
 
 /** The entries as they count under a capacity: of everything that is all that there can be. */
-export function countsOf({ capacity }: Limit, entries: readonly Entry[]): readonly Entry[] {
+export function countsOf({ capacity }: Pick<Limit, "capacity">, entries: readonly Entry[]): readonly Entry[] {
   return entries.map((entry) =>
     isEverything(entry) ? { ...entry, units: Math.max(0, entry.units - EVERYTHING + capacity) } : entry,
   );
 }
 
-function capped(entries: readonly Entry[]): readonly Entry[] {
-  return entries.map((entry) => (entry.units > EVERYTHING ? { ...entry, units: EVERYTHING } : entry));
+/** Several logs as one. Everything that there is at a time is there once, however many of them say so. */
+function together(logs: readonly (readonly Entry[])[]): readonly Entry[] {
+  const all = logs.flat().filter(isEverything);
+  if (all.length === 0) return merge(logs);
+  const times = new Set(all.map(({ at }) => at));
+  const beside = logs.map((log) =>
+    log.map((entry) => (isEverything(entry) ? { ...entry, units: entry.units - EVERYTHING } : entry)),
+  );
+  return merge(beside).map((entry) =>
+    times.has(entry.at) ? { ...entry, units: Math.min(entry.units + EVERYTHING, MOST_ENTRY_UNITS) } : entry,
+  );
 }
 
 function promisedAfter(entries: readonly Entry[], ts: number): readonly Entry[] {

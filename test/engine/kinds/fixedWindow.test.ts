@@ -96,6 +96,7 @@ describe("a fixed window", () => {
 /** A step in the life of a quota of which other capacities come and go: at a capacity, `ms` after NOW. */
 interface Step {
   readonly of: number;
+  readonly start?: number;
   readonly ms?: number;
   readonly take?: number;
   readonly reserve?: number;
@@ -108,7 +109,7 @@ interface Step {
 
 describe("a quota under several plans", () => {
   const NOW = 1_000_000;
-  const quota = (rate: number) => parseLimit("quota", { kind: "fixed window", rate, period: 1000, start: 0 });
+  const quota = (rate: number, start = 0) => parseLimit("quota", { kind: "fixed window", rate, period: 1000, start });
 
   it.each<[what: string, steps: Step[]]>([
     [
@@ -193,6 +194,15 @@ describe("a quota under several plans", () => {
       ],
     ],
     [
+      "gives back nothing of what a window of a smaller plan, which began early, has forgiven",
+      [
+        { of: 10, take: 4, holds: 6 },
+        { of: 10, ms: 100, take: 4, holds: 2 },
+        { of: 1, start: 700, ms: 700, holds: 0 },
+        { of: 1, start: 700, ms: 701, back: 4, from: 0, holds: 0 },
+      ],
+    ],
+    [
       "holds what it was given after a pause, and no more under a larger plan",
       [
         { of: 10, pauseMs: 500, holds: 0 },
@@ -211,8 +221,8 @@ describe("a quota under several plans", () => {
     ],
   ])("%s", (_what, steps) => {
     let state = fullState(quota(10));
-    for (const [i, { of, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
-      const limit = quota(of);
+    for (const [i, { of, start, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
+      const limit = quota(of, start);
       const { kind, unitsPerToken } = limit;
       const now = NOW + ms;
       if (pauseMs !== undefined) state = kind.pause(limit, state, { at: now, until: now + pauseMs });

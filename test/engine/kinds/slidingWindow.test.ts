@@ -36,6 +36,12 @@ const returned = (count: number, startMs?: number) => (state: State) => {
 };
 /** A pause that is made at the state's own time, and ends `ms` after NOW. */
 const paused = (ms: number) => (state: State) => kind.pause(limit, state, { at: state.ts, until: NOW + ms });
+/** The state at the end of a pause at which tokens are owed. */
+const owing = (ms: number, count: number): State => ({
+  value: tokens(-count),
+  ts: NOW + ms,
+  recent: [{ at: NOW + ms, units: MAX_UNITS + tokens(count) }],
+});
 /** The state at the end of a pause, beside the tokens that are promised for then or later. */
 const stopped = (ms: number, ...later: Entries): State => {
   const promised = later.reduce((sum, [, count]) => sum + count, 0);
@@ -85,7 +91,10 @@ describe("a sliding window", () => {
     ["reserves at once if nothing was taken", stateOf(0), reserved(3), stateOf(0, [0, 3])],
     ["counts nothing of a full bucket", fullState(limit), advanced(0), stateOf(0)],
     ["is paused as if everything were taken at the end", stateOf(0, [0, 3]), paused(500), stopped(500)],
-    ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), stopped(500)],
+    ["is paused with its debt", stateOf(0, [-499, 14]), paused(500), owing(500, 4)],
+    ["is paused again with its debt", owing(500, 4), paused(600), owing(600, 4)],
+    ["owes what is taken in a pause", stopped(500), (state) => kind.take(limit, state, tokens(3)), owing(500, 3)],
+    ["is opened by what is more than that", owing(500, 3), returned(5), opened(500, 2)],
     ["is paused, and later promises stay", promising, paused(600), stopped(600, [900, 5])],
     ["is paused beside a larger promise", stateOf(0, [900, 12]), paused(500), stopped(500, [900, 12])],
     ["is paused after a promise, which starts then", stateOf(0, [300, 3]), paused(500), stopped(500)],
@@ -222,9 +231,28 @@ describe("a split sliding window", () => {
 
   it("leaves the end of a pause in each part", () => {
     const parts = splitTo(limit, shardAt(limit, WHOLE, stopped(500, [900, 5])), 1, NOW);
-    expect(parts.map(({ state }) => state.value)).toEqual([tokens(-3), tokens(-2)]);
+    expect(parts.map(({ state }) => state.value)).toEqual([tokens(-2.5), tokens(-2.5)]);
     expect(fold(limit, parts, NOW).state).toEqual(stopped(500, [900, 5]));
   });
+
+  it.each([opened(500, 4), owing(500, 7), opened(500, 10)])(
+    "parts what was given, or is owed, at the end of a pause",
+    (whole) => {
+      const parts = splitTo(limit, shardAt(limit, WHOLE, whole), 2, NOW);
+      const values = parts.map(({ state }) => state.value);
+      expect(values.reduce((sum, value) => sum + value)).toBe(whole.value);
+      expect(fold(limit, parts, NOW).state).toEqual(whole);
+      // Also under another rate: what is there then is what was given, and no more.
+      const raised = parts.map((part) =>
+        kind.advance(
+          kind.shareOf(parseLimit("send", { ...config, rate: 40 }), { index: 0, count: 4 }),
+          part.state,
+          NOW,
+        ),
+      );
+      expect(raised.map(({ value }) => value)).toEqual(values);
+    },
+  );
 
   it("joins the zero-unit entries of many rows into one, and keeps the time of its oldest take", () => {
     const own = parseLimit("send", { ...config, rate: 1024, shards: 256 });
