@@ -4,9 +4,8 @@
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Limit, Run } from "./kinds/kind.js";
-import { EVERYTHING } from "./kinds/refilling.js";
+import { countsOf, EVERYTHING } from "./kinds/everything.js";
 import { logOf } from "./kinds/log.js";
-import { countsOf } from "./kinds/slidingWindow.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { heldByAll, type Shard } from "./sharding/shard.js";

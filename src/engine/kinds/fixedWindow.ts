@@ -5,7 +5,8 @@ import { END_OF_TIME } from "../time.js";
 import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
-import { EVERYTHING, RefillingKind } from "./refilling.js";
+import { EVERYTHING } from "./everything.js";
+import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 

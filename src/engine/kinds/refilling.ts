@@ -4,11 +4,9 @@
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
+import { EVERYTHING } from "./everything.js";
 import type { Limit, Pause, Reservation, State, Taking, Window } from "./kind.js";
 import { leftHalf } from "./shares.js";
-
-/** All of a window, however large it is: a pause leaves nothing of it. */
-export const EVERYTHING = MAX_UNITS;
 
 /** A kind whose units arrive from the last write on. */
 export abstract class RefillingKind<L extends Limit> {

@@ -5,7 +5,7 @@
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
-import { MAX_UNITS, MOST_ENTRY_UNITS } from "../units.js";
+import { countsOf, EVERYTHING, isEverything, together } from "./everything.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
@@ -180,34 +180,6 @@ export function withEntries(
     recent,
     ...(headroom && headroom.length > 0 && { headroom }),
   };
-}
-
-/** An entry of everything that there is, under any capacity, less what was given since, and more for what is owed. */
-const EVERYTHING = MAX_UNITS;
-
-/** Whether more may have been taken than an entry says: no debt is half as large. */
-function isEverything({ units }: Entry): boolean {
-  return units > EVERYTHING / 2;
-}
-
-/** The entries as they count under a capacity: of everything that is all that there can be. */
-export function countsOf({ capacity }: Pick<Limit, "capacity">, entries: readonly Entry[]): readonly Entry[] {
-  return entries.map((entry) =>
-    isEverything(entry) ? { ...entry, units: Math.max(0, entry.units - EVERYTHING + capacity) } : entry,
-  );
-}
-
-/** Several logs as one. Everything that there is at a time is there once, however many of them say so. */
-function together(logs: readonly (readonly Entry[])[]): readonly Entry[] {
-  const all = logs.flat().filter(isEverything);
-  if (all.length === 0) return merge(logs);
-  const times = new Set(all.map(({ at }) => at));
-  const beside = logs.map((log) =>
-    log.map((entry) => (isEverything(entry) ? { ...entry, units: entry.units - EVERYTHING } : entry)),
-  );
-  return merge(beside).map((entry) =>
-    times.has(entry.at) ? { ...entry, units: Math.min(entry.units + EVERYTHING, MOST_ENTRY_UNITS) } : entry,
-  );
 }
 
 function promisedAfter(entries: readonly Entry[], ts: number): readonly Entry[] {

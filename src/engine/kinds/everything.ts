@@ -1,0 +1,32 @@
+/** What a pause takes: everything that a bucket holds, under any capacity. */
+import { MAX_UNITS, MOST_ENTRY_UNITS } from "../units.js";
+import type { Entry, Limit } from "./kind.js";
+import { merge } from "./log.js";
+
+/** An entry of everything that there is, under any capacity, less what was given since, and more for what is owed. */
+export const EVERYTHING = MAX_UNITS;
+
+/** Whether more may have been taken than an entry says: no debt is half as large. */
+export function isEverything({ units }: Entry): boolean {
+  return units > EVERYTHING / 2;
+}
+
+/** The entries as they count under a capacity: of everything that is all that there can be. */
+export function countsOf({ capacity }: Pick<Limit, "capacity">, entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) =>
+    isEverything(entry) ? { ...entry, units: Math.max(0, entry.units - EVERYTHING + capacity) } : entry,
+  );
+}
+
+/** Several logs as one. Everything that there is at a time is there once, however many of them say so. */
+export function together(logs: readonly (readonly Entry[])[]): readonly Entry[] {
+  const all = logs.flat().filter(isEverything);
+  if (all.length === 0) return merge(logs);
+  const times = new Set(all.map(({ at }) => at));
+  const beside = logs.map((log) =>
+    log.map((entry) => (isEverything(entry) ? { ...entry, units: entry.units - EVERYTHING } : entry)),
+  );
+  return merge(beside).map((entry) =>
+    times.has(entry.at) ? { ...entry, units: Math.min(entry.units + EVERYTHING, MOST_ENTRY_UNITS) } : entry,
+  );
+}
