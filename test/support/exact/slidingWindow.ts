@@ -17,8 +17,6 @@ import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type Sli
 interface Entry {
   readonly at: number;
   readonly count: Rational;
-  /** Everything was taken then, so a charge takes no more. */
-  readonly isPause?: boolean;
 }
 type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
 /**
@@ -97,16 +95,17 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
   return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
-/** Everything counts as taken at its end, except what is promised for then or later. */
+/** Everything counts as taken at its end, except what is promised for then or later. What is owed then stays owed. */
 export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
   const later = inWindow.filter(({ at }) => isLater(at));
   const isAdopted = (log?.adoptedAt ?? 0) > Math.max(now, log?.ts ?? 0) - limit.period;
+  const started = log?.entries.filter(({ at }) => at > ts - limit.period && !isLater(at)) ?? [];
   return written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [
     ...later,
-    { at: ts, count: rational(limit.rate), isPause: true },
+    { at: ts, count: greatest(rational(limit.rate), sum(started)) },
   ]);
 }
 
@@ -139,14 +138,9 @@ function firstTime(limit: SlidingWindow, log: Log, from: number, holds: (time: n
 function withEntry(limit: SlidingWindow, log: Log, now: number, added: Entry): Log {
   const kept = log?.entries.filter(({ at }) => at > now - limit.period) ?? [];
   const same = kept.find(({ at }) => at === added.at);
-  const entry = same ? together(limit, same, added) : added;
+  const entry = same ? { ...same, count: plus(same.count, added.count) } : added;
   const others = kept.filter(({ at }) => at !== added.at);
   return written(limit, log, now, [...others, entry]);
-}
-
-function together({ rate }: SlidingWindow, same: Entry, added: Entry): Entry {
-  const count = plus(same.count, added.count);
-  return { ...same, count: same.isPause ? least(rational(rate), count) : count };
 }
 
 function written({ rate, period }: SlidingWindow, log: Log, now: number, entries: readonly Entry[]): Log {
