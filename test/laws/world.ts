@@ -2,6 +2,7 @@
  * A law that is written with `inEveryWorld` runs for every kind, in both places, on one row and on several. fast-check also chooses
  * the number of rows and the random numbers of a call, so a seed repeats all of a run.
  */
+import { projectRateLimit } from "convex-rate-limits/client";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
@@ -116,7 +117,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     cancel: alone("cancel"),
     sweep: alone("sweep"),
     /** What all rows hold, and whether the bucket owes. */
-    held: ({ config }: Bucket) => alone("adjust")({ config, count: 0 }),
+    held: async ({ config }: Bucket) => projectRateLimit(await alone("get")({ config }), { now: Date.now(), count: 0 }),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),
     rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),

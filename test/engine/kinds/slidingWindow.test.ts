@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/engine/decide.js";
 import { demandOf } from "../../../src/engine/request.js";
+import { forgotten } from "../../../src/engine/headroom.js";
 import { fullState, type Limit, type State, unitsPerMs } from "../../../src/engine/kinds/kind.js";
 import { MAX_ENTRIES } from "../../../src/engine/kinds/log.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
@@ -167,6 +168,16 @@ describe("a sliding window", () => {
     const late = paused(500)(stateOf(0, [0, 10], [1000, 4]));
     const back = kind.giveBack(limit, late, tokens(4), { takenAt: NOW, startsAt: NOW + 1000 });
     expect(back).toEqual({ ...stopped(500), headroom: [{ at: NOW + 1, units: 0 }] });
+  });
+
+  it("gives back nothing of what a reset has forgotten to a promise of later for the same time", () => {
+    // The first promise is for NOW + 1000, and so is the second.
+    const first = reserved(4)(stateOf(0, [0, 10]));
+    const reset = { ...forgotten(limit, first.ts, NOW + 1), recent: [] };
+    const second = reserved(4)(advanced(1)({ ...reset, ...stateOf(1, [0, 10]) }));
+    const late = advanced(1999)(second);
+    expect(late.recent).toEqual(entries([1000, 4]));
+    expect(kind.giveBack(limit, late, tokens(4), { takenAt: NOW, startsAt: NOW + 1000 })).toEqual(late);
   });
 
   it("is pruned by the period that it was written under, since another period has a bucket of its own", () => {
