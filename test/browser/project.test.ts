@@ -88,9 +88,11 @@ function agreesOnRows(
   shards: readonly Shard[],
   ask: { count?: number; reserve?: boolean },
   projected: Omit<ProjectedStatus, "value">,
-  { ok, remaining }: RateLimitStatus,
+  { ok, remaining = NaN }: RateLimitStatus,
 ) {
-  expect(projected).toMatchObject({ ok, remaining });
+  expect(projected.ok).toBe(ok);
+  // If a unit is a whole token, a row's rounding to units may be one.
+  expect(Math.abs(projected.remaining - remaining)).toBeLessThanOrEqual(limit.unitsPerToken === 1 ? 1 : 0);
   if (ok || projected.retryAt === undefined || projected.retryAt === END_OF_TIME) return;
   expect(decideOnAll(limit, shards, at(projected.retryAt), demandOf(limit, ask)).status.ok).toBe(true);
 }
