@@ -51,7 +51,7 @@ const PARTS: readonly (readonly [heading: string, page: string, ...sections: str
   ["Sell plans", "docs/plans.md", OPENING, "Sell a quota"],
   ["Schedule jobs", "docs/jobs.md", OPENING, "Schedule", "Cancel", "Settle"],
   ["Queue jobs", "docs/queue.md", OPENING, "How do I …", "Options"],
-  ["Take from several limits for one job", "docs/queue-with.md", OPENING, "The limits in `with`"],
+  ["Take from several limits for one job", "docs/queue.md", "Take from several limits"],
   ["Retry after a provider's 429", "docs/llm.md", "Settle", "Retry"],
   ["Limit how many run at once", "docs/llm.md", "Let each user run three jobs at once"],
   ["Limit an HTTP action", "docs/http.md", OPENING, "In your tables", "What counts", "Refunds"],
