@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-/** The code that docs/client.md shows for Vue and Svelte, unchanged, in the real frameworks. */
+/** The code that docs/react.md shows for Vue and Svelte, unchanged, in the real frameworks. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,11 +12,11 @@ import { useClock } from "../support/clock.js";
 import { empty, FakeClient, getRateLimit, NOW } from "../react/fakeClient.js";
 
 const root = `${process.cwd()}/`;
-const page = readFileSync(`${root}docs/client.md`, "utf8");
+const page = readFileSync(`${root}docs/react.md`, "utf8");
 
 function firstMatch(pattern: RegExp): string {
   const [, found] = pattern.exec(page) ?? [];
-  if (found === undefined) throw new Error(`docs/client.md has no match for ${String(pattern)}.`);
+  if (found === undefined) throw new Error(`docs/react.md has no match for ${String(pattern)}.`);
   return found;
 }
 

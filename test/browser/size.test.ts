@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { measureSizes, type Size } from "../../bench/size.js";
 
-/** Bytes, minified and gzipped, as docs/client.md has them. */
+/** Bytes, minified and gzipped, as docs/react.md has them. */
 const MOST: Record<Size["name"], number> = {
   useRateLimit: 2442,
   "convex-rate-limits/react": 2691,
@@ -14,7 +14,7 @@ const MOST: Record<Size["name"], number> = {
 it("the client's entries stay small", async () => {
   const sizes = await measureSizes();
   expect(sizes.map(({ name }) => name)).toEqual(Object.keys(MOST));
-  const page = readFileSync(new URL("../../docs/client.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/react.md", import.meta.url), "utf8");
   for (const { name, gzipped } of sizes) {
     expect.soft(gzipped, name).toBeLessThanOrEqual(MOST[name]);
     expect.soft(page).toMatch(new RegExp(`\`${name}\` *\\| +${MOST[name].toLocaleString("en")} \\|`));

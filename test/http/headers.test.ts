@@ -262,7 +262,7 @@ it.each([
   expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}, "other";r=90;t=6`);
 });
 
-/** How popular parsers read each format: the table in docs/http-fields.md. The parsers read the clock. */
+/** How popular parsers read each format, as docs/http.md says. The parsers read the clock. */
 describe("as popular parsers read them,", () => {
   useClock();
   const headersIn = (format: RateLimitFormat, status = allowed(50, 30_000)) =>

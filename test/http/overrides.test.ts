@@ -9,7 +9,7 @@ import { byUser, forAll, play, START, type Step, times, tokens, useClock, type W
 useClock();
 
 const by = { by: byUser, without: "deny" } as const;
-/** Limits that are defined by name, as docs/admin.md says. */
+/** Limits that are defined by name, as docs/plans.md says. */
 const definitions = { api: { ...tokens(60, MINUTE, 10), keyed: true } };
 type How = { block: true; until?: number } | { unlimited: true } | { config: RateLimitConfig; until?: number };
 const fields = (policy: string | null, state: string | null) => {

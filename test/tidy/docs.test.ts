@@ -14,7 +14,6 @@ const pages = markdown.filter((file) => /^docs\/[^/]+\.md$/.test(file) && file !
 
 /** Pages whose blocks continue the app of another page. */
 const CONTINUED: Readonly<Record<string, string>> = {
-  "docs/client.md": "docs/react.md",
   "docs/testing.md": "docs/start.md",
 };
 

@@ -19,7 +19,7 @@ it("denies the 21st message, which goes through at retryAt", async () => {
   await send("the token of the long one is still there");
 });
 
-it("answers the eleventh request of an address with 429 and the fields of docs/http-fields.md", async () => {
+it("answers the eleventh request of an address with 429 and the fields of docs/http.md", async () => {
   const t = openAppWithComponent();
   const get = () => t.fetch("/hello", { headers: { "X-Forwarded-For": "198.51.100.1" } });
   for (let i = 0; i < 10; i++) expect(await (await get()).text()).toBe("Hello");
