@@ -71,7 +71,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   return {
     value: held,
     ts,
-    ...(isLogLost && { recent: [{ at: ts, units: capacity - held }] }),
+    ...(isLogLost && { recent: [{ at: ts, units: orEverything(capacity - held) }] }),
     ...(seen > 0 && { seen }),
     ...(window && { window: windowFrom(limit, window, key) }),
     ...(recent && { recent: entriesFrom(limit, "recent", recent, key) }),
@@ -95,7 +95,12 @@ function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: nu
     const beside = MAX_UNITS - floorUnits(MAX_UNITS - Math.min(MOST_ENTRY_UNITS, tokens), unitsPerToken);
     return Math.min(MOST_ENTRY_UNITS, beside);
   }
-  return Math.min(MAX_UNITS, round(tokens, unitsPerToken));
+  return orEverything(round(tokens, unitsPerToken));
+}
+
+/** More units than half of what can be counted stand for everything. */
+export function orEverything(units: number): number {
+  return units > MAX_UNITS / 2 ? MAX_UNITS : units;
 }
 
 function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined): Window {

@@ -126,6 +126,19 @@ describe("a stored state", () => {
     });
   });
 
+  it.each([1, 1.5])(
+    "has taken everything if it took more units than a debt may have, %f times half of all",
+    (times) => {
+      const count = (times * 2 ** 49 + 1) / sliding.unitsPerToken;
+      const everything = { recent: [{ at: NOW, units: MAX_UNITS }] };
+      expect(fromStored(sliding, { value: 0, ts: NOW, recent: [{ at: NOW, count }] }, undefined)).toMatchObject(
+        everything,
+      );
+      // A log that was lost.
+      expect(fromStored(sliding, { value: -count, ts: NOW }, undefined)).toMatchObject(everything);
+    },
+  );
+
   it("may hold the largest debt, the first time and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: Number.MAX_VALUE }] };

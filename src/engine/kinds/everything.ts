@@ -1,5 +1,5 @@
 /** What a pause takes: everything that a bucket holds, under any capacity. */
-import { MAX_UNITS, MOST_ENTRY_UNITS } from "../units.js";
+import { MAX_UNITS, MOST_ENTRY_UNITS, orEverything } from "../units.js";
 import type { Entry, Limit } from "./kind.js";
 import { merge } from "./log.js";
 
@@ -20,13 +20,17 @@ export function countsOf({ capacity }: Pick<Limit, "capacity">, entries: readonl
 
 /** Several logs as one. Everything that there is at a time is there once, however many of them say so. */
 export function together(logs: readonly (readonly Entry[])[]): readonly Entry[] {
-  const all = logs.flat().filter(isEverything);
-  if (all.length === 0) return merge(logs);
-  const times = new Set(all.map(({ at }) => at));
+  const times = new Set(
+    logs
+      .flat()
+      .filter(isEverything)
+      .map(({ at }) => at),
+  );
   const beside = logs.map((log) =>
     log.map((entry) => (isEverything(entry) ? { ...entry, units: entry.units - EVERYTHING } : entry)),
   );
-  return merge(beside).map((entry) =>
-    times.has(entry.at) ? { ...entry, units: Math.min(entry.units + EVERYTHING, MOST_ENTRY_UNITS) } : entry,
-  );
+  return merge(beside).map(({ units, ...entry }) => ({
+    ...entry,
+    units: times.has(entry.at) ? Math.min(units + EVERYTHING, MOST_ENTRY_UNITS) : orEverything(units),
+  }));
 }

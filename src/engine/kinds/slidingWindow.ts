@@ -49,7 +49,7 @@ export class SlidingWindowKind implements Kind {
     const { ts } = state;
     const recent = logOf(state);
     const counted = recent.filter((entry) => !isEverything(entry));
-    const isCounted = units <= limit.capacity + EVERYTHING / 2 - sum(counted);
+    const isCounted = units <= EVERYTHING / 2 - sum(counted);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
     const taken = insert(counted, { at: ts, units: isCounted ? units : EVERYTHING });
     return withEntries(limit, state, together([taken, recent.filter(isEverything)]));

@@ -159,6 +159,19 @@ describe("a sliding window", () => {
     expect(refunded(4, 0)(state)).toEqual(state);
   });
 
+  it.each([0, 1, 1000, 2 ** 30])(
+    "is not opened by a charge of about half of what can be counted, %i units from it",
+    (units) => {
+      for (const charge of [2 ** 49 - units, 2 ** 49 + units]) {
+        const state = kind.take(limit, stateOf(0), charge);
+        expect(state.value).toBeLessThanOrEqual(0);
+        expect(
+          kind.advance(limit, fromStored(limit, toStored(limit, state), undefined), NOW).value,
+        ).toBeLessThanOrEqual(0);
+      }
+    },
+  );
+
   it("gives back nothing by date that a gift of the same ms, or a pause, has given or taken since", () => {
     // Fault 4 of version 3: take 3, gift 3, take 1, refund 3.
     const gift = returned(3)(kind.take(limit, stateOf(0), tokens(3)));
