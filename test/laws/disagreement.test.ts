@@ -2,12 +2,13 @@
  * Law 1 where clocks disagree, in true time. The slowest clock is right and the fastest is `apartMs` ahead, so a row may also be
  * that far ahead. Count the work that starts without waiting in an interval, less what was given back in it. It is at most what an
  * interval longer by `apartMs` lets in. For a sliding window it is at most `rate`, in any interval shorter than the period by
- * `apartMs`, and work that waits counts when it starts. One row needs this much, and several rows need no more.
+ * `apartMs`. Work that waits counts when it starts, and may be what came back up to `apartMs` before. One row needs this much, and
+ * several rows need no more.
  */
 import type { RateLimitedJob } from "convex-rate-limits/jobs";
 import fc from "fast-check";
 import type { TokensConfig } from "../support/configs.js";
-import { minus, plus, type Rational, rational, ZERO } from "../support/rational.js";
+import { isLess, minus, plus, type Rational, rational, ZERO } from "../support/rational.js";
 import { accrued, END_OF_WALK } from "./accrual.js";
 import { after, capacityOf, countIn, portion, T0, wait } from "./arbitraries.js";
 import { expectBounded, type Movement } from "./bounded.js";
@@ -92,7 +93,13 @@ inEveryWorld("Law 1 where clocks disagree: several rows let through what one row
       }
       seen.taken += movements.length;
       movements.sort((a, b) => a.at - b.at);
-      expectBounded(config, movements, (from, to) => bound(config, from.at, to, apartMs));
+      const given = movements.filter(({ count }) => isLess(count, ZERO));
+      expectBounded(config, movements, (from, to) => {
+        const most = bound(config, from.at, to, apartMs);
+        if (!most || !isSliding) return most;
+        const before = given.filter(({ at }) => from.at - apartMs <= at && at < from.at);
+        return before.reduce((sum, { count }) => minus(sum, count), most);
+      });
     },
   );
 });
