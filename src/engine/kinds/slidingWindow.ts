@@ -32,7 +32,7 @@ export class SlidingWindowKind implements Kind {
     const [past, counted] = first < 0 ? [recent, []] : [recent.slice(0, first), recent.slice(first)];
     const last = limit.levels.most > 0 ? past.at(-1) : undefined;
     const entries = last ? [{ at: last.at, units: 0 }, ...counted] : counted;
-    // What was taken that long ago is not in the log, so it cannot come back; unless the log has what was promised then.
+    // What was taken that long ago is not in the log, so it cannot come back. What was promised then may still be.
     const pairs = counted.length > 0 ? state.headroom : state.headroom?.filter(({ at }) => at > left);
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
