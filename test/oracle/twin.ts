@@ -49,7 +49,8 @@ export interface Setting {
 const ALL_ENTRIES = 64;
 
 export function bucketOf(state: Case, terms: Terms, now: number): Bucket {
-  let bucket = state.buckets.get(terms.id) ?? fresh(state, terms, now);
+  const own = state.buckets.get(terms.id) ?? FRESH;
+  let bucket = own.events.length > 0 ? own : fresh(state, terms, now);
   for (const until of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
   }
