@@ -11,8 +11,10 @@ export function narrowed(bucket: Bucket, now: number, terms: Terms, range: Parti
   // A log has no one value that could be set.
   if (terms.kind === "sliding window" || (held.lo >= least && held.hi <= most)) return bucket;
   const at = timeOf(bucket, now);
-  const up: Move = { from: held.lo, to: least, last: held.hi < most ? held.hi : most };
-  const down: Move = { from: held.hi, to: most, last: held.lo > least ? held.lo : least };
+  // A debt that was paid, or was not, explains it without another number. If the sides differ beside, nobody knows which it was.
+  const isOfDebt = bucket.lo?.value === bucket.hi?.value && bucket.lo?.used === bucket.hi?.used;
+  const up: Move = { from: held.lo, to: least, last: held.hi < most ? held.hi : most, isOfDebt };
+  const down: Move = { from: held.hi, to: most, last: held.lo > least ? held.lo : least, isOfDebt };
   const raised = held.lo < least ? moved(bucket.lo, at, terms, up) : bucket.lo;
   const lowered = held.hi > most ? moved(bucket.hi, at, terms, down) : bucket.hi;
   if (held.lo >= least) return { ...bucket, hi: lowered };
@@ -26,26 +28,28 @@ interface Move {
   readonly from: bigint;
   readonly to: bigint;
   readonly last: bigint;
+  readonly isOfDebt: boolean;
 }
 
 /** The bucket whose level at a time is another. Nothing is written, so its last write stays. */
-function moved(stored: Stored, at: number, terms: Terms, { from, to, last }: Move): Stored {
+function moved(stored: Stored, at: number, terms: Terms, { from, to, last, isOfDebt }: Move): Stored {
   const state = stored ?? advance(undefined, at, terms);
   const units = to - from;
-  // A debt that was paid, or was not, explains it without another number.
   const other = { ...state, keepsDebt: units < 0n };
   const explained = advance(other, at, terms).value;
-  if (units < 0n ? last <= explained && explained <= to : to <= explained && explained <= last) return other;
+  const isWithin = units < 0n ? last <= explained && explained <= to : to <= explained && explained <= last;
+  if (isWithin) return isOfDebt ? other : stored;
   // Of a window that was paused both what it holds and what was not used of it may have been shown.
   if (isQuota(terms) && to >= 0n && advance(state, at, terms).paused === (units < 0n ? "most" : "least")) {
     const bound = units < 0n ? least : most;
     return { ...state, value: bound(state.value, to), used: terms.capacity - bound(terms.capacity - state.used, to) };
   }
+  const used = most(0n, state.used - units);
   // Of a quota that owes nothing only what was used counts.
-  const shifted = to >= 0n && state.value + units < 0n ? 0n : state.value + units;
-  const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
-  const plain = { ...state, value, used: state.used > units ? state.used - units : 0n };
-  return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
+  const values = isQuota(terms) ? [state.value + units, ...(to < 0n ? [] : [0n])] : [to - accrued(state, at, terms)];
+  const shifted = values.map((value) => ({ ...state, value, used }));
+  const plain = shifted.find((one) => advance(one, at, terms).value === to);
+  return plain ?? holding(advance(state, at, terms), to, terms);
 }
 
 /** What arrives until a time, where nothing is full. */
