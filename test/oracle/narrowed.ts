@@ -44,12 +44,11 @@ function moved(stored: Stored, at: number, terms: Terms, { from, to, last, isOfD
     const bound = units < 0n ? least : most;
     return { ...state, value: bound(state.value, to), used: terms.capacity - bound(terms.capacity - state.used, to) };
   }
-  const used = most(0n, state.used - units);
   // Of a quota that owes nothing only what was used counts.
-  const values = isQuota(terms) ? [state.value + units, ...(to < 0n ? [] : [0n])] : [to - accrued(state, at, terms)];
-  const shifted = values.map((value) => ({ ...state, value, used }));
-  const plain = shifted.find((one) => advance(one, at, terms).value === to);
-  return plain ?? holding(advance(state, at, terms), to, terms);
+  const shifted = state.value < 0n || to < 0n ? state.value + units : most(0n, state.value + units);
+  const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
+  const plain = { ...state, value, used: most(0n, state.used - units) };
+  return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
 }
 
 /** What arrives until a time, where nothing is full. */
