@@ -7,6 +7,8 @@ import type { Terms } from "./terms.js";
 export interface Entry {
   readonly at: number;
   readonly units: bigint;
+  /** Of the end of a pause: all that started by then counts as the rate at most, less so much that was given since. */
+  readonly given?: bigint;
 }
 /** A window began at `since`, and `used` was used in it. `log` is that of a sliding window. */
 export interface State {
@@ -39,7 +41,7 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const ts = Math.max(stored.ts, now);
   if (kind === "sliding window") {
     const log = stored.log.filter(({ at }) => at > ts - terms.periodMs);
-    return { ...stored, ts, log, value: capacity - sum(log) };
+    return { ...stored, ts, log, value: leftOf(log, terms) };
   }
   const held = heldBy(stored, terms);
   if (kind === "token bucket") {
@@ -100,17 +102,25 @@ export function give(state: State, units: bigint, terms: Terms): State {
     // What comes back may be of an earlier window.
     return { ...state, value, used: used > 0n ? used : 0n };
   }
-  let left = units;
-  const log = [...state.log]
-    .reverse()
-    .map((entry) => {
-      const gone = entry.at > state.ts ? 0n : least(left, entry.units);
-      left -= gone;
-      return { ...entry, units: entry.units - gone };
-    })
-    .filter((entry) => entry.units > 0n)
-    .reverse();
-  return { ...state, log, value: terms.capacity - sum(log) };
+  const started = state.log.filter(({ at }) => at <= state.ts);
+  let left = least(units, terms.capacity - state.value - sum(state.log) + sum(started));
+  const gone = started.toReversed().map((entry) => {
+    const own = least(left, entry.units);
+    left -= own;
+    return own;
+  });
+  let back = 0n;
+  const lessened = started.map((entry, i) => {
+    const own = gone[started.length - 1 - i] ?? 0n;
+    back += own;
+    return { ...entry, units: entry.units - own, ...(entry.given !== undefined && { given: entry.given + back }) };
+  });
+  return logging(state, [...lessened, ...state.log.slice(started.length)], terms);
+}
+
+export function logging(state: State, entries: readonly Entry[], terms: Terms): State {
+  const log = entries.filter(({ units, given }) => units > 0n || given !== undefined);
+  return { ...state, log, value: leftOf(log, terms) };
 }
 
 /** At the end of a pause it holds at most nothing (§3.6). */
@@ -162,12 +172,8 @@ function whenHolding(stored: Stored, units: bigint, terms: Terms, from: number):
       return time + Number((missing + terms.perMs - 1n) / terms.perMs);
     }
     case "sliding window": {
-      let left = state.value;
-      for (const entry of state.log) {
-        left += entry.units;
-        if (left >= units) return entry.at + terms.periodMs;
-      }
-      return NEVER;
+      const last = state.log.find((_, i) => leftOf(state.log.slice(i + 1), terms) >= units);
+      return last ? last.at + terms.periodMs : NEVER;
     }
     case "fixed window": {
       const { windows } = terms;
@@ -216,15 +222,22 @@ function addWindows(candidates: Set<number>, stored: Stored, from: number, deman
   }
 }
 
+/** What a log leaves of a rate. */
+function leftOf(log: readonly Entry[], { capacity }: Terms): bigint {
+  const taken = log.reduce((total, { units, given }) => {
+    return given === undefined ? total + units : least(total + units, most(0n, capacity - given));
+  }, 0n);
+  return capacity - taken;
+}
 export function sum(entries: readonly Entry[]): bigint {
   return entries.reduce((total, { units }) => total + units, 0n);
 }
 function inOrder(entries: Entry[]): Entry[] {
   return entries.sort((a, b) => a.at - b.at);
 }
-function least(a: bigint, b: bigint): bigint {
+export function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
-function most(a: bigint, b: bigint): bigint {
+export function most(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }

@@ -4,7 +4,7 @@
  * Where the design leaves freedom, a bucket is a pair of exact buckets: the real one holds at least what `lo` holds and at most what
  * `hi` holds. Answers narrow the pair. While both are the same, an answer must be the exact one.
  */
-import { advance, give, holding, isQuota, pause, type State, type Stored, sum, take } from "./bucket.js";
+import { advance, give, holding, isQuota, logging, pause, type State, type Stored, sum, take } from "./bucket.js";
 import type { Terms } from "./terms.js";
 
 export type Side = "lo" | "hi";
@@ -77,14 +77,16 @@ function giveAs(side: Side, state: State, { terms, units }: Happening & { type: 
 
 /**
  * Freedom: if the rate changes until the end of a window that was paused, it may hold what it held, or what was not used of it. A
- * sliding window may count as much as any rate as taken at the end of the pause.
+ * sliding window may count as much as any rate as taken at the end of the pause, or no more than a lowered rate and what it owed.
  */
 function pausedAs(side: Side, state: State, terms: Terms): State {
   if (terms.kind === "fixed window") return { ...state, paused: side === "lo" ? "least" : "most" };
-  if (terms.kind !== "sliding window" || side === "hi") return state;
-  const units = sum(state.log.filter((entry) => entry.at <= state.ts));
-  const log = [{ at: state.ts, units: units + MORE_THAN_ALL }, ...state.log.filter((entry) => entry.at > state.ts)];
-  return { ...state, log, value: terms.capacity - sum(log) };
+  if (terms.kind !== "sliding window") return state;
+  const started = state.log.filter((entry) => entry.at <= state.ts);
+  const later = state.log.filter((entry) => entry.at > state.ts);
+  if (side === "lo") return logging(state, [{ at: state.ts, units: sum(started) + MORE_THAN_ALL }, ...later], terms);
+  const owed = sum(started) - terms.capacity;
+  return logging(state, [...started, { at: state.ts, units: 0n, given: owed > 0n ? -owed : 0n }, ...later], terms);
 }
 
 function returned(stored: Stored, { at, units, terms }: Happening & { type: "return" }, side: Side): Stored {
@@ -96,7 +98,7 @@ function returned(stored: Stored, { at, units, terms }: Happening & { type: "ret
     left -= gone;
     return { ...entry, units: entry.units - gone };
   });
-  return { ...stored, log: log.filter((entry) => entry.units > 0n), value: terms.capacity - sum(log) };
+  return logging(stored, log, terms);
 }
 
 /** Freedom: what comes back of a take that nobody made may be of any take of that millisecond. */
@@ -146,49 +148,6 @@ export function isExact({ lo, hi }: Bucket = FRESH): boolean {
       return at === other?.at && units === other.units;
     });
   return lo.value === hi.value && lo.ts === hi.ts && lo.used === hi.used && isSameLog;
-}
-
-/** An answer has shown that the bucket holds at least, or at most, so much at its own time. Undefined if it cannot. */
-export function narrowed(bucket: Bucket, now: number, terms: Terms, range: Partial<Amount>): Bucket | undefined {
-  const { lo: least = -NEVER_UNITS, hi: most = NEVER_UNITS } = range;
-  const held = levels(bucket, now, terms);
-  if (held.hi < least || held.lo > most) return undefined;
-  // A log has no one value that could be set.
-  if (terms.kind === "sliding window" || (held.lo >= least && held.hi <= most)) return bucket;
-  const at = timeOf(bucket, now);
-  const raised = held.lo < least ? moved(bucket.lo, at, terms, { from: held.lo, to: least, last: held.hi }) : bucket.lo;
-  const lowered = held.hi > most ? moved(bucket.hi, at, terms, { from: held.hi, to: most, last: held.lo }) : bucket.hi;
-  if (held.lo >= least) return { ...bucket, hi: lowered };
-  const shown: Happening = { type: "shown", at, terms, least };
-  return { ...bucket, lo: raised, hi: lowered, events: [...bucket.events, shown] };
-}
-const NEVER_UNITS = 10n ** 40n;
-
-/** How far a level moves: to what an answer has shown at least, and by no means beyond the other side's. */
-interface Move {
-  readonly from: bigint;
-  readonly to: bigint;
-  readonly last: bigint;
-}
-
-/** The bucket whose level at a time is another. Nothing is written, so its last write stays. */
-function moved(stored: Stored, at: number, terms: Terms, { from, to, last }: Move): Stored {
-  const state = stored ?? advance(undefined, at, terms);
-  const units = to - from;
-  // A debt that was paid, or was not, explains it without another number.
-  const other = { ...state, keepsDebt: units < 0n };
-  const explained = advance(other, at, terms).value;
-  if (units < 0n ? last <= explained && explained <= to : to <= explained && explained <= last) return other;
-  // Of a quota that owes nothing only what was used counts.
-  const shifted = to >= 0n && state.value + units < 0n ? 0n : state.value + units;
-  const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
-  const plain = { ...state, value, used: state.used > units ? state.used - units : 0n };
-  return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
-}
-
-/** What arrives until a time, where nothing is full. */
-function accrued(state: State, at: number, terms: Terms): bigint {
-  return advance({ ...state, value: -NEVER_UNITS }, at, terms).value + NEVER_UNITS;
 }
 
 /** A row stores this many pairs of a time and the least headroom since. */
@@ -310,6 +269,7 @@ function settled(
   return { ...bucket, lo: least, hi: most, events: [...events, touched] };
 }
 
-function signature({ id, capacity, rate, windows, perMs }: Terms): string {
+/** Terms with the same text count the same. */
+export function signature({ id, capacity, rate, windows, perMs }: Terms): string {
   return [id, capacity, rate, perMs, windows.startOf(1)].join();
 }

@@ -13,7 +13,8 @@
  * - `remaining` during a block, and of an unlimited key, is not judged. Nor is `resetAt`.
  */
 import { type Demand, firstServed, NEVER, startOf } from "./bucket.js";
-import { type Bucket, FRESH, happened, levels, narrowed, readUnder, returnedAt, timeOf, undone } from "./history.js";
+import { type Bucket, FRESH, happened, levels, readUnder, returnedAt, type Side, timeOf, undone } from "./history.js";
+import { narrowed } from "./narrowed.js";
 import type { Terms } from "./terms.js";
 import type { Status } from "./adapter.js";
 
@@ -48,7 +49,8 @@ export interface Setting {
 const ALL_ENTRIES = 64;
 
 export function bucketOf(state: Case, terms: Terms, now: number): Bucket {
-  let bucket = state.buckets.get(terms.id) ?? fresh(state, terms, now);
+  const own = state.buckets.get(terms.id) ?? FRESH;
+  let bucket = own.events.length > 0 ? own : fresh(state, terms, now);
   for (const until of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
   }
@@ -83,7 +85,7 @@ export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: b
     if (!isRightDenial(state, setting, status)) return [];
     const most = isPlain && !isPaused ? { hi: demand.units - 1n } : {};
     const seen = narrowed(bucket, now, terms, most) && shown(narrowed(bucket, now, terms, most), setting, status);
-    return seen ? [seen === bucket ? state : known(state, terms, bucket, seen)] : [];
+    return seen ? [seen === bucket ? state : known(state, setting, bucket, seen)] : [];
   }
   if (starts.hi === undefined || (isPaused && isPlain)) return [];
   const start = status.retryAt ?? now;
@@ -98,11 +100,16 @@ export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: b
   return [isCheck ? state : withBucket(state, terms, seen)];
 }
 
-/** What an answer has shown of a bucket, which nobody has written. Pauses that it has seen meanwhile stay to be seen. */
-function known(state: Case, terms: Terms, before: Bucket, after: Bucket): Case {
-  return before.events.length === (state.buckets.get(terms.id) ?? FRESH).events.length
-    ? withBucket(state, terms, after)
-    : state;
+/**
+ * What an answer has shown of a bucket, which nobody has written. Pauses that it has seen meanwhile stay to be seen. Freedom: what it
+ * holds now may not say what it held at its last write, from which other terms count.
+ */
+function known(state: Case, { stretches, writesMatter }: Setting, before: Bucket, after: Bucket): Case {
+  const [{ terms }] = stretches as [Stretch];
+  if (before.events.length !== (state.buckets.get(terms.id) ?? FRESH).events.length) return state;
+  const isLater = (side: Side) => writesMatter && after[side]?.ts !== before[side]?.ts;
+  const seen = (side: Side) => (isLater(side) ? before : after)[side];
+  return withBucket(state, terms, { ...after, lo: seen("lo"), hi: seen("hi") });
 }
 
 function taken(bucket: Bucket, call: { now: number; terms: Terms; id: number }, units: bigint, startsAt?: number) {
@@ -204,7 +211,7 @@ function unwritten(state: Case, setting: Setting, after: Bucket, status?: Status
   const before = bucketOf(state, terms, now);
   if (!writesMatter || levels(after, now, terms).lo > levels(before, now, terms).hi) return [];
   const seen = status ? shown(before, setting, status) : before;
-  return seen ? [known(state, terms, before, seen)] : [];
+  return seen ? [known(state, setting, before, seen)] : [];
 }
 
 /** Tokens of a take come back by its date. `own`: the bucket that it was taken from, and which take it was. */

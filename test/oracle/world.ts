@@ -2,7 +2,7 @@
 import { type Asked, type Definition, Driver, type Job, type Override, type Status } from "./adapter.js";
 import { advance, isQuota, NEVER } from "./bucket.js";
 import { Database } from "./database.js";
-import { isExact } from "./history.js";
+import { isExact, signature } from "./history.js";
 import { type Config, FIVE_YEARS, Scale, T0 } from "./terms.js";
 import * as twin from "./twin.js";
 
@@ -37,7 +37,7 @@ export interface Ticket extends twin.Ticket {
 }
 
 const NAME = "a";
-const MOST_CASES = 24;
+const MOST_CASES = 200;
 
 export class World {
   readonly log: string[] = [];
@@ -194,9 +194,8 @@ export class World {
       const setting = this.#setting({ key, plan, count });
       return setting.stretches.map((stretch) => ({ ...setting, stretches: [stretch] }));
     });
-    const alike = (stretch?: twin.Stretch) => [stretch?.terms.id, stretch?.terms.capacity, stretch?.terms.rate].join();
-    const isFirst = ({ stretches: [own] }: twin.Setting, i: number) =>
-      settings.findIndex(({ stretches: [other] }) => alike(own) === alike(other)) === i;
+    const termsOf = ({ stretches: [own] }: twin.Setting) => own && signature(own.terms);
+    const isFirst = (own: twin.Setting, i: number) => settings.findIndex((one) => termsOf(one) === termsOf(own)) === i;
     const different = settings.filter(isFirst);
     this.#advance(key, "canceled", (state) =>
       different.flatMap((setting) => twin.afterRefund(state, setting, { ticket, date })),
