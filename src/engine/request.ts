@@ -135,7 +135,7 @@ export interface Slot {
 }
 
 /**
- * The bucket is that of the lease's own length, whatever the limit is now. How many slots it has does not matter.
+ * The bucket is that of the lease's own length, also if the limit has changed. How many slots it has does not matter.
  * @throws when no lease is as long, or name or key are none.
  */
 export function slotOf({ name, key, takenAt, until, seen = 0 }: RateLimitLease): Slot {

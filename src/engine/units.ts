@@ -8,8 +8,11 @@ import { END_OF_TIME } from "./time.js";
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
-/** The most of an entry that stands for everything there is: what is owed counts beside it. */
-export const MOST_ENTRY_UNITS = 1.5 * MAX_UNITS;
+/** No debt is larger. More units, or tokens, stand for everything, less what was given, or more for what is owed. */
+export const MOST_DEBT = MAX_UNITS / 2;
+
+/** The most that stands for everything and a debt beside it. */
+export const MOST_ENTRY_UNITS = MAX_UNITS + MOST_DEBT;
 
 /**
  * The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a
@@ -90,17 +93,16 @@ function unusableError({ name }: Limit, key: string | undefined, what: string, f
 
 /** Cut off before and after: the product of the largest numbers overflows. */
 function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: number): number {
-  // Everything that there is, less what was given of it, or more for what is owed.
-  if (tokens > MAX_UNITS / 2) {
+  if (tokens > MOST_DEBT) {
     const beside = MAX_UNITS - floorUnits(MAX_UNITS - Math.min(MOST_ENTRY_UNITS, tokens), unitsPerToken);
     return Math.min(MOST_ENTRY_UNITS, beside);
   }
   return orEverything(round(tokens, unitsPerToken));
 }
 
-/** More units than half of what can be counted stand for everything. */
+/** Units taken, or everything if nobody can owe that much. */
 export function orEverything(units: number): number {
-  return units > MAX_UNITS / 2 ? MAX_UNITS : units;
+  return units > MOST_DEBT ? MAX_UNITS : units;
 }
 
 function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined): Window {
@@ -130,7 +132,7 @@ function entriesFrom(
 
 /** The most that can be counted is the most under any config. */
 function inTokens(units: number, { unitsPerToken }: Limit): number {
-  return units > MAX_UNITS / 2 ? MAX_UNITS - (MAX_UNITS - units) / unitsPerToken : units / unitsPerToken;
+  return units > MOST_DEBT ? MAX_UNITS - (MAX_UNITS - units) / unitsPerToken : units / unitsPerToken;
 }
 
 /** A state as a row holds it, and which of the buckets at a key it is of. */

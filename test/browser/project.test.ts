@@ -91,7 +91,7 @@ function agreesOnRows(
   { ok, remaining = NaN }: RateLimitStatus,
 ) {
   expect(projected.ok).toBe(ok);
-  // If a unit is a whole token, a row's rounding to units may be one.
+  // If a unit is a whole token, joining rows may round one away.
   expect(Math.abs(projected.remaining - remaining)).toBeLessThanOrEqual(limit.unitsPerToken === 1 ? 1 : 0);
   if (ok || projected.retryAt === undefined || projected.retryAt === END_OF_TIME) return;
   expect(decideOnAll(limit, shards, at(projected.retryAt), demandOf(limit, ask)).status.ok).toBe(true);

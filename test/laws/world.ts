@@ -116,7 +116,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     schedule: alone("schedule"),
     cancel: alone("cancel"),
     sweep: alone("sweep"),
-    /** What all rows hold, and whether the bucket owes. */
+    /** The tokens that all rows hold, and whether the bucket owes. */
     held: async ({ config }: Bucket) => projectRateLimit(await alone("get")({ config }), { now: Date.now(), count: 0 }),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),

@@ -75,7 +75,7 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     await adjustRateLimit({ ...alice, count: 8 });
     await adjustRateLimit({ ...alice, count: -6 });
     vi.setSystemTime(END + 1);
-    // What was charged before is paid by then.
+    // Earlier charges are paid by then.
     expect(await heldNow()).toEqual([-2]);
   });
 

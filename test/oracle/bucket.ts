@@ -7,7 +7,7 @@ import type { Terms } from "./terms.js";
 export interface Entry {
   readonly at: number;
   readonly units: bigint;
-  /** Of the end of a pause: all that started by then counts as the rate at most, less so much that was given since. */
+  /** The units given since the end of a pause, at this entry. All that started by then counts as the rate at most, less these. */
   readonly given?: bigint;
 }
 /** A window began at `since`, and `used` was used in it. `log` is that of a sliding window. */
@@ -51,7 +51,7 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   const passed = windows.at(ts) - windows.at(stored.ts);
   if (passed <= 0) return { ...stored, value: held, ts, log: [] };
   const value = least(capacity, held + firstRefill(stored, terms) + BigInt(passed - 1) * terms.rate);
-  // Of a window that brings less than the bucket holds, only what it brought can have been used.
+  // If a window brings less than the bucket holds, only what it brought can have been used.
   const missing = (isQuota(terms) ? capacity : least(capacity, terms.rate)) - value;
   const used = missing > 0n ? missing : 0n;
   // A debt that was paid is none.
@@ -60,7 +60,7 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   return { ...stored, value, ts, since, used, log: [], keepsDebt, paused: undefined };
 }
 
-/** What it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
+/** The units that it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
 function heldBy(state: State, terms: Terms): bigint {
   const { value, keepsDebt = false, paused } = state;
   const held = least(terms.capacity, value);
@@ -99,7 +99,7 @@ export function give(state: State, units: bigint, terms: Terms): State {
     // A debt that a raised rate has not paid is paid first, and then the rest was not used.
     const isKept = state.keepsDebt === true && state.value < 0n;
     const used = isKept ? most(rest, least(state.used, terms.capacity - value)) : rest;
-    // What comes back may be of an earlier window.
+    // Tokens that come back may be of an earlier window.
     return { ...state, value, used: used > 0n ? used : 0n };
   }
   const started = state.log.filter(({ at }) => at <= state.ts);
@@ -160,7 +160,7 @@ export function startOf(stored: Stored, now: number, demand: Demand, terms: Term
   return start - now > withinMs ? undefined : start;
 }
 
-/** The first time from `from` on at which the bucket holds so much, if nobody takes anything. */
+/** The first time from `from` on at which the bucket holds these units, if nobody takes anything. */
 function whenHolding(stored: Stored, units: bigint, terms: Terms, from: number): number {
   const state = advance(stored, from, terms);
   const time = Math.max(from, stored?.ts ?? from);
@@ -222,7 +222,7 @@ function addWindows(candidates: Set<number>, stored: Stored, from: number, deman
   }
 }
 
-/** What a log leaves of a rate. */
+/** The units of a rate that a log leaves. */
 function leftOf(log: readonly Entry[], { capacity }: Terms): bigint {
   const taken = log.reduce((total, { units, given }) => {
     return given === undefined ? total + units : least(total + units, most(0n, capacity - given));

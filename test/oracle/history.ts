@@ -24,7 +24,7 @@ export type Happening =
   | (Event & { readonly type: "touch" })
   /** Units come back of a take that nobody made, just after all that happened by then. */
   | (Event & { readonly type: "return"; readonly units: Amount })
-  /** An answer has shown that the bucket held at least so much. */
+  /** An answer has shown that the bucket held at least this. */
   | (Event & { readonly type: "shown"; readonly least: bigint });
 
 export interface Bucket {
@@ -237,7 +237,7 @@ export function returnedAt(
     const isLogged = terms.kind === "sliding window";
     return isLogged ? happened(touched, { type: "return", at: date, terms, units: { lo: 0n, hi: units } }) : touched;
   }
-  // What happened during a pause is dated before its end, which is the bucket's time.
+  // Events during a pause are dated before its end, which is the bucket's time.
   const next = own > now ? -1 : bucket.events.findIndex((event) => event.at > date);
   const index = next < 0 ? bucket.events.length : next;
   const most = bucket.events.reduce((max, event) => (event.terms.capacity > max.capacity ? event.terms : max), terms);
@@ -264,7 +264,7 @@ function settled(
   });
   const touched: Happening = { type: "touch", at, terms };
   const { lo, hi } = Object.fromEntries(sides) as Record<Side, State>;
-  // What answers have shown of one history need not hold in the other: the wider pair is kept.
+  // Answers that narrowed one history need not hold in the other: the wider pair is kept.
   const [least, most] = lo.value > hi.value ? [hi, lo] : [lo, hi];
   return { ...bucket, lo: least, hi: most, events: [...events, touched] };
 }

@@ -1,9 +1,9 @@
-/** What an answer shows of a bucket that is a pair. */
+/** An answer narrows a bucket that is a pair. */
 import { advance, holding, isQuota, least, most, type State, type Stored } from "./bucket.js";
 import { type Amount, type Bucket, type Happening, levels, timeOf } from "./history.js";
 import type { Terms } from "./terms.js";
 
-/** An answer has shown that the bucket holds at least, or at most, so much at its own time. Undefined if it cannot. */
+/** The bucket, since an answer has shown a range of what it holds at its own time. Undefined if it cannot. */
 export function narrowed(bucket: Bucket, now: number, terms: Terms, range: Partial<Amount>): Bucket | undefined {
   const { lo: least = -NEVER_UNITS, hi: most = NEVER_UNITS } = range;
   const held = levels(bucket, now, terms);
@@ -39,19 +39,19 @@ function moved(stored: Stored, at: number, terms: Terms, { from, to, last, isOfD
   const explained = advance(other, at, terms).value;
   const isWithin = units < 0n ? last <= explained && explained <= to : to <= explained && explained <= last;
   if (isWithin) return isOfDebt ? other : stored;
-  // Of a window that was paused both what it holds and what was not used of it may have been shown.
+  // If a window was paused, the answer may have shown what it holds, or what was not used of it.
   if (isQuota(terms) && to >= 0n && advance(state, at, terms).paused === (units < 0n ? "most" : "least")) {
     const bound = units < 0n ? least : most;
     return { ...state, value: bound(state.value, to), used: terms.capacity - bound(terms.capacity - state.used, to) };
   }
-  // Of a quota that owes nothing only what was used counts.
+  // If a quota owes nothing, only what was used counts.
   const shifted = state.value < 0n || to < 0n ? state.value + units : most(0n, state.value + units);
   const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
   const plain = { ...state, value, used: most(0n, state.used - units) };
   return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
 }
 
-/** What arrives until a time, where nothing is full. */
+/** The units that arrive until a time, if nothing is full. */
 function accrued(state: State, at: number, terms: Terms): bigint {
   return advance({ ...state, value: -NEVER_UNITS }, at, terms).value + NEVER_UNITS;
 }

@@ -22,7 +22,7 @@ import type { Status } from "./adapter.js";
 export interface Case {
   readonly buckets: ReadonlyMap<string, Bucket>;
   readonly pauses: readonly number[];
-  /** Of the last reset: what shares its millisecond shares one with an event. */
+  /** The time of the last reset. An event of that millisecond shares it with another. */
   readonly resetAt: number;
   /** Whether the reset was a write, behind which a clock changes nothing. */
   readonly isBegun: boolean;
@@ -101,7 +101,7 @@ export function afterAsk(state: Case, asked: Setting, status: Status, isCheck: b
 }
 
 /**
- * What an answer has shown of a bucket, which nobody has written. Pauses that it has seen meanwhile stay to be seen. Freedom: what it
+ * The case in which an answer has narrowed a bucket, which nobody has written. Pauses that it has seen meanwhile stay to be seen. Freedom: what it
  * holds now may not say what it held at its last write, from which other terms count.
  */
 function known(state: Case, { stretches, writesMatter }: Setting, before: Bucket, after: Bucket): Case {

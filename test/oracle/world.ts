@@ -218,7 +218,7 @@ export class World {
       (state) => {
         const bucket = twin.bucketOf(state, terms, this.now);
         const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
-        // What is owed to later windows may count as used.
+        // Debts of later windows may count as used.
         const missing = terms.capacity - lo.value;
         const most = lo.used > missing ? lo.used : missing;
         const least = hi.paused ? terms.capacity - hi.value : hi.used;

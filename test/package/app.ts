@@ -49,7 +49,7 @@ export default defineConfig({
 });
 `;
 
-/** What an app with a page and tests installs, next to convex and the tarball. */
+/** An app with a page and tests installs these, next to convex and the tarball. */
 const TOOLS = [
   ...["@edge-runtime/vm", "convex-test", "jsdom", "typescript", "vite", "vitest"],
   ...["@testing-library/dom", "@testing-library/react", "@types/react", "@types/react-dom"],

@@ -102,7 +102,7 @@ function deadImports(contents: string, packed: string[]): string[] {
     const imports = [...text.matchAll(/^(?:im|ex)port\b[^;]*? from "(\..+?)"|\bimport\("(\..+?)"\)/gm)];
     const targets = imports.map(([, from, inline = ""]) => path.posix.join(path.posix.dirname(file), from ?? inline));
     const files = types.includes(file) ? targets.map((target) => target.replace(/\.js$/, ".d.ts")) : targets;
-    // What the compiler writes into types by itself may be of a package that apps do not have.
+    // The compiler may itself write into types a package that apps do not have.
     const strange = [...text.matchAll(/\bimport\("([^.].*?)"/g)].map(([, name = ""]) => name);
     return [...files, ...strange]
       .filter((target) => !packed.includes(target) && !target.startsWith("convex/"))

@@ -9,7 +9,7 @@ import { load, MOST_MS, mutate } from "./load.js";
 const subject = "Hot key";
 const notEmbedded = "it has one lock instead of conflicts";
 
-/** One call in so many is an operation, the others are plain. */
+/** One call in this many is an operation, the others are plain. */
 const EVERY = 10;
 /** The seconds of a pause's load, and of that of charges. */
 const BRIEF_SECONDS = 2;

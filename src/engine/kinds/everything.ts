@@ -1,14 +1,14 @@
-/** What a pause takes: everything that a bucket holds, under any capacity. */
-import { MAX_UNITS, MOST_ENTRY_UNITS, orEverything } from "../units.js";
+/** A pause takes everything that a bucket holds, under any capacity. */
+import { MAX_UNITS, MOST_DEBT, MOST_ENTRY_UNITS, orEverything } from "../units.js";
 import type { Entry, Limit } from "./kind.js";
 import { merge } from "./log.js";
 
 /** An entry of everything that there is, under any capacity, less what was given since, and more for what is owed. */
 export const EVERYTHING = MAX_UNITS;
 
-/** Whether more may have been taken than an entry says: no debt is half as large. */
+/** Whether more may have been taken than an entry says. */
 export function isEverything({ units }: Entry): boolean {
-  return units > EVERYTHING / 2;
+  return units > MOST_DEBT;
 }
 
 /** The entries as they count under a capacity: of everything that is all that there can be. */
@@ -29,8 +29,10 @@ export function together(logs: readonly (readonly Entry[])[]): readonly Entry[] 
   const beside = logs.map((log) =>
     log.map((entry) => (isEverything(entry) ? { ...entry, units: entry.units - EVERYTHING } : entry)),
   );
-  return merge(beside).map(({ units, ...entry }) => ({
-    ...entry,
-    units: times.has(entry.at) ? Math.min(units + EVERYTHING, MOST_ENTRY_UNITS) : orEverything(units),
-  }));
+  return merge(beside).map((entry) => {
+    const units = times.has(entry.at)
+      ? Math.min(entry.units + EVERYTHING, MOST_ENTRY_UNITS)
+      : orEverything(entry.units);
+    return units === entry.units ? entry : { ...entry, units };
+  });
 }

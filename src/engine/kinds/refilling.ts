@@ -27,6 +27,11 @@ export abstract class RefillingKind<L extends Limit> {
     return capacity - value;
   }
 
+  /** Whether more was used, under a larger capacity, than is missing of a state that holds so many units. */
+  private usedBeside(limit: L, state: State, held: number): boolean {
+    return this.usedBy(limit, state) > limit.capacity - held;
+  }
+
   /** The units used in a window after units have come back. @param left - what still counts as used. */
   protected usedAfter?(limit: L, window: Window, units: number, left: number): number;
 
@@ -39,7 +44,7 @@ export abstract class RefillingKind<L extends Limit> {
     const advanced = { ...state, value, ts: to, ...(window && { window }) };
     if (!headroom) return advanced;
     // A new window forgives what was used above a capacity that was lowered, and it is not known of which takes.
-    const isForgiven = window !== state.window && this.usedBy(limit, state) > limit.capacity - held;
+    const isForgiven = window !== state.window && this.usedBeside(limit, state, held);
     const used = isForgiven ? 0 : this.usedBy(limit, advanced);
     return withHeadroom(advanced, refunds.noted(headroom, ts, to, used));
   }
@@ -48,7 +53,7 @@ export abstract class RefillingKind<L extends Limit> {
     const { value, ts, window } = state;
     // A state that begins to owe may have used more than is missing, under a larger capacity. Undoing that would pay
     // for the debt, which it is not; so no more of what was taken before comes back.
-    const isBeside = units > value && this.usedBy(limit, state) > limit.capacity - value;
+    const isBeside = units > value && this.usedBeside(limit, state, value);
     const headroom = state.headroom && isBeside ? refunds.since(state.headroom, ts, 0) : state.headroom;
     const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
     const taken = { ...state, ...used, ...(headroom && { headroom }) };
@@ -97,7 +102,7 @@ export abstract class RefillingKind<L extends Limit> {
     const value = Math.min(0, advanced.value);
     // Nothing is left of the window, however large it is.
     const paused = { ...advanced, value, ...(window && { window: { ...window, used: EVERYTHING } }) };
-    // What was taken before pays for the debt, and for no more: without it the pause would have taken as much.
+    // Earlier takes pay for the debt, and for no more: without them the pause would have taken as much.
     return withHeadroom(paused, headroom && refunds.since(headroom, Math.max(at, ts) + 1, -value));
   }
 
@@ -106,7 +111,7 @@ export abstract class RefillingKind<L extends Limit> {
     const values = [leftHalf(value, left, right), value - leftHalf(value, left, right)] as const;
     const share = left.capacity / (left.capacity + right.capacity || 1);
     const pairs = headroom && refunds.halved(headroom, share);
-    // What is missing is cut as the value is. What was used beside that, above a capacity that was lowered, is cut by
+    // The missing units are cut as the value is. Units used beside them, above a capacity that was lowered, are cut by
     // the shares.
     const missing = left.capacity + right.capacity - value;
     const beside = window ? window.used - missing : 0;

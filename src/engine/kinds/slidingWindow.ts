@@ -5,6 +5,7 @@
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
+import { MOST_DEBT } from "../units.js";
 import { countsOf, EVERYTHING, isEverything, together } from "./everything.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
@@ -32,7 +33,7 @@ export class SlidingWindowKind implements Kind {
     const [past, counted] = first < 0 ? [recent, []] : [recent.slice(0, first), recent.slice(first)];
     const last = limit.levels.most > 0 ? past.at(-1) : undefined;
     const entries = last ? [{ at: last.at, units: 0 }, ...counted] : counted;
-    // What was taken that long ago is not in the log, so it cannot come back. What was promised then may still be.
+    // The log does not have takes from that long ago, so they cannot come back. It may have promises made then.
     const pairs = counted.length > 0 ? state.headroom : state.headroom?.filter(({ at }) => at > left);
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
@@ -49,7 +50,7 @@ export class SlidingWindowKind implements Kind {
     const { ts } = state;
     const recent = logOf(state);
     const counted = recent.filter((entry) => !isEverything(entry));
-    const isCounted = units <= EVERYTHING / 2 - sum(counted);
+    const isCounted = units <= MOST_DEBT - sum(counted);
     // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
     const taken = insert(counted, { at: ts, units: isCounted ? units : EVERYTHING });
     return withEntries(limit, state, together([taken, recent.filter(isEverything)]));
@@ -68,7 +69,7 @@ export class SlidingWindowKind implements Kind {
     const { ts } = state;
     const recent = countsOf(limit, logOf(state));
     const atOnce = this.whenHolding(limit, state, units);
-    // What started by now is no longer owed: it goes first.
+    // Work that started by now is no longer owed: it goes first.
     const started = whenGone(recent, sum(recent) + units - limit.maxReserved);
     return units <= limit.maxReserved ? Math.min(atOnce, Math.max(ts, started)) : atOnce;
   }
@@ -89,8 +90,7 @@ export class SlidingWindowKind implements Kind {
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
     if (!own || isEverything(own)) return state;
-    // Of work that was promised for later only its own entry comes back, so that is none of what the pairs count beside
-    // it.
+    // Promises come back from their own entries only, so they are no headroom of a take that has started.
     const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
     const most = Math.max(
       0,
@@ -100,7 +100,7 @@ export class SlidingWindowKind implements Kind {
     return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }
 
-  /** As if everything were taken at its end, besides what is promised for then or later. What is owed stays owed. */
+  /** As if everything were taken at its end, besides what is promised for then or later. Debts stay. */
   pause(limit: Limit, state: State, { at, until }: Pause): State {
     const { headroom = [] } = state;
     const ts = Math.max(state.ts, until);
@@ -136,7 +136,7 @@ export class SlidingWindowKind implements Kind {
     const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, capacity)) : [];
     const half = (limit: Limit, own: 0 | 1) => {
       const beside = everything.map((entry) => ({ ...entry, units: EVERYTHING - limit.capacity }));
-      return withEntries(limit, state, beside.length > 0 ? merge([cuts[own], beside]) : cuts[own], pairs[own]);
+      return withEntries(limit, state, merge([cuts[own], beside]), pairs[own]);
     };
     return [half(left, 0), half(right, 1)];
   }

@@ -1,6 +1,7 @@
 /** The entry of a log that stands for everything: what a pause takes, or a debt that cannot be counted. */
 import { describe, expect, it } from "vitest";
 import { countsOf, EVERYTHING, isEverything, together } from "../../../src/engine/kinds/everything.js";
+import { MOST_DEBT } from "../../../src/engine/units.js";
 import type { Entry } from "../../../src/engine/kinds/kind.js";
 
 const CAPACITY = 10;
@@ -13,9 +14,9 @@ describe("an entry of everything", () => {
     ["counts what is owed beside it", EVERYTHING + 3, CAPACITY + 3],
     ["does not count what was given of it", EVERYTHING - 3, CAPACITY - 3],
     ["counts as nothing if all of it was given", EVERYTHING - CAPACITY - 1, 0],
-    ["is none of half as many units, which are a debt", EVERYTHING / 2, EVERYTHING / 2],
+    ["is none of half as many units, which are a debt", MOST_DEBT, MOST_DEBT],
   ])("%s", (_what, units, counts) => {
-    expect(isEverything(at(1, units))).toBe(units > EVERYTHING / 2);
+    expect(isEverything(at(1, units))).toBe(units > MOST_DEBT);
     expect(counted([at(1, units)])).toEqual([counts]);
   });
 });

@@ -105,7 +105,7 @@ describe("a sliding window", () => {
     ["refunds no take from a pause", stopped(500), refunded(2, 500), stopped(500)],
     ["is opened after a pause by a gift, and no further", stopped(500), returned(4), opened(500, 4)],
   ])("%s", (_what, before, change, after) => {
-    // What may come back is tested below.
+    // The pairs of refunds are tested below.
     const { headroom: _, ...state } = change(before);
     expect(state).toEqual(after);
   });

@@ -9,9 +9,9 @@ import {
   balance,
   fold,
   fullShard,
-  type Shard,
   heldBy,
   heldByAll,
+  type Shard,
   shardAt,
   shareOf,
   splitTo,
@@ -62,7 +62,7 @@ describe("a shard", () => {
       expect(heldByAll(shards, later)).toBe(heldBy(whole, later));
       const [folded, exact] = [fold(limit, shards, later), advance(whole, later)];
       expect(withoutUse(folded)).toEqual(withoutUse(exact));
-      // Of a window that saves up, each row counts what its own window misses as used, which only a quota reads.
+      // If a window saves up, each row counts what its own misses as used. Only a quota reads that.
       const [used, least] = [folded, exact].map(({ state }) => state.window?.used ?? 0) as [number, number];
       expect(used).toBeGreaterThanOrEqual(least);
       if (limit.kind.lapses?.(limit)) expect(used).toBe(least);

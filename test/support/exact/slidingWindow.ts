@@ -95,7 +95,7 @@ export function cancel(limit: SlidingWindow, log: Log, clock: number, count: num
   return takenAway(limit, log, now, rational(count), (at) => at <= promised);
 }
 
-/** Everything counts as taken at its end, except what is promised for then or later. What is owed then stays owed. */
+/** Everything counts as taken at its end, except what is promised for then or later. Debts stay. */
 export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
