@@ -4,7 +4,7 @@ type Page = keyof typeof UNTIL_THEN;
 
 /** What the pages say only until the first publication, and what they say in its place afterwards. */
 const UNTIL_THEN = {
-  "README.md": [/The package is not on npm yet\. [^]*?\n\n/, ""],
+  "README.md": [/ +# not on npm yet: .*|The package is not on npm yet\. [^]*?\n\n/g, ""],
   "docs/start.md": [/ The package is not on npm yet: [^]*?tarball\./, " Install the package:"],
   // The app's manifest names the package.
   "example/README.md": [/npm install path\/to\/\S+\.tgz .*\n/, ""],

@@ -162,10 +162,10 @@ function fromRow({ limit, key, plan }: Bucket, control: Control, row: Row): Stor
   return { ...controlled({ interval, limit: share, state: known }, control), rows: [row] };
 }
 
-/** A state under another plan than it was written under: of a larger one more may come back than this one ever held. */
+/** Under a larger plan than it was written under, more may come back than this one ever held; a log says how much. */
 function remembered({ capacity }: Limit, state: State): State {
-  const { headroom, ts, value } = state;
-  return headroom ? { ...state, headroom: since(headroom, ts + 1, capacity - value) } : state;
+  const { headroom, recent, ts, value } = state;
+  return headroom && !recent ? { ...state, headroom: since(headroom, ts + 1, capacity - value) } : state;
 }
 
 function intervalsOf(rows: readonly Row[]): Interval[] {

@@ -130,7 +130,7 @@ describe("Law 9, live config", () => {
           );
         }
       });
-      await fc.assert(property, { numRuns: runs(40) });
+      await fc.assert(property, { numRuns: runs(40), endOnFailure: true });
       expect(reached).toBeGreaterThan(kind === "sliding window" ? 1.5 : 2);
     },
   );

@@ -36,6 +36,23 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await charge(10)).toEqual({ ok: true, remaining: 0, resetAt: NOW + 1000 });
   });
 
+  it("all tokens of a sliding window come back, also if another plan has reserved since", async () => {
+    const window = { kind: "sliding window", rate: 7, period: 1000 } as const;
+    const limits = define({ sliding: { plans: { a: window, b: window, other: { ...window, period: 10 } } } });
+    const name = "sliding";
+    for (const plan of ["a", "other"] as const) await limits.rateLimit({ name, plan });
+    // Of several rows, so the control row says it.
+    await limits.resetRateLimit({ name });
+    vi.setSystemTime(NOW + 10);
+    const taken = await limits.rateLimit({ name, plan: "a", count: 6, refundable: true });
+    const { takenAt } = taken as { takenAt: number };
+    vi.setSystemTime(NOW + 20);
+    const reserved = await limits.rateLimit({ name, plan: "b", count: 2, reserve: true });
+    expect(reserved).toMatchObject({ retryAt: NOW + 1010 });
+    vi.setSystemTime(NOW + 30);
+    expect(await limits.adjustRateLimit({ name, plan: "a", count: -6, takenAt })).toMatchObject({ remaining: 5 });
+  });
+
   it("a pause until now, or until a time before, changes nothing", async () => {
     await adjustRateLimit({ name: "llm", count: 3 });
     for (const until of [NOW - 1, NOW]) expect(await pauseRateLimit({ name: "llm", until })).toBeNull();

@@ -21,6 +21,8 @@ export interface State {
   readonly keepsDebt?: boolean;
   /** The window was paused: what it holds, and what was not used of it, may differ, and the lesser or greater counts. */
   readonly paused?: "least" | "most" | undefined;
+  /** Whether the window began early, after its starts moved: it holds what it brought, under any rate. */
+  readonly isEarly?: boolean;
 }
 /** A bucket that was never used, or reset, is full. */
 export type Stored = State | undefined;
@@ -50,21 +52,23 @@ export function advance(stored: Stored, now: number, terms: Terms): State {
   }
   const passed = windows.at(ts) - windows.at(stored.ts);
   if (passed <= 0) return { ...stored, value: held, ts, log: [] };
-  const value = least(capacity, held + firstRefill(stored, terms) + BigInt(passed - 1) * terms.rate);
+  const first = firstRefill(stored, terms);
+  const value = least(capacity, held + first + BigInt(passed - 1) * terms.rate);
   // If a window brings less than the bucket holds, only what it brought can have been used.
   const missing = (isQuota(terms) ? capacity : least(capacity, terms.rate)) - value;
   const used = missing > 0n ? missing : 0n;
   // A debt that was paid is none.
   const keepsDebt = stored.keepsDebt === true && value < 0n;
   const since = windows.startOf(windows.at(ts));
-  return { ...stored, value, ts, since, used, log: [], keepsDebt, paused: undefined };
+  const isEarly = passed === 1 && first < terms.rate;
+  return { ...stored, value, ts, since, used, log: [], keepsDebt, paused: undefined, isEarly };
 }
 
 /** The units that it holds at its last write. A debt stays what it is, or at most is paid by a raised rate. */
 function heldBy(state: State, terms: Terms): bigint {
-  const { value, keepsDebt = false, paused } = state;
+  const { value, keepsDebt = false, paused, isEarly = false } = state;
   const held = least(terms.capacity, value);
-  if (!isQuota(terms) || (keepsDebt && value < 0n)) return held;
+  if (!isQuota(terms) || isEarly || (keepsDebt && value < 0n)) return held;
   const unused = unusedOf(state, terms);
   if (paused === undefined) return unused;
   return (paused === "most") === held > unused ? held : unused;
@@ -98,9 +102,13 @@ export function give(state: State, units: bigint, terms: Terms): State {
     const rest = state.used - (value - state.value);
     // A debt that a raised rate has not paid is paid first, and then the rest was not used.
     const isKept = state.keepsDebt === true && state.value < 0n;
-    const used = isKept ? most(rest, least(state.used, terms.capacity - value)) : rest;
     // Tokens that come back may be of an earlier window.
-    return { ...state, value, used: used > 0n ? used : 0n };
+    const used = most(0n, isKept ? most(rest, least(state.used, terms.capacity - value)) : rest);
+    const isBeside = isQuota(terms) && !state.paused && !state.isEarly && value > 0n && value > terms.capacity - used;
+    if (!isBeside) return { ...state, value, used };
+    // What was used beside, under a larger rate, was not used either.
+    const lessened = most(0n, state.used - units);
+    return { ...state, value: most(0n, least(value, terms.capacity - lessened)), used: lessened };
   }
   const started = state.log.filter(({ at }) => at <= state.ts);
   let left = least(units, terms.capacity - state.value - sum(state.log) + sum(started));

@@ -202,9 +202,10 @@ export function undone(
     return { ...event, units: { lo: isSure ? less("lo") : event.units.lo, hi: less("hi") } };
   });
   const after = settled({ ...bucket, mostPairs }, without, units, { at, terms });
-  // Freedom: a plan that saves up forgives what was used before its window, and under a quota it may come back.
-  const isMixed = isQuota(terms) && since.some((event) => event.terms.kind === "fixed window" && !isQuota(event.terms));
-  if (isMixed) return { ...after, hi: give(advance(bucket.hi, at, terms), units, terms) };
+  // Freedom: a plan that saves up forgives what was used before its window, and a quota between may bring it back.
+  const isMixed = new Set([terms, ...since.map((event) => event.terms)].map(isQuota)).size > 1;
+  if (terms.kind === "fixed window" && isMixed)
+    return { ...after, hi: give(advance(bucket.hi, at, terms), units, terms) };
   // Freedom: what was given back of a log's latest takes may have been of others.
   const own = bucket.events[index];
   if (!isGiven || own?.type !== "take") return after;

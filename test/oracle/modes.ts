@@ -8,7 +8,7 @@ const apart = { apart: true };
 
 export const modes: Readonly<Record<string, Mode & { readonly least: number }>> = {
   "plain calls": { plans: "one", least: 0.99 },
-  "reservations, jobs and cancels": { plans: "one", reserve: true, ...apart, least: 0.95 },
+  "reservations, jobs and cancels": { plans: "one", reserve: true, ...apart, least: 0.9 },
   "refunds by date": { plans: "one", refund: true, ...apart, least: 0.95 },
   "refunds of jobs": { plans: "one", refund: true, reserve: true, ...apart, least: 0.8 },
   "refunds in one millisecond": { plans: "one", refund: true, reserve: true, least: 0.4 },

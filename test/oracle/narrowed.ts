@@ -47,7 +47,8 @@ function moved(stored: Stored, at: number, terms: Terms, { from, to, last, isOfD
   // If a quota owes nothing, only what was used counts.
   const shifted = state.value < 0n || to < 0n ? state.value + units : most(0n, state.value + units);
   const value = isQuota(terms) ? shifted : to - accrued(state, at, terms);
-  const plain = { ...state, value, used: most(0n, state.used - units) };
+  // What a plan that saves up holds says nothing of what a quota counts as used.
+  const plain = { ...state, value, used: isQuota(terms) ? most(0n, state.used - units) : state.used };
   return advance(plain, at, terms).value === to ? plain : holding(advance(state, at, terms), to, terms);
 }
 

@@ -18,16 +18,20 @@ import { narrowed } from "./narrowed.js";
 import type { Terms } from "./terms.js";
 import type { Status } from "./adapter.js";
 
-/** A key: a bucket for each kind and period, and the ends of its pauses in the order in which they were set. */
+interface Pause {
+  readonly from: number;
+  readonly until: number;
+}
+/** A key: a bucket for each kind and period, and its pauses in the order in which they were set. */
 export interface Case {
   readonly buckets: ReadonlyMap<string, Bucket>;
-  readonly pauses: readonly number[];
+  readonly pauses: readonly Pause[];
   /** The time of the last reset. An event of that millisecond shares it with another. */
   readonly resetAt: number;
-  /** Whether the reset was a write, behind which a clock changes nothing. */
-  readonly isBegun: boolean;
+  /** The time of the last reset that was a write, behind which a clock changes nothing; 0 if there was none. */
+  readonly begunAt: number;
 }
-export const UNTOUCHED: Case = { buckets: new Map(), pauses: [], resetAt: 0, isBegun: false };
+export const UNTOUCHED: Case = { buckets: new Map(), pauses: [], resetAt: 0, begunAt: 0 };
 
 /** The terms that hold for a call from a time on, and the way of the override that says so. */
 export interface Stretch {
@@ -51,19 +55,21 @@ const ALL_ENTRIES = 64;
 export function bucketOf(state: Case, terms: Terms, now: number): Bucket {
   const own = state.buckets.get(terms.id) ?? FRESH;
   let bucket = own.events.length > 0 ? own : fresh(state, terms, now);
-  for (const until of state.pauses.slice(bucket.seen)) {
+  for (const { until } of state.pauses.slice(bucket.seen)) {
     bucket = happened(bucket, { type: "pause", at: Math.max(until, bucket.hi?.ts ?? until), terms });
   }
   return { ...readUnder(bucket, terms), seen: state.pauses.length };
 }
-function fresh({ resetAt, isBegun }: Case, terms: Terms, now: number): Bucket {
-  return isBegun && now < resetAt ? happened(FRESH, { type: "touch", at: resetAt, terms }) : FRESH;
+function fresh({ begunAt, pauses }: Case, terms: Terms, now: number): Bucket {
+  // A clock that stepped back may be behind the reset, or have set a pause that ends before it.
+  const isBehind = Math.min(now, ...pauses.map(({ until }) => until)) < begunAt;
+  return isBehind ? happened(FRESH, { type: "touch", at: begunAt, terms }) : FRESH;
 }
 function withBucket(state: Case, terms: Terms, bucket: Bucket): Case {
   return { ...state, buckets: new Map(state.buckets).set(terms.id, bucket) };
 }
 function pausedUntil({ pauses }: Case): number {
-  return Math.max(0, ...pauses);
+  return Math.max(0, ...pauses.map(({ until }) => until));
 }
 
 /** The cases after an answer; none if it is wrong. A check takes nothing. */
@@ -240,17 +246,24 @@ export function afterRefund(
   const ofJob = status ? undefined : ticket?.[terms.kind === "sliding window" ? "startsAt" : "madeAt"];
   const after = isOwn
     ? undone(bucket, ticket.id, demand.units, { now, terms, date, resetAt: state.resetAt })
-    : returnedAt(bucket, ofJob ?? date, demand.units, { now, terms });
+    : returnedAt(bucket, afterPauses(state, ofJob ?? date), demand.units, { now, terms });
   const seen = status ? shown(after, setting, status) : after;
   if (status?.ok === false) return [];
   return [...(seen ? [withBucket(state, terms, seen)] : []), ...unwritten(state, setting, after, status)];
 }
 
-export function afterPause(state: Case, until: number, now: number): Case {
-  // The longest pause holds.
-  return until <= Math.max(now, pausedUntil(state)) ? state : { ...state, pauses: [...state.pauses, until] };
+/** Freedom: what comes back of a date in a pause may be there at its end, as a gift may. */
+function afterPauses({ pauses }: Case, date: number): number {
+  return pauses.reduce((time, { from, until }) => (from <= date && date < until ? Math.max(time, until) : time), date);
 }
 
-export function afterReset(now: number): Case[] {
-  return [true, false].map((isBegun) => ({ ...UNTOUCHED, resetAt: now, isBegun }));
+export function afterPause(state: Case, until: number, now: number): Case {
+  // The longest pause holds.
+  return until <= Math.max(now, pausedUntil(state))
+    ? state
+    : { ...state, pauses: [...state.pauses, { from: now, until }] };
+}
+
+export function afterReset({ begunAt }: Case, now: number): Case[] {
+  return [...new Set([now, 0, begunAt])].map((begun) => ({ ...UNTOUCHED, resetAt: now, begunAt: begun }));
 }

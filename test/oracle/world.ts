@@ -121,7 +121,7 @@ export class World {
         return;
       case "reset":
         await this.#driver.reset(place);
-        this.#advance(key, "done", () => twin.afterReset(this.now));
+        this.#advance(key, "done", (state) => twin.afterReset(state, this.now));
         return;
       case "override":
         this.#overrides.set(key, move.override);
@@ -220,8 +220,11 @@ export class World {
         const [lo, hi] = [advance(bucket.lo, this.now, terms), advance(bucket.hi, this.now, terms)];
         // Debts of later windows may count as used.
         const missing = terms.capacity - lo.value;
-        const most = lo.used > missing ? lo.used : missing;
-        const least = hi.paused ? terms.capacity - hi.value : hi.used;
+        // Freedom: a window that began early and brought nothing may show what the last one used, as nothing was reset.
+        const before = lo.isEarly ? (bucket.lo?.used ?? 0n) : lo.used;
+        const most = [lo.used, before, missing].reduce((max, own) => (own > max ? own : max));
+        const isKnown = lo.used === hi.used && !hi.paused && !hi.isEarly;
+        const least = isKnown ? hi.used : terms.capacity - hi.value;
         const used = this.#scale.units(usage.used);
         const isRight = least - terms.perToken < used && used < most + terms.perToken;
         return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
@@ -301,8 +304,14 @@ function distinct(cases: readonly twin.Case[]): readonly twin.Case[] {
   const byText = new Map(cases.map((state) => [textOf(state), state]));
   return [...byText.values()].slice(0, MOST_CASES);
 }
+/** Two cases differ if they hold something else, or if what happened says that something else comes back of a take. */
 function textOf({ buckets, ...others }: twin.Case): string {
-  const parts = [...buckets].map(([id, { lo, hi, seen }]) => [id, lo, hi, seen]);
+  const parts = [...buckets].map(([id, { lo, hi, seen, events }]) => [
+    ...[id, lo, hi, seen],
+    ...events.flatMap(({ type, ...event }) =>
+      type === "touch" ? [] : [type, event.at, "units" in event && event.units],
+    ),
+  ]);
   return JSON.stringify([parts, others], (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
 }
 
@@ -323,6 +332,6 @@ function told(state: twin.Case, setting: twin.Setting | undefined): string {
   const waits = setting && (["hi", "lo"] as const).map((side) => time(twin.whenServed(state, setting, side)));
   return [
     ...buckets,
-    `paused ${state.pauses.map(time).join()}; denied, it is served from ${waits?.join(" to ") ?? "?"}`,
+    `paused ${state.pauses.map(({ until }) => time(until)).join()}; denied, it is served from ${waits?.join(" to ") ?? "?"}`,
   ].join("\n");
 }

@@ -75,14 +75,17 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     return isRaised ? capacity - window.used : value;
   }
 
-  /** A new window forgets what was used before. */
-  protected override windowAt(limit: FixedWindowLimit, { ts, window }: State, to: number, value: number): Window {
+  /** A new window forgets what was used before. One that began early holds what it brought, under any plan. */
+  protected override windowAt(limit: FixedWindowLimit, state: State, to: number, value: number): Window {
     const { windows, capacity, refill } = limit;
+    const { ts, window } = state;
     const current = windows.windowAt(to);
-    if (window && current <= windows.windowAt(ts)) return window;
+    const last = windows.windowAt(ts);
+    if (window && current <= last) return window;
     const reserved = value < 0 && window?.isReserved && { isReserved: true as const };
     const most = this.lapses(limit) ? capacity : Math.min(capacity, refill);
-    return { since: windows.startOf(current), used: Math.max(0, most - value), ...reserved };
+    const isEarly = current === last + 1 && firstRefill(limit, state) < refill;
+    return { since: windows.startOf(current), used: isEarly ? EVERYTHING : Math.max(0, most - value), ...reserved };
   }
 
   protected override usedBy(limit: FixedWindowLimit, state: State): number {

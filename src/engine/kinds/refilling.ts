@@ -85,7 +85,11 @@ export abstract class RefillingKind<L extends Limit> {
     const back = Math.min(units, used, most);
     if (back === 0) return state;
     const left = used - back;
-    const kept = window && this.usedAfter && !isClosed && { used: this.usedAfter(limit, window, back, left) };
+    // What was used after the date stays used.
+    const least = Math.min(window?.used ?? 0, missing - most);
+    const kept = window &&
+      this.usedAfter &&
+      !isClosed && { used: Math.max(least, this.usedAfter(limit, window, back, left)) };
     // A debt first, and what was used beside it, under a larger capacity, before what is missing now.
     const paid = Math.min(back, Math.max(0, -state.value));
     const value = Math.max(state.value + paid, capacity - Math.min(missing, left));

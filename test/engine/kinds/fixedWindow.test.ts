@@ -96,6 +96,8 @@ describe("a fixed window", () => {
 /** A step in the life of a quota of which other capacities come and go: at a capacity, `ms` after NOW. */
 interface Step {
   readonly of: number;
+  /** Of a plan that saves tokens up. */
+  readonly capacity?: number;
   readonly start?: number;
   readonly ms?: number;
   readonly take?: number;
@@ -109,7 +111,8 @@ interface Step {
 
 describe("a quota under several plans", () => {
   const NOW = 1_000_000;
-  const quota = (rate: number, start = 0) => parseLimit("quota", { kind: "fixed window", rate, period: 1000, start });
+  const quota = (rate: number, start = 0, capacity = rate) =>
+    parseLimit("quota", { kind: "fixed window", rate, period: 1000, start, capacity });
 
   it.each<[what: string, steps: Step[]]>([
     [
@@ -194,12 +197,48 @@ describe("a quota under several plans", () => {
       ],
     ],
     [
+      "holds what a window that began early brought, and no more under a larger plan",
+      [
+        { of: 100, take: 100, holds: 0 },
+        { of: 20, start: 300, ms: 300, take: 5, holds: 1 },
+        { of: 100, start: 300, ms: 301, holds: 1 },
+        { of: 100, start: 300, ms: 1300, holds: 100 },
+      ],
+    ],
+    [
       "gives back nothing of what a window of a smaller plan, which began early, has forgiven",
       [
         { of: 10, take: 4, holds: 6 },
         { of: 10, ms: 100, take: 4, holds: 2 },
         { of: 1, start: 700, ms: 700, holds: 0 },
         { of: 1, start: 700, ms: 701, back: 4, from: 0, holds: 0 },
+      ],
+    ],
+    [
+      "counts what this window used, also if what was taken before it comes back to a plan that saves up",
+      [
+        { of: 7, capacity: 26, take: 23, holds: 3 },
+        { of: 7, capacity: 26, ms: 1000, take: 4, holds: 6 },
+        { of: 7, capacity: 26, ms: 1001, back: 7, from: 0, holds: 13 },
+        { of: 7, ms: 1002, holds: 3 },
+      ],
+    ],
+    [
+      "counts what was used after a date, whatever comes back of it to a plan that saves up",
+      [
+        { of: 7, take: 3, holds: 4 },
+        { of: 7, capacity: 26, ms: 100, take: 4, holds: 0 },
+        { of: 7, capacity: 26, ms: 101, back: 7, from: 50, holds: 7 },
+        { of: 7, ms: 102, holds: 3 },
+      ],
+    ],
+    [
+      "holds what was used of it since, once a plan that saves up has got it back",
+      [
+        { of: 7, capacity: 26, take: 3, holds: 23 },
+        { of: 7, capacity: 26, ms: 1, take: 2, holds: 21 },
+        { of: 7, capacity: 26, ms: 2, back: 3, from: 0, holds: 24 },
+        { of: 7, ms: 3, holds: 5 },
       ],
     ],
     [
@@ -221,8 +260,11 @@ describe("a quota under several plans", () => {
     ],
   ])("%s", (_what, steps) => {
     let state = fullState(quota(10));
-    for (const [i, { of, start, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds }] of steps.entries()) {
-      const limit = quota(of, start);
+    for (const [
+      i,
+      { of, capacity, start, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds },
+    ] of steps.entries()) {
+      const limit = quota(of, start, capacity);
       const { kind, unitsPerToken } = limit;
       const now = NOW + ms;
       if (pauseMs !== undefined) state = kind.pause(limit, state, { at: now, until: now + pauseMs });
