@@ -6,12 +6,20 @@ import { documents } from "./test/docs/pages.js";
 // .ci/run sets both: it counts the tests in the report (JSON), and measures the coverage in the same run.
 const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 
-/** The tests of the repository and of its types, which read files and run compilers: `npm run check:repository`. */
+/**
+ * The tests of the repository, of its tools and of its types, which read files, simulate peers and run compilers:
+ * `npm run check:repository`.
+ */
 export const repository = [
   "test/{assistants,bench,docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
+  "test/eslint/noIgnoredResult.test.ts",
   "test/stage/site.test.ts",
-  "tools/deployment/**/*.test.ts",
+  // The load of a page, and figures that the documents quote.
+  "test/example/page.test.ts",
+  "test/queue/figures.test.ts",
+  "tools/{backend,deployment,prove}/**/*.test.ts",
+  "tools/simulator/test/{backend,committer,conflicts,libraries,oracle,permits,syscalls}.test.ts",
 ];
 
 /**

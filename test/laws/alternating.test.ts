@@ -8,7 +8,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { TokensConfig } from "../support/configs.js";
 import { FakeDb } from "../support/fakeDb.js";
 import { defineIn, placeNames } from "../support/places.js";
-import { runs } from "../support/random.js";
+import { crossed, runs } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
 import { underFakeClock } from "./world.js";
 
@@ -73,9 +73,12 @@ async function drain(ask: (count: number) => Promise<boolean>, most: number): Pr
 
 describe("Law 9, live config", () => {
   underFakeClock();
-  const settings = placeNames.flatMap((place) => [undefined, { atLeast: 4 }].map((shards) => ({ place, shards })));
+  const places = placeNames.map((place) => ({ place }));
+  const shards = [{ shards: undefined }, { shards: { atLeast: 4 } }];
 
-  it.each(settings.flatMap((setting) => families.map((family) => ({ ...setting, ...family }))))(
+  it.each(
+    families.flatMap((family, turn) => crossed(places, shards, turn).map((setting) => ({ ...setting, ...family }))),
+  )(
     "greedy callers whose plans, configs, overrides and deploys of one kind alternate get no more than the largest ($of, $place, $shards)",
     async ({ place, shards, kind, period, calendars, bursts }) => {
       const periodMs = period === "day" ? DAY : period;

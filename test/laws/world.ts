@@ -10,7 +10,7 @@ import type { TokensConfig } from "../support/configs.js";
 import { defineIn, type PlaceName, placeNames, type StoredRow } from "../support/places.js";
 import { type Backend, jobs, type MutationCtx, openStage, type Stage } from "../support/stage.js";
 import { useClock } from "../support/clock.js";
-import { effort, randomFrom, runs as share } from "../support/random.js";
+import { crossed, effort, randomFrom, runs as share } from "../support/random.js";
 import { END_OF_WALK } from "./accrual.js";
 import { after, countIn, type Step, T0 } from "./arbitraries.js";
 import { areOnTheWire, type Subject, subjects } from "./subjects.js";
@@ -168,12 +168,15 @@ export interface Where {
 export function inEveryWorld(law: string, body: (where: Where) => void): void {
   describe(law, () => {
     underFakeClock();
-    describe.each(subjects())("$title", (subject) => {
-      describe.each(placeNames)("in the %s", (place) => {
-        describe.each(rows)("on $title", ({ isOneRow, settings }) => {
-          const worlds = openersOf(settings, (...world) => openWorld(place, ...world));
-          body({ worlds, subject, isOneRow });
-        });
+    describe.each(subjects().map((subject, turn) => ({ ...subject, turn })))("$title", ({ turn, ...subject }) => {
+      const where = crossed(
+        placeNames.map((place) => ({ place })),
+        rows,
+        turn,
+      );
+      describe.each(where)("in the $place on $title", ({ place, isOneRow, settings }) => {
+        const worlds = openersOf(settings, (...world) => openWorld(place, ...world));
+        body({ worlds, subject, isOneRow });
       });
     });
   });

@@ -106,7 +106,7 @@ const CROWDS = [
 ];
 
 describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) => {
-  it.each(place === "tables" ? firstOf(3, CROWDS) : CROWDS.slice(0, 1))(
+  it.each(place === "tables" ? firstOf(2, CROWDS) : CROWDS.slice(0, 1))(
     "is exceeded by no more than the jobs that are accepted within a second: %j",
     async (crowd) => {
       const seen = await overshoot({ ...crowd, place });

@@ -9,6 +9,7 @@ import { NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import { component, documentsIn, insertRow, placeNames } from "../support/places.js";
 import { act, fail, run, useQueues } from "../support/queues.js";
+import { firstOf } from "../support/random.js";
 
 useClock();
 
@@ -309,21 +310,25 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(accepted).toEqual([true, false, false]);
   });
 
-  it.each<[{ maxQueued: number; fair?: boolean }, ok: boolean, bursts?: number[]]>([
+  const bursts: [{ maxQueued: number; fair?: boolean }, ok: boolean, bursts?: number[]][] = [
     [{ maxQueued: 270 }, false],
     // A job that gets its turn late has been counted.
     [{ maxQueued: 320, fair: true }, true],
     // Of those that wait, a transaction can count 524.
     [{ maxQueued: 850 }, false, [8000, 8000, 8000]],
-  ])("each job of a burst is counted once: %j, one more is accepted: %j", async (queue, ok, bursts = [1]) => {
-    const { enqueue, enqueueAtOnce, pass } = open({ period: MINUTE, queue });
-    const own: object = queue.fair ? { fairBy: "a user" } : {};
-    for (const bytes of bursts) {
-      await enqueueAtOnce(300, "x".repeat(bytes), own);
-      await pass(100);
-    }
-    expect(await enqueue("late", own)).toMatchObject({ ok });
-  });
+  ];
+  it.each(firstOf(place === "tables" ? 3 : 1, bursts))(
+    "each job of a burst is counted once: %j, one more is accepted: %j",
+    async (queue, ok, bursts = [1]) => {
+      const { enqueue, enqueueAtOnce, pass } = open({ period: MINUTE, queue });
+      const own: object = queue.fair ? { fairBy: "a user" } : {};
+      for (const bytes of bursts) {
+        await enqueueAtOnce(300, "x".repeat(bytes), own);
+        await pass(100);
+      }
+      expect(await enqueue("late", own)).toMatchObject({ ok });
+    },
+  );
 
   it("a worker whose clock steps back stops as soon as others do", async () => {
     const { enqueue, pass, order } = open();

@@ -15,6 +15,14 @@ export const runs = (most: number): number => Math.ceil(most * effort);
 export const firstOf = <Case>(count: number, cases: readonly Case[]): readonly Case[] =>
   cases.slice(0, effort < 1 ? count : cases.length);
 
+/**
+ * Two lists crossed. Each of the first meets one of the second, another one in each turn; with EFFORT=1 it meets all of them.
+ */
+export function crossed<One, Other>(ones: readonly One[], others: readonly Other[], turn = 0): (One & Other)[] {
+  const isMet = (i: number) => effort >= 1 || (i + turn) % others.length === 0;
+  return ones.flatMap((one, i) => others.filter((_, j) => isMet(i + j)).map((other) => ({ ...one, ...other })));
+}
+
 export const seed = Number(process.env["SEED"] ?? 1);
 if (!Number.isSafeInteger(seed)) throw new Error(`SEED must be a whole number, not ${process.env["SEED"]}`);
 
