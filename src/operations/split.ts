@@ -11,7 +11,7 @@ import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, soonest } from "../engine/sharding/pool.js";
-import { mayDenyOnTwo, tellsAll, whenAnyServes } from "../engine/sharding/waits.js";
+import { mayDenyOnTwo, tellsAll, whenAnyServes, whenAsOne } from "../engine/sharding/waits.js";
 import { advance, balance, fold, givenByAll, heldBy, isOwing, merged, splitTo } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
@@ -68,8 +68,13 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
   const someOwe = rows.some((row) => isOwing(row, now));
   const mayMerge = reserve ? !someOwe || !soonest(rows, call, demand) : !someOwe && givenByAll(rows, now) >= units;
   if (mayMerge) {
-    const one = { ...merged(limit, rows, now, span), rows: rows.flatMap((row) => row.rows) };
-    return await answerOn(ctx, request, call, [one]);
+    const mergedAt = (time: number) => merged(limit, rows, time, span);
+    const one = { ...mergedAt(now), rows: rows.flatMap((row) => row.rows) };
+    const answer = await answerOn(ctx, request, call, [one]);
+    const { status } = answer;
+    // A denial leaves the rows as they are, and one that is full by its time loses what comes in. A log loses nothing.
+    if (status.ok || rows.length === 1 || !limit.kind.runsFrom) return answer;
+    return { ...answer, status: { ...status, retryAt: whenAsOne(mergedAt, call, demand) } };
   }
   return span === WHOLE && !reserve ? answerOnAll(request, rows, call) : await answerShort(ctx, request, call, rows);
 }

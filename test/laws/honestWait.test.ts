@@ -41,6 +41,19 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
   );
 });
 
+describe("Law 2, honest wait: of several rows, one is full before the others", () => {
+  underFakeClock();
+  it.each(placeNames)("in the %s a reservation of all that they hold is served at its time", async (place) => {
+    const world = worldIn(place, { atLeast: 4 });
+    const config = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 0 } as const;
+    await world.consume({ config, count: 1 });
+    expect(await world.rows()).toHaveLength(2);
+    const all = { config, count: 10, reserve: true };
+    const { retryAt = 0 } = await world.consume(all);
+    await expectHonest(world, all, retryAt, true);
+  });
+});
+
 describe("Law 2, honest wait: by a clock behind the last write of one of two rows", () => {
   underFakeClock();
   const config = { kind: "token bucket", rate: 1, period: 1000, capacity: 64 } as const;

@@ -38,11 +38,12 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   }
   const best = soonest(shards, timing, demand);
   if (best) return decideOn(best, shards, timing, demand);
-  const whole = shard.merged(limit, shards, now);
+  const mergedAt = (time: number) => shard.merged(limit, shards, time);
+  const whole = mergedAt(now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
   if (status.ok) return { status, left };
   // A log loses nothing, and takes long to join.
-  const retryAt = limit.kind.runsFrom ? whenAsOne(limit, shards, timing, demand) : status.retryAt;
+  const retryAt = limit.kind.runsFrom ? whenAsOne(mergedAt, timing, demand) : status.retryAt;
   return { status: { ...status, retryAt }, left: shards };
 }
 

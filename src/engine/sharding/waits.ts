@@ -9,13 +9,13 @@ import type { Shard } from "./shard.js";
 
 /**
  * When several shards serve a demand as one. That is asked again at each answer, since a denial leaves them several,
- * and one that is full by then loses what comes in.
+ * and one that is full by then loses what comes in. @param mergedAt - the shards as one, at a time.
  */
-export function whenAsOne(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
+export function whenAsOne(mergedAt: (time: number) => Shard, timing: Timing, demand: Demand): number {
   const MOST_TRIES = 20;
   let time = timing.now;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { state } = shard.merged(limit, shards, time);
+    const { limit, state } = mergedAt(time);
     const { status } = decide(limit, state, { ...timing, now: time }, demand);
     if (status.ok) break;
     time = status.retryAt;
@@ -36,7 +36,7 @@ export function whenServed(limit: Limit, shards: readonly Shard[], timing: Timin
   if (units > limit.capacity) return END_OF_TIME;
   const found = mayDenyOnTwo(limit, demand) ? whenEachHolds(plain, from, units) : from;
   // A search that doubles its steps needs many for long windows.
-  const likely = limit.kind.whenReset && whenAsOne(limit, plain, timing, demand);
+  const likely = limit.kind.whenReset && whenAsOne((time) => shard.merged(limit, plain, time), timing, demand);
   return firstTime(found, (at) => shard.givenByAll(plain, at) >= units, likely);
 }
 
