@@ -72,7 +72,7 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
     const one = { ...mergedAt(now), rows: rows.flatMap((row) => row.rows) };
     const answer = await answerOn(ctx, request, call, [one]);
     const { status } = answer;
-    // A denial leaves the rows as they are, and one that is full by its time loses what comes in. A log loses nothing.
+    // A denial leaves several rows, and one that is full by then loses what comes in. A log loses nothing.
     if (status.ok || rows.length === 1 || !limit.kind.runsFrom) return answer;
     return { ...answer, status: { ...status, retryAt: whenAsOne(mergedAt, call, demand) } };
   }

@@ -10,7 +10,7 @@ import { FakeDb } from "../support/fakeDb.js";
 import { defineIn, placeNames } from "../support/places.js";
 import { crossed, runs } from "../support/random.js";
 import { T0 } from "./arbitraries.js";
-import { underFakeClock } from "./world.js";
+import { places, underFakeClock } from "./world.js";
 
 const DAY = 86_400_000;
 const next = makeFunctionReference<"mutation">("jobs:sweep");
@@ -73,7 +73,6 @@ async function drain(ask: (count: number) => Promise<boolean>, most: number): Pr
 
 describe("Law 9, live config", () => {
   underFakeClock();
-  const places = placeNames.map((place) => ({ place }));
   const shards = [{ shards: undefined }, { shards: { atLeast: 4 } }];
 
   it.each(

@@ -27,6 +27,7 @@ const severalRows: readonly Setting[] = [
   [1, { atLeast: 16 }, 2, 64, 1, { atLeast: 256 }, 4, "auto", 8, 1],
 ];
 
+export const places = placeNames.map((place) => ({ place }));
 const rows = [
   { title: "one row", isOneRow: true, settings: oneRow },
   { title: "several rows", isOneRow: false, settings: severalRows },
@@ -169,12 +170,7 @@ export function inEveryWorld(law: string, body: (where: Where) => void): void {
   describe(law, () => {
     underFakeClock();
     describe.each(subjects().map((subject, turn) => ({ ...subject, turn })))("$title", ({ turn, ...subject }) => {
-      const where = crossed(
-        placeNames.map((place) => ({ place })),
-        rows,
-        turn,
-      );
-      describe.each(where)("in the $place on $title", ({ place, isOneRow, settings }) => {
+      describe.each(crossed(places, rows, turn))("in the $place on $title", ({ place, isOneRow, settings }) => {
         const worlds = openersOf(settings, (...world) => openWorld(place, ...world));
         body({ worlds, subject, isOneRow });
       });

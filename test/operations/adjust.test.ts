@@ -41,7 +41,7 @@ describe.each(placeNames)("in the %s", (place) => {
     const limits = define({ sliding: { plans: { a: window, b: window, other: { ...window, period: 10 } } } });
     const name = "sliding";
     for (const plan of ["a", "other"] as const) await limits.rateLimit({ name, plan });
-    // Of several rows, so the control row says it.
+    // The bucket has several rows, so the control row says it.
     await limits.resetRateLimit({ name });
     vi.setSystemTime(NOW + 10);
     const taken = await limits.rateLimit({ name, plan: "a", count: 6, refundable: true });

@@ -1,6 +1,6 @@
 /** Limits on one row: each move is made through the public functions, and its answer judged by the exact twin. */
 import { type Asked, type Definition, Driver, type Job, type Override, type Status } from "./adapter.js";
-import { advance, isQuota, NEVER } from "./bucket.js";
+import { advance, isQuota, most, NEVER } from "./bucket.js";
 import { Database } from "./database.js";
 import { isExact, signature } from "./history.js";
 import { type Config, FIVE_YEARS, Scale, T0 } from "./terms.js";
@@ -222,11 +222,11 @@ export class World {
         const missing = terms.capacity - lo.value;
         // Freedom: a window that began early and brought nothing may show what the last one used, as nothing was reset.
         const before = lo.isEarly ? (bucket.lo?.used ?? 0n) : lo.used;
-        const most = [lo.used, before, missing].reduce((max, own) => (own > max ? own : max));
+        const greatest = most(missing, most(lo.used, before));
         const isKnown = lo.used === hi.used && !hi.paused && !hi.isEarly;
         const least = isKnown ? hi.used : terms.capacity - hi.value;
         const used = this.#scale.units(usage.used);
-        const isRight = least - terms.perToken < used && used < most + terms.perToken;
+        const isRight = least - terms.perToken < used && used < greatest + terms.perToken;
         return isRight && this.#scale.units(usage.of) === terms.capacity ? [state] : [];
       },
       setting,

@@ -96,7 +96,7 @@ describe("a fixed window", () => {
 /** A step in the life of a quota of which other capacities come and go: at a capacity, `ms` after NOW. */
 interface Step {
   readonly of: number;
-  /** Of a plan that saves tokens up. */
+  /** The capacity of a plan that saves tokens up. */
   readonly capacity?: number;
   readonly start?: number;
   readonly ms?: number;
@@ -224,7 +224,7 @@ describe("a quota under several plans", () => {
       ],
     ],
     [
-      "counts what was used after a date, whatever comes back of it to a plan that saves up",
+      "counts what was used after a date, also if tokens of that date come back to a plan that saves up",
       [
         { of: 7, take: 3, holds: 4 },
         { of: 7, capacity: 26, ms: 100, take: 4, holds: 0 },
