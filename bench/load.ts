@@ -24,7 +24,10 @@ interface Sample {
   readonly calls: number[];
 }
 
-/** Runs the cases in turns, so that a busy machine slows all of them alike. */
+/**
+ * Runs the cases in turns, so that a busy machine slows all of them alike. Each turn has an order of its own: a turn is about as
+ * long as a time slice, so another process could otherwise interrupt the same case in most of the turns.
+ */
 export async function measureLoads(profile: Profile, cases: readonly Case[], runs: number): Promise<Map<Case, Load>> {
   const samples = new Map<Case, Sample>();
   for (const name of new Set<Case>(["empty", ...cases])) {
@@ -33,7 +36,7 @@ export async function measureLoads(profile: Profile, cases: readonly Case[], run
     samples.set(name, { script: new vm.Script(text, { cachedData }), loads: [], calls: [] });
   }
   for (let run = 0; run < runs; run++) {
-    for (const [name, sample] of samples) await runOnce(name, sample);
+    for (const [name, sample] of shuffled([...samples])) await runOnce(name, sample);
   }
   const empty = samples.get("empty");
   if (!empty) throw new Error("The empty mutation was not measured.");
@@ -43,6 +46,13 @@ export async function measureLoads(profile: Profile, cases: readonly Case[], run
       return [name, { load: over(loads, empty.loads), call: over(calls, empty.calls) }];
     }),
   );
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
 }
 
 async function runOnce(name: Case, { script, loads, calls }: Sample): Promise<void> {
