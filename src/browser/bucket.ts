@@ -55,18 +55,17 @@ function rowAt(part: ShardSnapshot, runs: ShardSnapshot["runs"], now: number, la
 function reservedOn(bucket: BucketInForce, { later, owed, part }: Row, units: number, from: number): number {
   const { capacity, maxReserved, lastStart = 0 } = bucket;
   // A bucket of one row may have no capacity at all.
-  const most = part.capacity < capacity ? (part.capacity / capacity) * maxReserved : maxReserved;
-  if (units && owed + units > most) return Infinity;
+  if (units && owed + units > (part.capacity / capacity || 1) * maxReserved) return Infinity;
   const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
   return Math.max(from, units && lastStart, firstTime(from, isThere));
 }
 
-/** All rows as one: none of it is there before the debts of all are paid. */
+/** All rows as one: it owes what comes in until the debts of all are paid. A log has the time of each promise. */
 function wholeOf({ capacity, runs, lastsMs }: BucketInForce, rows: readonly Row[], from: number): Row {
-  const ts = Math.max(...rows.map(({ later }) => firstTime(from, (time) => later(time) >= 0)));
-  const value = ts > from ? 0 : sum(rows, ({ held }) => held);
+  const paidAt = lastsMs ? from : Math.max(...rows.map(({ later }) => firstTime(from, (time) => later(time) >= 0)));
+  const value = paidAt > from ? -arrived(runs, from, paidAt) : sum(rows, ({ held }) => held);
   const all = lastsMs ? rows.flatMap(({ part }) => part.runs) : runs;
-  return rowAt({ capacity, value, ts, runs: all }, all, ts, lastsMs);
+  return rowAt({ capacity, value, ts: from, runs: all }, all, from, lastsMs);
 }
 
 /**

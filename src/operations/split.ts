@@ -8,11 +8,21 @@ import { canServe, decide, type Timing } from "../engine/decide.js";
 import type { Request } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
-import { levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
+import { isFast, levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
 import { distribute, soonest } from "../engine/sharding/pool.js";
-import { mayDenyOnTwo, tellsAll, whenAnyServes, whenAsOne } from "../engine/sharding/waits.js";
-import { advance, balance, fold, givenByAll, heldBy, isOwing, merged, splitTo } from "../engine/sharding/shard.js";
+import { ableOf, mayDenyOnTwo, tellsAll, whenAnyServes, whenEachReserves } from "../engine/sharding/waits.js";
+import {
+  advance,
+  areAll,
+  balance,
+  fold,
+  givenByAll,
+  heldBy,
+  isOwing,
+  merged,
+  splitTo,
+} from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
 import { changeOf, type Found, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
@@ -66,15 +76,11 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
   const span = spanFor(limit, first.interval, units);
   const rows = await loadAll(ctx, request, { control: found.control }, span);
   const someOwe = rows.some((row) => isOwing(row, now));
-  const mayMerge = reserve ? !someOwe || !soonest(rows, call, demand) : !someOwe && givenByAll(rows, now) >= units;
+  const mayMerge = reserve ? !someOwe || ableOf(rows, demand).length === 0 : !someOwe && givenByAll(rows, now) >= units;
   if (mayMerge) {
-    const mergedAt = (time: number) => merged(limit, rows, time, span);
-    const one = { ...mergedAt(now), rows: rows.flatMap((row) => row.rows) };
+    const one = { ...merged(limit, rows, now, span), rows: rows.flatMap((row) => row.rows) };
     const answer = await answerOn(ctx, request, call, [one]);
-    const { status } = answer;
-    // A denial leaves several rows, and one that is full by then loses what comes in. A log loses nothing.
-    if (status.ok || rows.length === 1 || !limit.kind.runsFrom) return answer;
-    return { ...answer, status: { ...status, retryAt: whenAsOne(mergedAt, call, demand) } };
+    if (answer.status.ok) return answer;
   }
   return span === WHOLE && !reserve ? answerOnAll(request, rows, call) : await answerShort(ctx, request, call, rows);
 }
@@ -88,12 +94,15 @@ async function answerShort(
 ): Promise<Answer> {
   const { limit, demand } = request;
   const { now, pausedUntil, found } = call;
-  const best = demand.reserve ? soonest(rows, call, demand) : undefined;
+  const { units, reserve } = demand;
+  const best = reserve ? soonest(rows, call, demand) : undefined;
   if (best) return await answerOn(ctx, request, call, [best]);
   // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
   const isTelling = now < pausedUntil || !areJustWritten(rows, now);
-  if (mayDenyOnTwo(limit, demand) && isTelling) return denialOn(request, rows, call);
-  return answerOnAll(request, await loadAll(ctx, request, { control: found.control }), call);
+  const mayDeny = reserve ? isFast(limit, units) && ableOf(rows, demand).length > 0 : mayDenyOnTwo(limit, demand);
+  if (mayDeny && isTelling) return denialOn(request, rows, call);
+  const all = areAll(rows) ? rows : await loadAll(ctx, request, { control: found.control });
+  return answerOnAll(request, all, call);
 }
 
 /**
@@ -130,10 +139,11 @@ export function areJustWritten(rows: readonly StoredShard[], now: number): boole
 }
 
 function denialOn({ limit, demand }: Request, shards: readonly StoredShard[], call: SplitCall): Answer {
-  return {
-    status: { ok: false, retryAt: whenAnyServes(limit, shards, call, demand.units) },
-    before: { limit, shards, timing: call },
-  };
+  const { units, reserve } = demand;
+  const retryAt = reserve
+    ? Math.min(...whenEachReserves(shards, call, demand))
+    : whenAnyServes(limit, shards, call, units);
+  return { status: { ok: false, retryAt }, before: { limit, shards, timing: call } };
 }
 
 function tooLarge({ limit }: Request, shards: readonly StoredShard[], call: SplitCall): Answer {

@@ -30,7 +30,7 @@ const EXACT_TOKENS = 2 ** 48 / 1000;
 const OWED_TOKENS = 2 ** 50 / 1000;
 const SHORT = 10n ** 9n;
 
-function isExact(config: TokensConfig): boolean {
+export function isExact(config: TokensConfig): boolean {
   const { kind, rate, maxReserved = 0 } = config;
   const capacity = capacityOf(config);
   const [tokens, per] = [rational(rate), rational(kind === "token bucket" ? config.period : 1)];

@@ -59,6 +59,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     vi.spyOn(Math, "random").mockImplementation(() => random());
     return stage.mutation(body);
   };
+  /** The config with the next number of rows, unless it has one. */
   const configured = (config: TokensConfig): TokensConfig => {
     const shards = setting[calls++ % setting.length];
     return shards === undefined ? config : { shards, ...config };
@@ -85,6 +86,7 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
         (ctx) => (within(ctx)[name] as (...args: unknown[]) => unknown)(...args) as Promise<never>,
       ) as ReturnType<Calls[Name]>;
   return {
+    configured,
     setClock: (now: number) => {
       vi.setSystemTime(now);
     },

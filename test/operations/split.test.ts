@@ -115,9 +115,9 @@ const rows: Row[] = [
   ],
   ["reserves it on one row if another owes", [-4, 16, 16, 16], [-4, 4, 16, 16], { ...slow, asked: reserve(12) }],
   [
-    "reserves more than a row's share when all have paid",
+    "reserves more than a row's share when all have paid, which takes as long as 16 tokens",
     [-4, 16, 16, 16],
-    [-20],
+    [-36],
     { ...slow, asked: reserve(20), status: afterAll },
   ],
 

@@ -19,7 +19,7 @@ export function shareOfUnits(units: number, unitsPerToken: number, { index, coun
  */
 export function leftHalf(units: number, left: Limit, right: Limit): number {
   const { unitsPerToken, capacity } = left;
-  if (units < 0) return 0 - Math.floor(-units * (left.refill / Math.max(1, left.refill + right.refill)));
+  if (units < 0) return 0 - Math.floor(-units * (left.refill / (left.refill + right.refill || 1)));
   const half = Math.floor(units / unitsPerToken / 2) * unitsPerToken;
   return Math.min(capacity, Math.max(half, units - right.capacity));
 }

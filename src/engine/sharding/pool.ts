@@ -6,7 +6,15 @@ import type { Demand } from "../request.js";
 import { isFast, levelsFor } from "./policy.js";
 import * as shard from "./shard.js";
 import type { Change, Shard } from "./shard.js";
-import { mayDenyOnTwo, whenAnyServes, whenAsOne, whenEachHolds, whenServed } from "./waits.js";
+import {
+  ableOf,
+  mayDenyOnTwo,
+  whenAnyServes,
+  whenAsOne,
+  whenEachHolds,
+  whenEachReserves,
+  whenServed,
+} from "./waits.js";
 
 /**
  * The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of
@@ -19,7 +27,7 @@ interface Outcome {
 
 /**
  * The decision on all shards of a bucket: one as it is, several by what they hold together. A reservation of which they
- * are short is made on the one that serves it first, or on all as one if no share can hold it.
+ * are short is made on the one that serves it first, or on all as one if it is larger than the share of each.
  */
 export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): Outcome {
   const [only] = shards;
@@ -38,12 +46,15 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   }
   const best = soonest(shards, timing, demand);
   if (best) return decideOn(best, shards, timing, demand);
-  const mergedAt = (time: number) => shard.merged(limit, shards, time);
-  const whole = mergedAt(now);
+  const reservedFrom = whenEachReserves(shards, timing, demand);
+  if (reservedFrom.length > 0) {
+    const retryAt = Math.min(...reservedFrom, whenServed(limit, shards, timing, demand));
+    return { status: { ok: false, retryAt, ...overview(limit, shards, timing) }, left: shards };
+  }
+  const whole = shard.merged(limit, shards, now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
   if (status.ok) return { status, left };
-  // A log loses nothing, and takes long to join.
-  const retryAt = limit.kind.runsFrom ? whenAsOne(mergedAt, timing, demand) : status.retryAt;
+  const retryAt = whenAsOne((time) => (time === now ? whole : shard.merged(limit, shards, time)), timing, demand);
   return { status: { ...status, retryAt }, left: shards };
 }
 
@@ -54,17 +65,13 @@ function decideOn(own: Shard, shards: readonly Shard[], timing: Timing, demand: 
   return { status, left: shards.map((other) => (other === own ? { ...own, state: taken } : other)) };
 }
 
-/**
- * The shard that serves a reservation first. A shard never promises more than its share of the capacity: that much
- * would start beside all that the others hold then. Undefined if none can.
- */
+/** The shard that serves a reservation first; undefined if none does. */
 export function soonest<Own extends Shard>(shards: readonly Own[], timing: Timing, demand: Demand): Own | undefined {
-  const able = shards.filter(({ limit }) => demand.units <= limit.capacity);
-  const starts = able.map((own) => {
+  const serving = ableOf(shards, demand).flatMap((own) => {
     const { status } = decide(own.limit, own.state, timing, demand);
-    return { own, rank: status.ok ? 0 : 1, at: status.retryAt ?? timing.now };
+    return status.ok ? [{ own, at: status.retryAt ?? timing.now }] : [];
   });
-  return starts.sort((a, b) => a.rank - b.rank || a.at - b.at)[0]?.own;
+  return serving.sort((a, b) => a.at - b.at)[0]?.own;
 }
 
 /**
@@ -77,7 +84,7 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
   const left = paid === 0 ? shards : distribute(shards, now, { ...change, units: paid });
   const owed = units - paid;
   if (owed === 0) return left;
-  const debtMs = (own: Shard) => (owed - shard.heldBy(own, now)) / Math.max(1, own.limit.refill);
+  const debtMs = (own: Shard) => (owed - shard.heldBy(own, now)) / own.limit.refill;
   const best = left.reduce((one, other) => (debtMs(other) < debtMs(one) ? other : one));
   return left.map((own) => (own === best ? shard.charged(shard.advance(own, now), owed, isRefundable) : own));
 }
@@ -145,9 +152,8 @@ export function overview(limit: Limit, shards: readonly Shard[], timing: Timing)
 export function servedFrom(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   if (!shard.areAll(shards)) return whenAnyServes(limit, shards, timing, demand.units);
   // A call reserves on one of two rows, whichever these are.
-  const able = shards.length > 1 && demand.reserve ? shards.filter((own) => demand.units <= own.limit.capacity) : [];
-  const statuses = able.map((own) => decide(own.limit, own.state, timing, demand).status);
-  if (able.length > 0) return Math.max(...statuses.map((each) => (each.ok ? timing.now : each.retryAt)));
+  const reservedFrom = shards.length > 1 && demand.reserve ? whenEachReserves(shards, timing, demand) : [];
+  if (reservedFrom.length > 0) return Math.max(...reservedFrom);
   const { status } = decideOnAll(limit, shards, timing, demand);
   if (!status.ok) return status.retryAt;
   const isByTwo = shards.length > 1 && mayDenyOnTwo(limit, demand);

@@ -3,6 +3,7 @@
  */
 import { remembering } from "../headroom.js";
 import { fullState, type Limit, type State, type Taking } from "../kinds/kind.js";
+import { MAX_UNITS } from "../units.js";
 import { halves, type Interval, WHOLE, widthOf } from "./interval.js";
 
 export interface Shard {
@@ -149,12 +150,17 @@ export function fold(whole: Limit, shards: readonly Shard[], now: number, interv
 
 /**
  * The same, if some of them owe. Work that was promised on one starts when its debt is paid, and its tokens are not
- * there before. So the others wait until then: what they hold by that time lapses.
+ * there before. So the whole owes all that comes in until then, and what the others hold lapses. A log has the time of
+ * each promise.
  */
 export function merged(whole: Limit, shards: readonly Shard[], now: number, interval = WHOLE): Shard {
   const one = fold(whole, shards, now, interval);
-  const owing = shards.length > 1 ? shards.filter((shard) => isOwing(shard, now)) : [];
-  const paidAt = Math.max(0, ...owing.map(({ limit, state }) => limit.kind.whenHolding(limit, state, 0)));
+  const { limit, state } = one;
+  const { kind } = limit;
+  const owing = shards.length > 1 && kind.runsFrom ? shards.filter((shard) => isOwing(shard, now)) : [];
+  const paidAt = Math.max(0, ...owing.map((shard) => shard.limit.kind.whenHolding(shard.limit, shard.state, 0)));
   if (paidAt <= now) return one;
-  return { ...one, state: one.limit.kind.pause(one.limit, one.state, { at: one.state.ts, until: paidAt }) };
+  const emptied = kind.pause(limit, state, { at: state.ts, until: state.ts });
+  const later = kind.advance(limit, { ...emptied, value: -MAX_UNITS, headroom: undefined }, paidAt);
+  return { ...one, state: { ...emptied, value: Math.min(emptied.value, -MAX_UNITS - later.value) } };
 }

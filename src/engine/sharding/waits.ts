@@ -13,15 +13,35 @@ import type { Shard } from "./shard.js";
  */
 export function whenAsOne(mergedAt: (time: number) => Shard, timing: Timing, demand: Demand): number {
   const MOST_TRIES = 20;
+  const statusAt = (time: number, { limit, state } = mergedAt(time)) =>
+    decide(limit, state, { ...timing, now: time }, demand).status;
   let time = timing.now;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const { limit, state } = mergedAt(time);
-    const { status } = decide(limit, state, { ...timing, now: time }, demand);
-    if (status.ok) break;
+    const whole = mergedAt(time);
+    const status = statusAt(time, whole);
+    if (status.ok) return time;
     time = status.retryAt;
-    if (time === END_OF_TIME) break;
+    // A log loses nothing, and takes long to join.
+    if (time === END_OF_TIME || !whole.limit.kind.runsFrom) return time;
   }
-  return time;
+  // Each answer closes a part of the gap, of many rows a small one.
+  return firstTime(time, (later) => statusAt(later).ok);
+}
+
+/**
+ * The shards that may promise a demand by themselves. None promises more than its share of the capacity: that much
+ * would start beside all that the others hold then.
+ */
+export function ableOf<Own extends Shard>(shards: readonly Own[], { units }: Demand): readonly Own[] {
+  return shards.filter(({ limit }) => units <= limit.capacity);
+}
+
+/** When each of the shards that may promise a reservation by themselves serves it. */
+export function whenEachReserves(shards: readonly Shard[], timing: Timing, demand: Demand): readonly number[] {
+  return ableOf(shards, demand).map((own) => {
+    const { status } = decide(own.limit, own.state, timing, demand);
+    return status.ok ? timing.now : status.retryAt;
+  });
 }
 
 /**

@@ -38,6 +38,13 @@ describe("the left half of what a shard holds", () => {
     expect([75, 5, 0].map((units) => leftHalf(units, limit(50), limit(50)))).toEqual([30, 0, 0]);
   });
 
+  it("is half of a debt, as of what pays it, also where less than a unit comes in a millisecond", () => {
+    const slow = { ...limit(50), refill: 1 / 4 };
+    const none = { ...slow, refill: 0 };
+    expect([leftHalf(-90, none, none), leftHalf(-90, none, slow)]).toEqual([0, 0]);
+    expect([leftHalf(-90, slow, slow), leftHalf(-90, slow, { ...slow, refill: 1 / 2 })]).toEqual([-45, -30]);
+  });
+
   it("is more or less than half if a side cannot hold its half", () => {
     expect(leftHalf(99, limit(40), limit(60))).toBe(40);
     expect(leftHalf(95, limit(55), limit(45))).toBe(50);

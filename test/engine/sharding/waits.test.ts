@@ -38,6 +38,15 @@ describe("the time at which rows serve a demand together", () => {
     expect(whenServed(limit, shards, at(NOW, NOW + 5000), two)).toBe(NOW + 5000);
   });
 
+  it("is after the rows that are full first, however close together these become full", () => {
+    // The last row holds three of nine tokens, and becomes full 999 ms after the others.
+    const { limit, shards } = rowsOf({ kind: "token bucket", rate: 2, period: 1000, capacity: 9, shards: 4 }, 4.5, 2);
+    const held = shards.map(({ state }) => state.value / limit.unitsPerToken);
+    expect(held).toEqual([1, 1, 1, 1.5]);
+    const nine = demandOf(limit, { count: 9 });
+    expect(whenAsOne((time) => merged(limit, shards, time), at(NOW), nine)).toBe(NOW + 3000);
+  });
+
   it("is never for more than the bucket can hold", () => {
     const more = demandOf(limit, { count: 65 });
     expect(whenAsOne((time) => merged(limit, shards, time), at(NOW), more)).toBe(END_OF_TIME);
