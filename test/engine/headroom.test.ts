@@ -134,6 +134,18 @@ it("a bucket that was reset gives back nothing that a clock, even one ahead, too
   expect(state(0)).toEqual({ value: capacity, ts: 100_000, headroom: [{ at: 100_001, units: 0 }] });
 });
 
+it.each(["token bucket", "sliding window"] as const)(
+  "a pause of a %s counts for what was taken before it, and in its own millisecond only if that may have been before",
+  (kind) => {
+    const limit = parseLimit("send", { kind, rate: 8, period: 1000 });
+    const dateOf = (ts: number) => {
+      const state = { value: limit.capacity, ts, headroom: [{ at: ts, units: 0 }] };
+      return limit.kind.pause(limit, state, { at: 5000, until: 6000 }).headroom?.at(-1)?.at;
+    };
+    expect([4000, 4999, 5000, 5001].map(dateOf)).toEqual([5000, 5000, 5001, 5002]);
+  },
+);
+
 const gaps = fc.record({ at: fc.integer({ min: 1, max: 3 }), units: fc.integer({ min: 1, max: 9 }) });
 /** Pairs whose times and units both increase. */
 const pairs = (maxLength: number): fc.Arbitrary<Entry[]> =>

@@ -107,7 +107,7 @@ export abstract class RefillingKind<L extends Limit> {
     // Nothing is left of the window, however large it is.
     const paused = { ...advanced, value, ...(window && { window: { ...window, used: EVERYTHING } }) };
     // Earlier takes pay for the debt, and for no more: without them the pause would have taken as much.
-    return withHeadroom(paused, headroom && refunds.since(headroom, Math.max(at, ts) + 1, -value));
+    return withHeadroom(paused, headroom && refunds.since(headroom, Math.max(at, ts + 1), -value));
   }
 
   split(left: L, right: L, state: State): readonly [State, State] {

@@ -110,7 +110,7 @@ export class SlidingWindowKind implements Kind {
     const started = recent.filter((entry) => !isLater(entry));
     const owed = Math.max(0, sum(countsOf(limit, started)) - limit.capacity);
     const entries = insert(later, { at: ts, units: EVERYTHING + owed });
-    const pairs = refunds.since(headroom, Math.max(at, state.ts) + 1, sum(later));
+    const pairs = refunds.since(headroom, Math.max(at, state.ts + 1), sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
 
