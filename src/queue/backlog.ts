@@ -2,6 +2,7 @@
  * How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells
  * them. Pure, so that no rule hides in what reads and writes.
  */
+import { END_OF_TIME } from "../engine/time.js";
 import type { RunArgs } from "../wire/queue.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./rows.js";
@@ -72,9 +73,12 @@ export function reportOf(
   }
   if (pace.kind === "wait") {
     const recountAt = countedAt === now ? Infinity : countedAt + RECOUNT_MS;
-    return { row: { ...saying(queued), fullUntil: Math.max(pace.at, roomAt) + WAKING_MS }, recountAt };
+    return { row: { ...saying(queued), fullUntil: later(Math.max(pace.at, roomAt), WAKING_MS) }, recountAt };
   }
-  const until = Math.max(now + FULL_MS, roomAt + WAKING_MS);
+  const until = Math.max(now + FULL_MS, later(roomAt, WAKING_MS));
   const isSaid = fullUntil >= until - 0.3 * FULL_MS;
   return { row: { ...saying(undefined), ...(!isSaid && { fullUntil: until }) }, recountAt: Infinity };
 }
+
+/** A later time, at most the last that a Date can name. */
+const later = (time: number, ms: number): number => Math.min(END_OF_TIME, time + ms);

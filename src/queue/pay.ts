@@ -5,7 +5,7 @@ import type { Terms } from "../operations/terms.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { areAll, type Change, fold, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
-import { FURTHEST_MS } from "../engine/time.js";
+import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
 
 /**
@@ -110,7 +110,7 @@ export function waitWhenFull(limit: Limit, units: number, now: number): number {
 
 /**
  * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs
- * they are for. A sliding window promises no more than its rate, so the rest is counted by the rate.
+ * they are for. A sliding window promises no more than its rate, so the rest comes in whole windows.
  */
 export function whenBrought({ counted, timing }: Terms, shards: readonly Shard[], units: number): number {
   const { limit } = counted;
@@ -125,5 +125,6 @@ export function whenBrought({ counted, timing }: Terms, shards: readonly Shard[]
     reserve: true,
     withinMs: Infinity,
   });
-  return (status.retryAt ?? now) + Math.ceil(((units - most) / limit.refill) * limit.periodMs);
+  const further = Math.ceil((units - most) / limit.refill) * limit.periodMs;
+  return Math.min(END_OF_TIME, (status.retryAt ?? now) + further);
 }

@@ -109,7 +109,9 @@ export function whenBroughtByAll(payers: readonly Payer[], jobs: readonly Payabl
     const { bucket, counted, override, timing } = terms;
     if (override?.unlimited || !areAll(held)) return Math.max(timing.now, timing.pausedUntil);
     const units = jobs.reduce((sum, job) => sum + unitsOf(counted.limit, askedOf(bucket, job).count), 0);
-    return whenBrought(terms, held, Math.ceil(units * times));
+    // Nothing starts while the key is blocked.
+    const now = override?.reason ? override.until : timing.now;
+    return whenBrought({ ...terms, timing: { ...timing, now } }, held, Math.ceil(units * times));
   });
   return Math.max(...each);
 }

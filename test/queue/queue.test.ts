@@ -58,6 +58,46 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(Math.abs(tokensOf("large", 100) - tokensOf("small", 10))).toBeLessThanOrEqual(200);
   });
 
+  it.each<[how: string, llm: object, override?: object]>([
+    ["a sliding window", { kind: "sliding window" }],
+    ["a fixed window without reservations", { kind: "fixed window", start: NOW, maxReserved: 0 }],
+    ["a block that ends", { kind: "token bucket" }, { block: true, until: NOW + MINUTE }],
+  ])("by retryAt there is room in a full queue of %s", async (_how, kind, override) => {
+    const llm = { rate: 10, period: MINUTE, queue: { maxQueued: 5 }, ...kind };
+    const { enqueue, enqueueAtOnce, pass, functions, t } = useQueues(place, { llm } as never);
+    if (override) await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", ...override } as never));
+    await enqueueAtOnce(30, "x", { count: 1 });
+    await pass(3000);
+    const { retryAt = NaN } = (await enqueue("late", { count: 1 })) as { retryAt?: number };
+    expect(retryAt).toBeGreaterThan(NOW + 60_000);
+    await pass(retryAt - Date.now());
+    expect(await enqueue("again", { count: 1 })).toMatchObject({ ok: true });
+  });
+
+  it("a full queue that is blocked for good says the end of time", async () => {
+    const { enqueue, enqueueAtOnce, pass, functions, t } = open({ queue: { maxQueued: 3 } });
+    await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", block: true } as never));
+    await enqueueAtOnce(3, "x");
+    await pass(1500);
+    expect(await enqueue("late")).toEqual({ ok: false, retryAt: END_OF_TIME });
+  });
+
+  it("a settlement counts in the units of an override, whether or not the worker is busy", async () => {
+    for (const ms of [30, 1500]) {
+      const { jobOf, pass, functions, t } = open({ rate: 10, period: 60 * MINUTE, capacity: 1000 });
+      const raised = { config: { kind: "fixed window", rate: 1000, period: 60 * MINUTE, start: NOW } };
+      await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", ...raised } as never));
+      for (let job = 0; job < 20; job++) {
+        const [count, used] = job === 15 ? [100, 90] : [1, 1];
+        await jobOf(`${job}`, { count, settles: "mutation" }, { used });
+        await pass(ms);
+      }
+      await pass(15_000);
+      const { remaining } = await t.query((ctx) => functions().checkRateLimit(ctx, { name: "llm", count: 0 } as never));
+      expect(remaining).toBe(1000 - 19 - 90);
+    }
+  });
+
   it("the first retryAt of a full queue is late enough: a caller that waits for it is let in", async () => {
     const { enqueue, pass } = open({ rate: 1, period: 4000, queue: { maxQueued: 3 } });
     const retries: number[] = [];
