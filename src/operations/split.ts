@@ -76,7 +76,8 @@ async function answerAround(ctx: Reader, request: Request, call: SplitCall, firs
   const span = spanFor(limit, first.interval, units);
   const rows = await loadAll(ctx, request, { control: found.control }, span);
   const someOwe = rows.some((row) => isOwing(row, now));
-  const mayMerge = reserve ? !someOwe || ableOf(rows, demand).length === 0 : !someOwe && givenByAll(rows, now) >= units;
+  const isLarger = reserve && ableOf(rows, demand).length === 0;
+  const mayMerge = someOwe ? isLarger && isFast(limit, units) : reserve || givenByAll(rows, now) >= units;
   if (mayMerge) {
     const one = { ...merged(limit, rows, now, span), rows: rows.flatMap((row) => row.rows) };
     const answer = await answerOn(ctx, request, call, [one]);
@@ -141,7 +142,7 @@ export function areJustWritten(rows: readonly StoredShard[], now: number): boole
 function denialOn({ limit, demand }: Request, shards: readonly StoredShard[], call: SplitCall): Answer {
   const { units, reserve } = demand;
   const retryAt = reserve
-    ? Math.min(...whenEachReserves(shards, call, demand))
+    ? Math.max(...whenEachReserves(shards, call, demand))
     : whenAnyServes(limit, shards, call, units);
   return { status: { ok: false, retryAt }, before: { limit, shards, timing: call } };
 }

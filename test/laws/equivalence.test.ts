@@ -97,7 +97,9 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
           retryAt?: number;
           takenAt?: number;
         };
-        if (ok && takenAt !== undefined) undo.push(() => world.adjust({ config, count: -1, takenAt }));
+        // A count of nothing writes no row that could remember the reset.
+        const isTaken = ok && request.count > 0 && takenAt !== undefined;
+        if (isTaken) undo.push(() => world.adjust({ config, count: -1, takenAt }));
         const scheduled = await world.schedule({ config, count: request.count });
         if (scheduled.ok) undo.push(() => world.cancel(scheduled.job));
         if (request.reserve) await world.pause({ config, until: now + 500 });

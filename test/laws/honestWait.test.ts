@@ -78,6 +78,30 @@ describe("Law 2, honest wait: of two rows that hold the tokens of a reservation 
   );
 });
 
+describe("Law 2, honest wait: of two rows of a fast limit that owe", () => {
+  underFakeClock();
+  const config = { kind: "token bucket", rate: 1000, period: 1000, maxReserved: 100 } as const;
+
+  it.each(placeNames)("in the %s a denied reservation is served at its time by either", async (place) => {
+    for (const [drawn, again] of [
+      [0.1, 0.9],
+      [0.9, 0.1],
+    ] as const) {
+      const world = worldIn(place, { atLeast: 2, atMost: 2 });
+      await world.plant({ shard: "0", value: -30 });
+      await world.plant({ shard: "1", value: -50 });
+      const request = { config, count: 40, reserve: true };
+      world.setClock(T0 + 1);
+      world.draw(drawn);
+      const { retryAt = 0 } = await world.consume(request);
+      expect(retryAt).toBeGreaterThan(T0 + 1);
+      world.setClock(retryAt);
+      world.draw(again);
+      expect(await world.consume(request)).toMatchObject({ ok: true });
+    }
+  });
+});
+
 describe("Law 2, honest wait: by a clock behind the last write of one of two rows", () => {
   underFakeClock();
   const config = { kind: "token bucket", rate: 1, period: 1000, capacity: 64 } as const;

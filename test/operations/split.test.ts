@@ -116,9 +116,15 @@ const rows: Row[] = [
   ["reserves it on one row if another owes", [-4, 16, 16, 16], [-4, 4, 16, 16], { ...slow, asked: reserve(12) }],
   [
     "reserves more than a row's share when all have paid, which takes as long as 16 tokens",
-    [-4, 16, 16, 16],
+    [-4, 4, 4, 4],
     [-36],
     { ...slow, asked: reserve(20), status: afterAll },
+  ],
+  [
+    "serves a reservation at once that is larger than a row's share, if the rows hold it beside a debt",
+    [-4, 16, 16, 16],
+    [-4, 0, 12, 16],
+    { ...slow, asked: reserve(20), status: whole(28, 80 * HOUR) },
   ],
 
   ["denies after it read two rows", each(4, 0), each(4, 0), { ages: ten, status: denied() }],

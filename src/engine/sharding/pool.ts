@@ -90,15 +90,15 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
 }
 
 /**
- * The shards after a refund, if they are all, or have room for it; undefined if the others have to be read. A refund by
- * date to a fast limit, and that of work that has not started, gives back what these can take. The rest lapses: to read
- * all shards would conflict with every call.
+ * The shards after a refund, if they are all, or have room for it; undefined if the others have to be read. A refund to
+ * a fast limit, by date or of work that has not started, gives back what these can take. The rest lapses: to read all
+ * shards would conflict with every call.
  */
 export function refundOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   const { units, taking, isByDate } = change;
   const offered = shard.sumOf(shards, (own) => shard.offerOf(shard.advance(own, now), change));
   const isAhead = taking !== undefined && taking.startsAt > now;
-  const isLapsing = isAhead || (isByDate && isFast(limit, -units));
+  const isLapsing = (isAhead || isByDate) && isFast(limit, -units);
   return shard.areAll(shards) || offered >= -units || isLapsing ? distribute(shards, now, change) : undefined;
 }
 

@@ -99,8 +99,11 @@ export function offerOf(shard: Shard, { units, taking }: Change): number {
   const back = returnedTo(state, after);
   if (!taking || taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
   // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them
-  // until it would have started. Another row gets no more than it still owes then.
-  return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
+  // until it would have started: it gets back what it owes. Another row gets no more than it still owes then.
+  const { kind } = limit;
+  const isPromiser = kind.whenHolding(limit, state, 0) === taking.startsAt;
+  const owing = isPromiser ? state : kind.advance(limit, state, taking.startsAt);
+  return Math.min(back, Math.max(0, -owing.value));
 }
 
 /**
@@ -157,7 +160,9 @@ export function merged(whole: Limit, shards: readonly Shard[], now: number, inte
   const one = fold(whole, shards, now, interval);
   const { limit, state } = one;
   const { kind } = limit;
-  const owing = shards.length > 1 && kind.runsFrom ? shards.filter((shard) => isOwing(shard, now)) : [];
+  const parts = shards.length > 1 && kind.runsFrom ? shards : [];
+  // A share to which nothing comes never pays: the whole owes its debt.
+  const owing = parts.filter((shard) => shard.limit.refill > 0 && isOwing(shard, now));
   const paidAt = Math.max(0, ...owing.map((shard) => shard.limit.kind.whenHolding(shard.limit, shard.state, 0)));
   if (paidAt <= now) return one;
   const emptied = kind.pause(limit, state, { at: state.ts, until: state.ts });
