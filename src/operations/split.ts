@@ -141,9 +141,8 @@ export function areJustWritten(rows: readonly StoredShard[], now: number): boole
 
 function denialOn({ limit, demand }: Request, shards: readonly StoredShard[], call: SplitCall): Answer {
   const { units, reserve } = demand;
-  const retryAt = reserve
-    ? Math.max(...whenEachReserves(shards, call, demand))
-    : whenAnyServes(limit, shards, call, units);
+  const reservedFrom = reserve ? whenEachReserves(shards, call, demand) : [];
+  const retryAt = Math.max(...reservedFrom, whenAnyServes(limit, reserve ? [] : shards, call, units));
   return { status: { ok: false, retryAt }, before: { limit, shards, timing: call } };
 }
 

@@ -48,7 +48,10 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   if (best) return decideOn(best, shards, timing, demand);
   const reservedFrom = whenEachReserves(shards, timing, demand);
   if (reservedFrom.length > 0) {
-    const retryAt = Math.min(...reservedFrom, whenServed(limit, shards, timing, demand));
+    // A call of a fast limit reads two of them, whichever these are.
+    const retryAt = isFast(limit, units)
+      ? Math.max(...reservedFrom)
+      : Math.min(...reservedFrom, whenServed(limit, shards, timing, demand));
     return { status: { ok: false, retryAt, ...overview(limit, shards, timing) }, left: shards };
   }
   const whole = shard.merged(limit, shards, now);

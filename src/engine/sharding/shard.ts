@@ -99,11 +99,8 @@ export function offerOf(shard: Shard, { units, taking }: Change): number {
   const back = returnedTo(state, after);
   if (!taking || taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
   // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them
-  // until it would have started: it gets back what it owes. Another row gets no more than it still owes then.
-  const { kind } = limit;
-  const isPromiser = kind.whenHolding(limit, state, 0) === taking.startsAt;
-  const owing = isPromiser ? state : kind.advance(limit, state, taking.startsAt);
-  return Math.min(back, Math.max(0, -owing.value));
+  // until it would have started. Another row gets no more than it still owes then.
+  return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
 }
 
 /**
