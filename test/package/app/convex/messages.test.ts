@@ -1,5 +1,5 @@
 import { convexTest } from "convex-test";
-import { describe, expect, expectTypeOf, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it, vi } from "vitest";
 import { isRateLimitError } from "convex-rate-limits";
 import { projectRateLimit } from "convex-rate-limits/client";
 import { register } from "convex-rate-limits/test";
@@ -9,6 +9,10 @@ import schema from "./schema";
 
 const modules = import.meta.glob(["./**/*.ts", "!./inner/**"]);
 const innerModules = import.meta.glob("./inner/**/*.ts");
+
+// No window ends between two calls.
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
+afterEach(() => vi.useRealTimers());
 
 function openApp() {
   const t = convexTest({ schema, modules });
