@@ -97,7 +97,9 @@ inEveryWorld("Law 1 where clocks disagree: several rows let through what one row
       expectBounded(config, movements, (from, to) => {
         const most = bound(config, from.at, to, apartMs);
         if (!most || !isSliding) return most;
-        const before = given.filter(({ at }) => from.at - apartMs <= at && at < from.at);
+        // Also in the millisecond of the first work, but before it.
+        const isBefore = (back: Movement) => movements.indexOf(back) < movements.indexOf(from);
+        const before = given.filter((back) => from.at - apartMs <= back.at && isBefore(back));
         return before.reduce((sum, { count }) => minus(sum, count), most);
       });
     },
