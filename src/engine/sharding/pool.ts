@@ -35,7 +35,7 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   const { now, pausedUntil } = timing;
   const { units, reserve, isRefundable } = demand;
   const isPaused = now < pausedUntil && units > 0;
-  if (!isPaused && units <= shard.givenByAll(shards, now)) {
+  if (!isPaused && shard.canGive(shards, now, units)) {
     const left = units === 0 ? shards : takeFrom(limit, shards, now, { units, isRefundable });
     return { status: { ok: true, ...overview(limit, left, timing), ...(isRefundable && { takenAt: now }) }, left };
   }

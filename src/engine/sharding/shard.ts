@@ -62,6 +62,11 @@ export function givenByAll(shards: readonly Shard[], now: number): number {
   return sumOf(shards, (shard) => Math.max(0, heldBy(shard, now)));
 }
 
+/** Whether several shards can give units together. A demand for nothing is served by any that does not owe. */
+export function canGive(shards: readonly Shard[], now: number, units: number): boolean {
+  return units > 0 ? givenByAll(shards, now) >= units : shards.some((shard) => !isOwing(shard, now));
+}
+
 /** Whether a shard is in debt: its debt is paid by its own time, so it stays as it is. */
 export function isOwing(shard: Shard, now: number): boolean {
   return heldBy(shard, now) < 0;

@@ -57,7 +57,7 @@ export function whenServed(limit: Limit, shards: readonly Shard[], timing: Timin
   const found = mayDenyOnTwo(limit, demand) ? whenEachHolds(plain, from, units) : from;
   // A search that doubles its steps needs many for long windows.
   const likely = limit.kind.whenReset && whenAsOne((time) => shard.merged(limit, plain, time), timing, demand);
-  return firstTime(found, (at) => shard.givenByAll(plain, at) >= units, likely);
+  return firstTime(found, (at) => shard.canGive(plain, at, units), likely);
 }
 
 /** Whether a row says when a demand is served that is denied now: one that is larger than a row asks others, too. */
