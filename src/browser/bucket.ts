@@ -90,7 +90,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
     const given = sum(rows, ({ held }) => Math.max(0, held));
     // A demand for nothing waits until debts are paid.
     const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
-    // Each row promises no more than its share. What is larger than each, all promise as one.
+    // Each row promises no more than its share. A count that is larger than each is promised by all as one.
     const able = rows.filter(({ part }) => units <= part.capacity || !rows[1]);
     const reservedFrom = () =>
       Math.min(...(able[0] ? able : [wholeOf(bucket, rows, ts)]).map((row) => reservedOn(bucket, row, units, ts)));

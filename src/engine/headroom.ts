@@ -11,7 +11,8 @@
  * A state remembers `R` by time: pairs (`at`, `units`), both rising; `R(t0)` is the least of the pairs later than `t0`.
  * It keeps headroom and not levels, so that a pair stays true when the capacity is lowered. A gift, a pause and a reset
  * may follow a take of the same millisecond, so their pairs are dated one later: takes of that millisecond then give
- * back less, never more. That of a pause is not, if the last write was before it.
+ * back less, never more. If the last write was before a pause, nothing can have been taken in that millisecond before
+ * it, and the pair has the date of the pause.
  */
 import type { Entry, Limit, State } from "./kinds/kind.js";
 import { merge, shortened } from "./kinds/log.js";

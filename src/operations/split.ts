@@ -1,8 +1,8 @@
 /**
  * A bucket that is split: which rows a call reads, until the answer is clear. One random row first, since each row read
  * is one that other calls conflict on. A second if it is short (the power of two choices, asked lazily), and a
- * reservation is made on the one that has its units first. Of a window up to twenty. All rows only for a count that is
- * larger than a row's share, and for one of a slow limit that two rows are short of.
+ * reservation is made on the one that has its units first. A call on a window reads up to twenty. All rows only for a
+ * count that is larger than a row's share, and for one of a slow limit that two rows are short of.
  */
 import { canServe, decide, type Timing } from "../engine/decide.js";
 import type { Request } from "../engine/request.js";
@@ -141,6 +141,7 @@ export function areJustWritten(rows: readonly StoredShard[], now: number): boole
 
 function denialOn({ limit, demand }: Request, shards: readonly StoredShard[], call: SplitCall): Answer {
   const { units, reserve } = demand;
+  // A row that was not read reserves by the time at which it would hold the units if it were empty now.
   const reservedFrom = reserve ? whenEachReserves(shards, call, demand) : [];
   const retryAt = Math.max(...reservedFrom, whenAnyServes(limit, reserve ? [] : shards, call, units));
   return { status: { ok: false, retryAt }, before: { limit, shards, timing: call } };

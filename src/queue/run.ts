@@ -114,7 +114,7 @@ async function takeJobs(
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
   const [head] = first;
   const own = await loadPayer(ctx, queue, all);
-  // In the units of the rows, which an override may count in.
+  // The rows count in the units of the override, if there is one.
   const counted = own ? { ...queue, limit: own.terms.counted.limit } : queue;
   const { held, hasUnsettled } = await settleEnded(ctx, counted, settlements, own?.shards);
   const others = head ? await Promise.all(queue.with.map((bucket) => loadPayer(ctx, bucket, first))) : [];

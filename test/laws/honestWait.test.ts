@@ -33,8 +33,8 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
         if (retryAt === undefined) return undefined;
         // A reservation's debt is paid when even nothing may be taken without reserving.
         const again = status.ok ? { ...request, count: 0, reserve: false } : request;
-        // A sliding window owes nothing for what is promised: law 1 tests its promises. Of an inexact limit a unit may be a
-        // token, and a debt of nine is cut into four and five.
+        // A sliding window owes nothing for what is promised: law 1 tests its promises. A unit of an inexact limit
+        // may be a token, and a debt of nine is cut into four and five.
         const isCut = config.kind === "sliding window" || (!isOneRow && !isExact(config));
         if (!status.ok || !isCut) await expectHonest(world, again, retryAt, isOneRow);
         seen[status.ok ? "reserved" : "denied"]++;

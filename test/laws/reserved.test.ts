@@ -1,6 +1,6 @@
 /**
- * `maxReserved` bounds what is owed, on one row and on several, whatever the reservations ask for. So on a token bucket none waits longer
- * than `maxReserved` takes to come in.
+ * `maxReserved` bounds what is owed, on one row and on several, for reservations of any count. On a token bucket none waits longer than
+ * `maxReserved` takes to come in.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -51,7 +51,8 @@ describe.each(placeNames)("in the %s", (place) => {
         seen.waited++;
         const stored = await world.rows();
         const { kind, rate, period } = config;
-        // Shares are whole tokens. So a row may owe a token more than its part, and of a debt that is cut as the windows are, more.
+        // Shares are whole tokens, so a row may owe a token more than its part. Windows cut a debt by their shares of the rate, which
+        // may differ more.
         const uneven = rows === 1 ? 0 : stored.length * (1 + (kind === "fixed window" ? maxReserved / rate : 0));
         // The sum of hundreds of doubles may be rounded up.
         const most = (maxReserved + uneven) * (1 + 2 ** -42);

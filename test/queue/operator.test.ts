@@ -17,14 +17,13 @@ const until = NOW + 10 * MINUTE;
 describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = () => {
     const queues = useQueues(place, { llm: slow }, { count: 10, key: "a" });
-    const { t, starts, functions } = queues;
+    const { t, starts, functions, override } = queues;
     const decide = (call: (ctx: MutationCtx, own: AnyRateLimits) => Promise<unknown>) =>
       t.mutation((ctx) => call(ctx, functions()));
     const named = { name: "llm", key: "a" };
     return {
       ...queues,
-      override: (args: RateLimitOverride) =>
-        decide((ctx, own) => own.overrideRateLimit(ctx, { ...named, ...args } as never)),
+      override: (args: RateLimitOverride) => override({ ...named, ...args }),
       clear: () => decide((ctx, own) => own.clearRateLimitOverride(ctx, named)),
       pause: () => decide((ctx, own) => own.pauseRateLimit(ctx, { ...named, until })),
       /** Each start as "label s", in seconds since NOW, rounded down. */

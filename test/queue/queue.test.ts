@@ -64,8 +64,8 @@ describe.each(placeNames)("in the %s", (place) => {
     ["a block that ends", { kind: "token bucket" }, { block: true, until: NOW + MINUTE }],
   ])("by retryAt there is room in a full queue of %s", async (_how, kind, override) => {
     const llm = { rate: 10, period: MINUTE, queue: { maxQueued: 5 }, ...kind };
-    const { enqueue, enqueueAtOnce, pass, functions, t } = useQueues(place, { llm } as never);
-    if (override) await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", ...override } as never));
+    const { enqueue, enqueueAtOnce, pass, ...queue } = useQueues(place, { llm } as never);
+    if (override) await queue.override(override);
     await enqueueAtOnce(30, "x", { count: 1 });
     await pass(3000);
     const { retryAt = NaN } = (await enqueue("late", { count: 1 })) as { retryAt?: number };
@@ -75,8 +75,8 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a full queue that is blocked for good says the end of time", async () => {
-    const { enqueue, enqueueAtOnce, pass, functions, t } = open({ queue: { maxQueued: 3 } });
-    await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", block: true } as never));
+    const { enqueue, enqueueAtOnce, pass, override } = open({ queue: { maxQueued: 3 } });
+    await override({ block: true });
     await enqueueAtOnce(3, "x");
     await pass(1500);
     expect(await enqueue("late")).toEqual({ ok: false, retryAt: END_OF_TIME });
@@ -84,9 +84,8 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("a settlement counts in the units of an override, whether or not the worker is busy", async () => {
     for (const ms of [30, 1500]) {
-      const { jobOf, pass, functions, t } = open({ rate: 10, period: 60 * MINUTE, capacity: 1000 });
-      const raised = { config: { kind: "fixed window", rate: 1000, period: 60 * MINUTE, start: NOW } };
-      await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", ...raised } as never));
+      const { jobOf, pass, override, functions, t } = open({ rate: 10, period: 60 * MINUTE, capacity: 1000 });
+      await override({ config: { kind: "fixed window", rate: 1000, period: 60 * MINUTE, start: NOW } });
       for (let job = 0; job < 20; job++) {
         const [count, used] = job === 15 ? [100, 90] : [1, 1];
         await jobOf(`${job}`, { count, settles: "mutation" }, { used });
@@ -401,7 +400,7 @@ describe.each(placeNames)("in the %s", (place) => {
 
   it("a job that the bucket can never start is denied as too large, and is let in once an operator lets it", async () => {
     const rare = { ...config, period: 1000 * MINUTE, queue: {} };
-    const { t, functions, enqueue, until, order } = open({ maxReserved: 5 }, { rare });
+    const { t, override, enqueue, until, order } = open({ maxReserved: 5 }, { rare });
     const never = { ok: false, reason: "too large", retryAt: END_OF_TIME };
     expect(await enqueue("x", { count: 16 })).toEqual(never);
     // The bucket has that many, but only after more than five years.
@@ -410,7 +409,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(enqueue("x", { count: 16, throws: true })).rejects.toMatchObject({ data: { reason: "too large" } });
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
-    await t.mutation((ctx) => functions().overrideRateLimit(ctx, { name: "llm", more: 1 }));
+    await override({ more: 1 });
     expect(await enqueue("more", { count: 16 })).toMatchObject({ ok: true });
     await until(10 * MINUTE);
     expect(order()).toEqual(["more"]);

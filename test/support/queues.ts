@@ -124,6 +124,8 @@ export function useQueues(
     position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
     snapshot: async (args: object = {}) =>
       await t.query(async (ctx) => await functions.getRateLimit(ctx, { ...llm, ...args })),
+    override: async (args: object) =>
+      await t.mutation(async (ctx) => await functions.overrideRateLimit(ctx, { ...llm, ...args } as never)),
     reset: async () => await t.mutation(async (ctx) => await functions.resetRateLimit(ctx, llm)),
     adjust: async (args: { count: number; takenAt?: number }) =>
       await t.mutation(async (ctx) => await functions.adjustRateLimit(ctx, { ...llm, ...args })),

@@ -57,7 +57,8 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
   const whole = shard.merged(limit, shards, now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
   if (status.ok) return { status, left };
-  const retryAt = whenAsOne((time) => (time === now ? whole : shard.merged(limit, shards, time)), timing, demand);
+  // A log loses nothing, and takes long to join.
+  const retryAt = limit.kind.runsFrom ? whenAsOne(limit, shards, timing, demand) : status.retryAt;
   return { status: { ...status, retryAt }, left: shards };
 }
 

@@ -155,19 +155,20 @@ export function fold(whole: Limit, shards: readonly Shard[], now: number, interv
 
 /**
  * The same, if some of them owe. Work that was promised on one starts when its debt is paid, and its tokens are not
- * there before. So the whole owes all that comes in until then, and what the others hold lapses. A log has the time of
- * each promise.
+ * there before. The whole therefore owes all that comes in until then, and what the others hold lapses. A log has the
+ * time of each promise.
  */
 export function merged(whole: Limit, shards: readonly Shard[], now: number, interval = WHOLE): Shard {
   const one = fold(whole, shards, now, interval);
   const { limit, state } = one;
-  const { kind } = limit;
-  const parts = shards.length > 1 && kind.runsFrom ? shards : [];
+  const { kind } = whole;
+  if (shards.length === 1 || !kind.runsFrom) return one;
   // A share to which nothing comes never pays: the whole owes its debt.
-  const owing = parts.filter((shard) => shard.limit.refill > 0 && isOwing(shard, now));
-  const paidAt = Math.max(0, ...owing.map((shard) => shard.limit.kind.whenHolding(shard.limit, shard.state, 0)));
+  const owing = shards.filter((shard) => shard.limit.refill > 0 && isOwing(shard, now));
+  const paidAt = Math.max(0, ...owing.map((shard) => kind.whenHolding(shard.limit, shard.state, 0)));
   if (paidAt <= now) return one;
   const emptied = kind.pause(limit, state, { at: state.ts, until: state.ts });
+  // What comes in until then, counted from so far below that no capacity cuts it off.
   const later = kind.advance(limit, { ...emptied, value: -MAX_UNITS, headroom: undefined }, paidAt);
   return { ...one, state: { ...emptied, value: Math.min(emptied.value, -MAX_UNITS - later.value) } };
 }

@@ -9,22 +9,22 @@ import type { Shard } from "./shard.js";
 
 /**
  * When several shards serve a demand as one. That is asked again at each answer, since a denial leaves them several,
- * and one that is full by then loses what comes in. @param mergedAt - the shards as one, at a time.
+ * and one that is full by then loses what comes in.
  */
-export function whenAsOne(mergedAt: (time: number) => Shard, timing: Timing, demand: Demand): number {
+export function whenAsOne(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   const MOST_TRIES = 20;
-  const statusAt = (time: number, { limit, state } = mergedAt(time)) =>
-    decide(limit, state, { ...timing, now: time }, demand).status;
+  const statusAt = (now: number) => {
+    const { state } = shard.merged(limit, shards, now);
+    return decide(limit, state, { ...timing, now }, demand).status;
+  };
   let time = timing.now;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const whole = mergedAt(time);
-    const status = statusAt(time, whole);
+    const status = statusAt(time);
     if (status.ok) return time;
     time = status.retryAt;
-    // A log loses nothing, and takes long to join.
-    if (time === END_OF_TIME || !whole.limit.kind.runsFrom) return time;
+    if (time === END_OF_TIME) return time;
   }
-  // Each answer closes a part of the gap, of many rows a small one.
+  // Each answer closes only a part of the gap, and a small one where there are many rows.
   return firstTime(time, (later) => statusAt(later).ok);
 }
 
@@ -56,11 +56,11 @@ export function whenServed(limit: Limit, shards: readonly Shard[], timing: Timin
   if (units > limit.capacity) return END_OF_TIME;
   const found = mayDenyOnTwo(limit, demand) ? whenEachHolds(plain, from, units) : from;
   // A search that doubles its steps needs many for long windows.
-  const likely = limit.kind.whenReset && whenAsOne((time) => shard.merged(limit, plain, time), timing, demand);
+  const likely = limit.kind.whenReset && whenAsOne(limit, plain, timing, demand);
   return firstTime(found, (at) => shard.canGive(plain, at, units), likely);
 }
 
-/** Whether a row says when a demand is served that is denied now: one that is larger than a row asks others, too. */
+/** Whether a row says when a demand is served that is denied now: one that is larger than a row also asks others. */
 export function tellsAll(own: Shard, limit: Limit, demand: Demand): boolean {
   return shard.areAll([own]) || (mayDenyOnTwo(limit, demand) && 2 * demand.units <= own.limit.capacity);
 }

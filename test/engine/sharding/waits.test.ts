@@ -5,7 +5,7 @@ import { demandOf } from "../../../src/engine/request.js";
 import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../../src/engine/sharding/interval.js";
-import { merged, type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
 import {
   mayDenyOnTwo,
   whenAnyServes,
@@ -33,7 +33,7 @@ describe("the time at which rows serve a demand together", () => {
   const two = demandOf(limit, { count: 2 });
 
   it("is when they hold it as one row, and after a pause, from its end", () => {
-    expect(whenAsOne((time) => merged(limit, shards, time), at(NOW), two)).toBe(NOW + 1875);
+    expect(whenAsOne(limit, shards, at(NOW), two)).toBe(NOW + 1875);
     expect(whenServed(limit, shards, at(NOW), two)).toBe(NOW + 1875);
     expect(whenServed(limit, shards, at(NOW, NOW + 5000), two)).toBe(NOW + 5000);
   });
@@ -44,12 +44,12 @@ describe("the time at which rows serve a demand together", () => {
     const held = shards.map(({ state }) => state.value / limit.unitsPerToken);
     expect(held).toEqual([1, 1, 1, 1.5]);
     const nine = demandOf(limit, { count: 9 });
-    expect(whenAsOne((time) => merged(limit, shards, time), at(NOW), nine)).toBe(NOW + 3000);
+    expect(whenAsOne(limit, shards, at(NOW), nine)).toBe(NOW + 3000);
   });
 
   it("is never for more than the bucket can hold", () => {
     const more = demandOf(limit, { count: 65 });
-    expect(whenAsOne((time) => merged(limit, shards, time), at(NOW), more)).toBe(END_OF_TIME);
+    expect(whenAsOne(limit, shards, at(NOW), more)).toBe(END_OF_TIME);
     expect(whenServed(limit, shards, at(NOW), more)).toBe(END_OF_TIME);
   });
 
