@@ -70,7 +70,7 @@ export async function installApp(root: string, app: App, tarball: string): Promi
   const versions: Record<string, string | undefined> = {
     ...devDependencies,
     // The project's own `typescript` is version 6, for tools that need its API.
-    typescript: devDependencies["@typescript/native"],
+    typescript: devDependencies["typescript-native"],
     ...app.versions,
   };
   const pinned = (names: string[]) => Object.fromEntries(names.map((name) => [name, versions[name]]));
