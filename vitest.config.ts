@@ -48,6 +48,7 @@ export default defineConfig({
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
       { find: /^convex-rate-limits\/component$/, replacement: source("src/component/index.ts") },
+      { find: /^convex-rate-limits\/component\/queue$/, replacement: source("src/component/queue.ts") },
       { find: /^convex-rate-limits\/jobs$/, replacement: source("src/client/jobs.ts") },
       { find: /^convex-rate-limits\/live$/, replacement: source("src/client/live.ts") },
       { find: /^convex-rate-limits\/queue$/, replacement: source("src/client/queue.ts") },

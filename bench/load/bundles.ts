@@ -39,6 +39,20 @@ function component(count: number): string {
     ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
 }
 
+const QUEUE = `${HEAD} import { defineRateLimits } from "./src/component/index.ts";
+  import { rateLimitQueue } from "./src/component/queue.ts";
+  const limits = defineRateLimits({ a0: { kind: "token bucket", rate: 10, period: 60000, queue: {} } }, { component: ${COMPONENT} });
+  const { cancelQueued } = rateLimitQueue(limits); ${mutation('await cancelQueued(ctx, { name: "a0", id: "job" })')}`;
+
+/** An HTTP action whose limit is in a place. */
+function http(entry: string, { options = "{}", via = "undefined" }): string {
+  return `import { httpActionGeneric, makeFunctionReference } from "convex/server";
+    import { defineRateLimits } from "${entry}"; import { limitHttp } from "./src/http/index.ts";
+    const limits = defineRateLimits(${limits(1)}, ${options});
+    const settings = { limit: "a0", by: "everyone", via: ${via} };
+    globalThis.fn = httpActionGeneric(limitHttp(limits, settings, async () => new Response("served")));`;
+}
+
 function official(count: number): string {
   return `${HEAD} import { RateLimiter } from "@convex-dev/rate-limiter";
     const limiter = new RateLimiter({ lib: {} }, ${limits(count, KINDS.slice(0, 2))});
@@ -59,10 +73,13 @@ const SOURCES = {
   "tables, 10 limits": tables(10),
   "tables, 50 limits": tables(50),
   "tables, 200 limits": tables(200),
+  "tables: http": http("./src/index.ts", { via: 'makeFunctionReference("limits:ask")' }),
   component: component(1),
   "component, 10 limits": component(10),
   "component, 50 limits": component(50),
   "component, 200 limits": component(200),
+  "component: queue": QUEUE,
+  "component: http": http("./src/component/index.ts", { options: `{ component: ${COMPONENT} }` }),
   "inside: public": `import * as all from "./convex/public.ts"; globalThis.all = all; globalThis.fn = all.consume;`,
   "inside: queue worker": `import * as all from "./convex/queue.ts"; globalThis.all = all; globalThis.fn = all.workQueue;`,
   official: official(1),
@@ -76,19 +93,32 @@ export const CASES = Object.keys(SOURCES).filter((name) => name !== "empty") as 
 
 /** Bundles a case as one script. Without `external` the script contains convex. */
 export async function build(name: Case, profile: Profile, external: string[] = []): Promise<string> {
-  const { outputFiles } = await esbuild.build({
+  const { outputFiles } = await bundle(name, profile, external);
+  const [file] = outputFiles;
+  if (!file) throw new Error("esbuild returned no file.");
+  return file.text;
+}
+
+/** The modules of this package of which a case's bundle contains code. */
+export async function modulesIn(name: Case): Promise<string[]> {
+  const { metafile } = await bundle(name, "minified", ["convex/*"]);
+  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs));
+  return inputs.flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? file : []));
+}
+
+function bundle(name: Case, profile: Profile, external: string[]) {
+  return esbuild.build({
     stdin: { contents: SOURCES[name], resolveDir: root, loader: "ts" },
+    absWorkingDir: root,
     bundle: true,
     format: external.length > 0 ? "esm" : "iife",
     platform: "browser",
     conditions: ["convex", "module"],
     define: { "process.env.NODE_ENV": '"production"' },
     write: false,
+    metafile: true,
     logLevel: "silent",
     external,
     ...SETTINGS[profile],
   });
-  const [file] = outputFiles;
-  if (!file) throw new Error("esbuild returned no file.");
-  return file.text;
 }

@@ -2,7 +2,8 @@
 import type vm from "node:vm";
 import type { Case } from "./bundles.js";
 
-export const globals = () => ({ console, TextEncoder, TextDecoder, URL, process: { env: {} }, atob, btoa });
+const classes = { Request, Response, Headers, TextEncoder, TextDecoder, URL };
+export const globals = () => ({ ...classes, console, process: { env: {} }, atob, btoa });
 
 interface Loaded {
   fn: { _handler: (ctx: object, args: object) => Promise<unknown> };
@@ -26,9 +27,12 @@ const db = {
   delete: nothing,
   get: nothing,
 };
+/** A status, the answer of a call of several limits, and that of the mutation which asks limits for an HTTP action. */
+const status = { ok: true, remaining: 9, resetAt: 1 };
+const answer = Object.assign([status], status, { statuses: [status] });
 const ctx = () => ({
   db,
-  runMutation: () => Promise.resolve({ ok: true, remaining: 9, resetAt: 1 }),
+  runMutation: () => Promise.resolve(answer),
   runQuery: nothing,
 });
 
@@ -39,6 +43,8 @@ const ARGS: Partial<Record<Case, object>> = {
   // The worker finds no row, so it has nothing to do.
   "inside: queue worker": { ...bucket, queue: {}, generation: 1 },
   "official, inside": { ...bucket, reserve: false, throws: false },
+  "tables: http": new Request("https://app.example/api"),
+  "component: http": new Request("https://app.example/api"),
 };
 
 export async function callIn(context: vm.Context, name: Case): Promise<void> {

@@ -2,7 +2,7 @@
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { defineRateLimits, HOUR, MINUTE } from "convex-rate-limits/component";
 import { rateLimitLive } from "convex-rate-limits/live";
-import { rateLimitQueue } from "convex-rate-limits/queue";
+import { rateLimitQueue } from "convex-rate-limits/component/queue";
 import { components } from "./_generated/api";
 
 /** How often the model is asked one question, if the provider denies. */

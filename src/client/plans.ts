@@ -1,6 +1,6 @@
 /** The plans of a definition: each is a config of its own, chosen by name with each call. */
 import { type Field, isObject } from "../engine/fields.js";
-import { parseLimit } from "../engine/kinds/limit.js";
+import { bucketNameOf } from "../engine/kinds/policy.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
@@ -53,7 +53,7 @@ export function checkBucketOf(name: string, field: string, config: RateLimitConf
   const { shards = 1 } = own;
   // Windows have a bucket for each kind and period.
   const [got, permitted] = [config, own].map((each) =>
-    parseLimit(name, each).bucket === undefined ? each.kind : `${each.kind} with period ${show(each.period)}`,
+    bucketNameOf(each) === undefined ? each.kind : `${each.kind} with period ${show(each.period)}`,
   );
   if (shards === 1 || got === permitted) return;
   throw misuseError(name, `${field} must be a ${permitted}, since the limit has shards, got a ${got}.`);

@@ -1,10 +1,5 @@
-/** A job as its caller sees it: the request, joining the queue, the place in it, and leaving it. */
-import { getConvexSize } from "convex/values";
-import { checkField, type Field } from "../engine/fields.js";
-import { fieldError, misuseError } from "../engine/misuse.js";
-import { checkKey } from "../engine/names.js";
+/** A job as its caller sees it: joining the queue, the place in it, and leaving it. */
 import type { Limit } from "../engine/kinds/kind.js";
-import { checkDemand } from "../engine/request.js";
 import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
 import { idOf, readControl } from "../storage/rows.js";
@@ -17,49 +12,15 @@ import { readHeads } from "./batch.js";
 import { inTurns, mergeClasses, NS_PER_MS } from "./order.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
+import { parseJob } from "./asked.js";
 import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
 import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, type QueueCtx, readWorker, wake } from "./worker.js";
-
-/** A worker reads a hundred jobs at once. Larger arguments belong in a document: pass its id to the job. */
-const MAX_ARGS_BYTES = 8192;
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
 /** Jobs that it reads of all priorities together: more than a run, which also writes. */
 const MOST_READ = 512;
-
-const notAfterField: Field = { atLeast: 0, atMost: END_OF_TIME };
-
-type AskedJob = Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "args" | "notAfter">;
-
-/** @throws when count, priority, user or arguments are not permitted. */
-export function parseJob(queue: Queue, asked: AskedJob) {
-  const { name, terms } = queue;
-  const { count = 1, priority = 0, fairBy, settles, args, notAfter } = asked;
-  checkDemand(name, { count });
-  if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
-    throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);
-  }
-  if (terms.fair && fairBy === undefined) {
-    throw fieldError(name, "fairBy", "whose job it is (queue.fair is true): a non-empty string", fairBy);
-  }
-  if (!terms.fair && fairBy !== undefined) {
-    throw misuseError(name, "fairBy must be left out unless the limit has queue: { fair: true }.");
-  }
-  checkKey(name, fairBy, "fairBy");
-  // The types forbid anything else, JavaScript does not.
-  checkField(name, "settles", { oneOf: ["mutation", "action"] }, settles);
-  checkField(name, "notAfter", notAfterField, notAfter);
-  const bytes = getConvexSize(args);
-  if (bytes > MAX_ARGS_BYTES) {
-    throw misuseError(
-      name,
-      `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
-    );
-  }
-  return present({ count, priority, fairBy, args, settles, notAfter });
-}
 
 /**
  * Inserts the job: that, and reading the worker's row, is all that a caller does while the worker runs.

@@ -64,6 +64,17 @@ export interface Queue extends Bucket {
   readonly plan?: string | undefined;
 }
 
+/** The terms of a queue with every field present. */
+export function withDefaults({
+  maxQueued = Infinity,
+  priorities = 1,
+  aging = 60_000,
+  fair = false,
+  attempts = 1,
+}: QueueTerms["queue"]): Queue["terms"] {
+  return { maxQueued, priorities, aging, fair, attempts };
+}
+
 /** A key of a queue, and the plan of its jobs. */
 export interface QueuePlace {
   readonly key?: string | undefined;
@@ -83,14 +94,12 @@ export function parseQueue({ name, queue, configs, with: others = [] }: QueueTer
     return own;
   };
   const own = under(configs);
-  const { maxQueued = Infinity, priorities = 1, aging = 60_000, fair = false, attempts = 1 } = queue;
-  const terms = { maxQueued, priorities, aging, fair, attempts };
   const buckets = others.map(({ count, isShared, ...other }) => {
     const held = under(other.configs);
     checkCount(name, other.name, count, held.config);
     return { ...bucketOf({ name: other.name, key: isShared ? undefined : key, ...held }), count, isShared };
   });
-  return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms, with: buckets };
+  return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms: withDefaults(queue), with: buckets };
 }
 
 /** The terms as they are stored and sent. A definition may say that a field is undefined; a row never does. */

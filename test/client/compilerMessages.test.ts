@@ -10,6 +10,7 @@ import { RateLimiter } from "convex-rate-limits/compat";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
 import { rateLimitJobs } from "convex-rate-limits/jobs";
 import { rateLimitLive } from "convex-rate-limits/live";
+import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/component/queue";
 import { rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -198,6 +199,7 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   // The place: tables or component.
   [/in type 'ImportDefineRateLimitsFromTheComponentEntry'/, `defineRateLimits({ send: config }, { component })`],
   [/Type '{}' is missing .* from type 'ComponentApi'/, `defineInComponent(definitions, { component: {} })`],
+  [/type 'ImportRateLimitQueueFromTheQueueEntry'/, `rateLimitQueueInComponent(defineRateLimits({ send: config }))`],
   [/Did you mean to write 'component'\?/, `defineRateLimits(definitions, { componnet: component })`],
   // Fields and values of other limiters, in definitions and inline.
   [/Did you mean '"token bucket"'\?/, `defineRateLimits({ a: { kind: "tokenBucket", rate: 1, period: 1 } })`],

@@ -1,7 +1,7 @@
 /** Random limits and requests for the laws. */
 import fc from "fast-check";
 import type { TokensConfig } from "../support/configs.js";
-import { CALENDAR_MS } from "../../src/engine/kinds/calendar.js";
+import { CALENDAR_MS } from "../../src/engine/kinds/policy.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { over, rational } from "../support/rational.js";
 import { present } from "../../src/wire/present.js";

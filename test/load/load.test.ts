@@ -2,10 +2,23 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { HELD, type Load, measureHeld, measureLoads } from "../../bench/load.js";
+import { modulesIn } from "../../bench/load/bundles.js";
 
 describe("the modules of a function run", { timeout: 60_000 }, () => {
   it("have the sizes, and run the functions, that `npm run bench:load -- --hold` has recorded", async () => {
     expect(await measureHeld()).toEqual(JSON.parse(readFileSync(HELD, "utf8")));
+  });
+
+  it("decide nothing in an app whose limits are in the component: the engine is loaded there only", async () => {
+    const engine = /^src\/(operations\/|queue\/run|engine\/(decide|sharding\/|kinds\/(refilling|slidingWindow|limit)))/;
+    for (const name of ["component", "component: queue", "component: http"] as const) {
+      expect((await modulesIn(name)).filter((file) => engine.test(file))).toEqual([]);
+    }
+    // The names are right: where it is loaded, they are found.
+    const worker = (await modulesIn("inside: queue worker")).filter((file) => engine.test(file));
+    expect(worker).toEqual(
+      expect.arrayContaining(["src/queue/run.ts", "src/engine/decide.ts", "src/engine/kinds/limit.ts"]),
+    );
   });
 
   it("cost less than the official client and component together, and load as fast as the official client", async () => {

@@ -104,7 +104,9 @@ export async function installNode(folder: string, version: string): Promise<Run>
 
 /** The entries that run without React, ESLint or Vite. */
 const IN_NODE =
-  " /component /jobs /live /queue /queue/schema /admin /schema /http /client /compat /convex.config.js".split(" ");
+  " /component /component/queue /jobs /live /queue /queue/schema /admin /schema /http /client /compat /convex.config.js".split(
+    " ",
+  );
 
 /** Loads the entry points that contain code in plain Node, without a bundler. */
 export async function importInNode({ folder, run }: App): Promise<void> {

@@ -3,6 +3,7 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, expectTypeOf, it, vi } from "vitest";
 import { defineRateLimits, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/component/queue";
 import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import { NOW, useClock } from "../support/clock.js";
@@ -252,6 +253,13 @@ describe.each(placeNames)("in the %s", (place) => {
     };
     expect(await fill("quiet")).toMatchObject({ ok: false });
     expect(await denialOf(fill("loud"))).toMatchObject({ name: "loud", key: "a" });
+  });
+
+  it("the entry of the component refuses limits in your tables", () => {
+    const inTables = defineRateLimits({ llm: { ...config, queue: {} } }, { queueModule: "limits" });
+    expect(() => rateLimitQueueInComponent(inTables as never)).toThrow(
+      "Rate limits in your tables need rateLimitQueue of convex-rate-limits/queue.",
+    );
   });
 
   it("the types check what settles a job, and exclude denials that throw", () => {

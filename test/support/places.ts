@@ -26,6 +26,7 @@ import { type RateLimitAdmin, rateLimitAdmin, type RateLimitOverride } from "con
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
 import { rateLimitJobs, type RateLimitJobs } from "convex-rate-limits/jobs";
 import { rateLimitLive, type RateLimitLive } from "convex-rate-limits/live";
+import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/component/queue";
 import { rateLimitQueue, type RateLimitQueues } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import { rateLimitTables } from "convex-rate-limits/schema";
@@ -169,9 +170,9 @@ export function defineIn(
   limits: RateLimitDefinitions,
   options: RateLimitsOptions<false> = {},
 ): AnyRateLimits {
-  return place === "tables"
-    ? withAll(defineRateLimits(limits, options))
-    : withAll(defineInComponent(limits, { ...options, component }));
+  if (place === "tables") return withAll(defineRateLimits(limits, options));
+  const defined = defineInComponent(limits, { ...options, component });
+  return { ...withAll(defined), ...rateLimitQueueInComponent(defined) };
 }
 
 /** The functions of all entries, for one set of limits. */

@@ -31,6 +31,7 @@ const OTHER_TYPE: Readonly<Record<string, string>> = {
 const EXPORTED_TWICE: Readonly<Record<string, string>> = {
   defineRateLimits: "the entries of the two places have the same names",
   Demand: "a client's is in tokens, as callers know them; the engine's is in units",
+  rateLimitQueue: "the entries of the two places have the same names",
   END_OF_TIME: "the projection for clients imports nothing from the engine",
 };
 const OFFICIAL = "src/compat/";

@@ -7,6 +7,7 @@ import componentSchema from "../../convex/schema.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
+import { rateLimitQueue as rateLimitQueueInComponent } from "../../src/component/queue.js";
 import { defineRateLimits } from "../../src/index.js";
 import { rateLimitTables } from "../../src/storage/schema.js";
 import { rateLimitQueueTables } from "../../src/storage/queueSchema.js";
@@ -58,7 +59,11 @@ export function queueApp(
   if (place === "component") {
     const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
     const defined = defineInComponent(limits, { component });
-    const functions = { ...defined, ...rateLimitLive(defined), ...rateLimitQueue(defined) } as unknown as Functions;
+    const functions = {
+      ...defined,
+      ...rateLimitLive(defined),
+      ...rateLimitQueueInComponent(defined),
+    } as unknown as Functions;
     const worker = { component: "rateLimits", module: "queue" };
     const rowsOf: QueueApp["rowsOf"] = ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db;
     return { ...functions, worker, rowsOf, app: { modules: { jobs }, children: { rateLimits } } };

@@ -9,15 +9,8 @@
 import { END_OF_TIME } from "../time.js";
 import { DAY_MS, firstDayOf } from "./civil.js";
 import type { Run } from "./kind.js";
+import { CALENDAR_MS } from "./policy.js";
 import { timeZoneOf } from "./timeZone.js";
-
-/** A year has 365.2425 days, and a month is its twelfth part. */
-export const CALENDAR_MS = {
-  day: DAY_MS,
-  week: 7 * DAY_MS,
-  month: (365.2425 / 12) * DAY_MS,
-  year: 365.2425 * DAY_MS,
-} as const;
 
 export type CalendarPeriod = keyof typeof CALENDAR_MS;
 

@@ -8,16 +8,18 @@
 import type { ConcurrencyConfig, SlidingWindowConfig } from "../../wire/configs.js";
 import type { Limit, State } from "./kind.js";
 import { logOf, merge } from "./log.js";
+import { bucketNameOf } from "./policy.js";
 import { SlidingWindowKind, withEntries } from "./slidingWindow.js";
 import { countIn } from "./terms.js";
 
 export class ConcurrencyKind extends SlidingWindowKind {
   override parse(name: string, config: SlidingWindowConfig | ConcurrencyConfig): Limit {
-    const { slots, lease } = config as ConcurrencyConfig;
+    const own = config as ConcurrencyConfig;
+    const { slots, lease } = own;
     // Nothing is reserved: nobody knows when a slot is given back.
     const counted = countIn(name, { rate: slots, capacity: slots, maxReserved: 0, per: "window", periodMs: lease });
     const { capacity } = counted;
-    const bucket = `concurrency ${lease}`;
+    const bucket = bucketNameOf(own);
     return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
   }
 

@@ -2,10 +2,11 @@
 import type { FixedWindowConfig } from "../../wire/configs.js";
 import { hashedStart } from "../phase.js";
 import { END_OF_TIME } from "../time.js";
-import { type Calendar, CALENDAR_MS, calendarOf, listedFrom, periodic } from "./calendar.js";
+import { type Calendar, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
 import { EVERYTHING } from "./everything.js";
+import { bucketNameOf, CALENDAR_MS } from "./policy.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
@@ -27,7 +28,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
       ...countIn(name, { ...config, capacity, per: "window", periodMs }),
       name,
       kind: this,
-      bucket: `fixed window ${period}`,
+      bucket: bucketNameOf(config),
       config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
       windows: isCalendar
         ? calendarOf(period, timeZone, anchor)

@@ -1,16 +1,27 @@
-/** What HTTP tells clients of a limit. It reads a config alone: an app with limits in the component loads no engine. */
+/** What a config says by itself: an app with limits in the component loads no engine. */
 import type { RateLimitConfig } from "../../wire/configs.js";
+import { DAY_MS } from "./civil.js";
 
-/** The average length of calendar periods: 400 years are 146,097 days. */
-const CALENDAR_MS = {
-  day: 86_400_000,
-  week: 604_800_000,
-  month: 2_629_746_000,
-  year: 31_556_952_000,
-};
+/** The average length of calendar periods: a year has 365.2425 days, and a month is its twelfth part. */
+export const CALENDAR_MS = {
+  day: DAY_MS,
+  week: 7 * DAY_MS,
+  month: (365.2425 / 12) * DAY_MS,
+  year: 365.2425 * DAY_MS,
+} as const;
 
 /**
- * The tokens of a full bucket, and the milliseconds in which all of them come back: a window brings its tokens at once.
+ * Which of the buckets of a key it uses: windows and leases have one for each kind and length. Undefined for a token
+ * bucket.
+ */
+export function bucketNameOf(config: RateLimitConfig): string | undefined {
+  if (config.kind === "token bucket") return undefined;
+  return `${config.kind} ${config.kind === "concurrency" ? config.lease : config.period}`;
+}
+
+/**
+ * What HTTP tells clients: the tokens of a full bucket, and the milliseconds in which all of them come back. A window
+ * brings its tokens at once.
  */
 export function policyOf(config: RateLimitConfig) {
   if (config.kind === "concurrency") return { tokens: config.slots, windowMs: config.lease };

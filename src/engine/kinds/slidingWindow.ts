@@ -9,6 +9,7 @@ import { MOST_DEBT } from "../units.js";
 import { countsOf, EVERYTHING, isEverything, together } from "./everything.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
 import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
+import { bucketNameOf } from "./policy.js";
 import { leftHalf, shareOfUnits } from "./shares.js";
 import { countIn } from "./terms.js";
 
@@ -17,7 +18,7 @@ export class SlidingWindowKind implements Kind {
     const { rate, period } = config;
     const counted = countIn(name, { ...config, capacity: rate, per: "window", periodMs: period });
     const { capacity } = counted;
-    const bucket = `sliding window ${period}`;
+    const bucket = bucketNameOf(config);
     return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
   }
 

@@ -2,6 +2,7 @@
 import { defineRateLimits, SECOND } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent } from "convex-rate-limits/component";
+import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/component/queue";
 import { rateLimitQueue, type RateLimitQueuedJob } from "convex-rate-limits/queue";
 import { vRateLimitQueuedJob } from "convex-rate-limits/queue/schema";
 import { v } from "convex/values";
@@ -12,7 +13,7 @@ import { admit, secretArgs } from "./secret.js";
 
 /** The same limit as two deploys define it. The component has no definitions: it knows what the last caller said. */
 const deployed = (rate: number) =>
-  rateLimitQueue(
+  rateLimitQueueInComponent(
     defineInComponent(
       { proofDeploy: { kind: "token bucket", rate, period: SECOND, capacity: 1, keyed: true, queue: {} } },
       { component: components.rateLimits },
