@@ -98,6 +98,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               | { kind: "concurrency"; lease: number; slots: number };
             plan: string;
           }>;
+          row?: string;
           takenAt?: number;
         },
         | {
@@ -113,6 +114,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             remaining?: number;
             resetAt?: number;
             retryAt?: number;
+            row?: string;
             shadow?:
               | {
                   lease?: {
@@ -131,6 +133,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   takenAt?: number;
                 }
               | {
@@ -233,6 +236,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                 | { kind: "concurrency"; lease: number; slots: number };
               plan: string;
             }>;
+            row?: string;
             takenAt?: number;
           }>;
         },
@@ -250,6 +254,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               remaining?: number;
               resetAt?: number;
               retryAt?: number;
+              row?: string;
               shadow?:
                 | {
                     lease?: {
@@ -268,6 +273,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     remaining?: number;
                     resetAt?: number;
                     retryAt?: number;
+                    row?: string;
                     takenAt?: number;
                   }
                 | {
@@ -350,6 +356,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             remaining?: number;
             resetAt?: number;
             retryAt?: number;
+            row?: string;
             shadow?:
               | {
                   lease?: {
@@ -368,6 +375,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   takenAt?: number;
                 }
               | {
@@ -461,6 +469,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   shadow?:
                     | {
                         lease?: {
@@ -479,6 +488,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         remaining?: number;
                         resetAt?: number;
                         retryAt?: number;
+                        row?: string;
                         takenAt?: number;
                       }
                     | {
@@ -530,6 +540,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   shadow?:
                     | {
                         lease?: {
@@ -548,6 +559,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         remaining?: number;
                         resetAt?: number;
                         retryAt?: number;
+                        row?: string;
                         takenAt?: number;
                       }
                     | {
@@ -635,6 +647,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             remaining?: number;
             resetAt?: number;
             retryAt?: number;
+            row?: string;
             shadow?:
               | {
                   lease?: {
@@ -653,6 +666,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   takenAt?: number;
                 }
               | {
@@ -746,6 +760,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   shadow?:
                     | {
                         lease?: {
@@ -764,6 +779,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         remaining?: number;
                         resetAt?: number;
                         retryAt?: number;
+                        row?: string;
                         takenAt?: number;
                       }
                     | {
@@ -815,6 +831,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   remaining?: number;
                   resetAt?: number;
                   retryAt?: number;
+                  row?: string;
                   shadow?:
                     | {
                         lease?: {
@@ -833,6 +850,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                         remaining?: number;
                         resetAt?: number;
                         retryAt?: number;
+                        row?: string;
                         takenAt?: number;
                       }
                     | {

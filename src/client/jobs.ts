@@ -1,7 +1,7 @@
 /** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction. */
 import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
-import { adjustedField } from "../engine/adjustment.js";
+import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
 import type { BucketArgs } from "../engine/request.js";
 import { checkCtx, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -126,26 +126,21 @@ async function schedule(
   const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
   // A denial in shadow took nothing, so nothing is given back.
   const promise = shadow ?? status;
-  const { retryAt, takenAt = retryAt ?? now } = promise.ok ? promise : {};
+  const { retryAt, takenAt = retryAt ?? now, row } = promise.ok ? promise : {};
   // In an action the clock is later than that of the take: others may have taken in between.
   const dueAt = retryAt ?? Math.min(now, takenAt);
   const taken = promise.ok ? count : 0;
-  const id = await scheduled(set, ctx, { bucket: request.bucket, count: taken, at: dueAt, takenAt }, () =>
+  const id = await scheduled(set, ctx, { bucket: request.bucket, count: taken, at: dueAt, takenAt, row }, () =>
     ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs),
   );
-  const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt };
+  const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt, row };
   // The job is stored in documents: only its own fields, and none that is undefined.
   const job = present({ name, key, count: taken, config, runAt, ...others, id });
   return { ok: true, runAt, job, ...(shadow && { shadow }) };
 }
 
-/** What came back of a job: tokens, when they were taken, and for when. */
-interface Returning {
-  readonly bucket: Readonly<BucketArgs>;
-  readonly count: number;
-  readonly at: number;
-  readonly takenAt?: number | undefined;
-}
+/** What comes back of a job. */
+type Returning = { bucket: Readonly<BucketArgs> } & Omit<AdjustmentArgs, "describes">;
 
 /** Schedules a paid job. If that fails, its tokens come back: an action, or a caller that catches, would lose them. */
 async function scheduled<Id>(set: LimitSet, ctx: Ctx, paid: Returning, run: () => Promise<Id>): Promise<Id> {
@@ -157,8 +152,8 @@ async function scheduled<Id>(set: LimitSet, ctx: Ctx, paid: Returning, run: () =
   }
 }
 
-async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, at, takenAt }: Returning): Promise<void> {
-  await set.place.adjust(ctx, { bucket, asked: { count: -count, at, takenAt } });
+async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, ...promised }: Returning): Promise<void> {
+  await set.place.adjust(ctx, { bucket, asked: { count: -count, ...promised } });
   await wakeQueue(set, ctx, bucket);
 }
 
@@ -168,22 +163,22 @@ async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: Rat
   checkScheduler(ctx, call);
   const needs = `${call} needs the ctx of a mutation, to read the job's state`;
   checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
-  const { name, key, count, id, dueAt = job.runAt, takenAt } = job;
+  const { name, key, count, id, dueAt = job.runAt, takenAt, row } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
   const bucket = findWrittenBucket(set.definitions, call, { name, key, config });
   checkField(name, "count", adjustedField, -count);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
   if (state !== "pending") return { canceled: false, state };
-  await giveBack(set, ctx, { bucket, count, at: dueAt, takenAt });
+  await giveBack(set, ctx, { bucket, count, at: dueAt, takenAt, row });
   return { canceled: true };
 }
 
 /** @throws when it is not what `scheduleRateLimited` returned as `job`. */
 function checkJob(job: unknown): void {
   const given = (job ?? {}) as Partial<RateLimitedJob>;
-  const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {} } = given;
-  const isOfBucket = typeof name === "string" && isObject(config);
+  const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {}, row = "" } = given;
+  const isOfBucket = [name, row].every((text) => typeof text === "string") && isObject(config);
   const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);

@@ -21,6 +21,8 @@ export interface AdjustmentArgs {
   readonly count: number;
   readonly at?: number | undefined;
   readonly takenAt?: number | undefined;
+  /** The row that made a reservation (storage/shards.ts). */
+  readonly row?: string | undefined;
   /** Whether the status says what the bucket holds when it is full. */
   readonly describes?: boolean | undefined;
 }

@@ -4,9 +4,9 @@
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
-import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
+import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
-import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { advance, areAll, heldBy, heldByAll, refunded, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
 import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
@@ -19,7 +19,8 @@ import { type Call, findTerms, startCall, type Terms } from "./terms.js";
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
   const call = startCall();
-  const terms = await findTerms(ctx, given, call);
+  const from = startOf(given.asked.row ?? "");
+  const terms = await findTerms(ctx, given, from === undefined ? call : { ...call, random: () => from });
   const { counted, timing, found } = terms;
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
   const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
@@ -68,10 +69,15 @@ async function adjustFew(
   call: Call,
   first: StoredShard,
 ): Promise<readonly Shard[]> {
-  const { units, limit } = adjustment;
+  const { units, limit, taking, asked } = adjustment;
   const { now } = timing;
   const isCharge = units > 0;
-  const held = refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
+  const [own] = first.rows;
+  // A row that has made the promise knows what comes back, as a bucket of one row does.
+  const held =
+    own && nameOfRow(own) === asked.row
+      ? [refunded(advance(first, now), -units, taking)]
+      : refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
   const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
   const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, call.random());
   let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];

@@ -5,7 +5,7 @@ import { orderOf } from "../engine/requests.js";
 import type { Request } from "../engine/request.js";
 import { decide } from "../engine/decide.js";
 import { fullState, type Limit } from "../engine/kinds/kind.js";
-import { pointAt, WHOLE } from "../engine/sharding/interval.js";
+import { nameOfRow, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
@@ -23,7 +23,16 @@ export async function consume(ctx: Writer, request: Request): Promise<RateLimitS
   const { status, change, before } = await answer(ctx, request, { now: Date.now(), random: Math.random });
   if (!change) return status;
   await write(ctx, change);
-  return before.limit.kind.release ? withLease(status, change, before.limit) : status;
+  if (before.limit.kind.release) return withLease(status, change, before.limit);
+  const { reserve, isRefundable } = request.demand;
+  return reserve && isRefundable ? withRow(status, change) : status;
+}
+
+/** A promise that may be cancelled was made on one of several rows, which stays: a cancel finds it. */
+function withRow(status: RateLimitStatus, { rows, contents }: RowChange): RateLimitStatus {
+  const [row, other] = rows;
+  const stays = row?.shard !== undefined && !other && contents.length === 1 && contents[0]?.shard === row.shard;
+  return stays ? ({ ...status, row: nameOfRow(row) } as RateLimitStatus) : status;
 }
 
 /** A slot was taken: the date of a take is the last of the log. */

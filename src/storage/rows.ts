@@ -150,21 +150,23 @@ export interface RowChange {
   readonly contents: readonly Content[];
 }
 
-/** Writes the contents into as many of the rows as will do: each holds what is given, and the plan. */
+/** Puts contents in the place of rows. A row stays for the same part of its bucket only: jobs may name it. */
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
   const { plan } = bucket;
   const isMerge = read.length > Math.max(1, contents.length);
   const rows = isMerge ? await stillThere(ctx, bucket, read) : read;
-  for (const [i, content] of contents.entries()) {
-    const row = rows[i];
+  const left = new Set(rows);
+  for (const content of contents) {
+    const row = rows.find(({ shard }) => shard === content.shard);
     if (row) {
+      left.delete(row);
       // A patch takes a field away by undefined.
-      const none = { shard: undefined, seen: undefined, window: undefined, recent: undefined, headroom: undefined };
+      const none = { seen: undefined, window: undefined, recent: undefined, headroom: undefined };
       await db.patch("rateLimits", row._id, { ...none, ...content, plan });
     } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
   }
-  for (const { _id } of rows.slice(contents.length)) await db.delete("rateLimits", _id);
+  for (const { _id } of left) await db.delete("rateLimits", _id);
 }
 
 /**

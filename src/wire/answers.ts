@@ -32,11 +32,10 @@ const allowed = () => ({
   /** Present for a reservation that waits: run the work at this time, without asking again. */
   retryAt: v.optional(v.number()),
   ...outlook(),
-  /**
-   * For a call with `refundable`: when the tokens were taken, for the `takenAt` of `adjustRateLimit`. A reservation of
-   * a sliding window that waits passes its `retryAt` instead.
-   */
+  /** With `refundable`, for `adjustRateLimit`. A sliding window's reservation that waits passes its `retryAt`. */
   takenAt: v.optional(v.number()),
+  /** For a reservation with `refundable`, on a split bucket: the row that made it. A cancel gives back to it. */
+  row: v.optional(v.string()),
   /** Only of `kind: "concurrency"`: the slot that was taken. */
   lease: v.optional(v.object(leaseFields())),
   ...policy(),
@@ -88,8 +87,7 @@ export const allStatusValidator = () =>
  * The answer of several limits together: all of them allow the work, or nothing was taken from any.
  *
  * - `statuses`: one per request, in their order. If only another limit denied, `ok` is true and nothing was taken.
- * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; in milliseconds since
- *   the epoch.
+ * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; ms since the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   | { ok: true; retryAt?: number; statuses: Status[] }
@@ -106,12 +104,13 @@ export const demandArgs = () => ({
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
 });
-/** `at`: when a cancelled reservation would have started. `takenAt`: when tokens that come back were taken. */
+/** `at`: when a cancelled reservation would have started. `row`: who made it. `takenAt`: when tokens were taken. */
 export const adjustArgs = () => ({
   ...getArgs(),
   count: v.number(),
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
+  row: v.optional(v.string()),
 });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
 /** `describes`: the status has the `policy`. */
@@ -150,8 +149,7 @@ export const pageValidator = () =>
  * - `override`: what holds at the key in place of the limit's config, while it does.
  * - `pausedUntil`: nothing starts before this time.
  * - `plan`: the plan that the key was last asked under.
- * - `error`: what is wrong with a bucket whose rows are damaged; its calls throw until it is reset, or its override
- *   cleared.
+ * - `error`: what is wrong with damaged rows; calls throw until the bucket is reset, or its override cleared.
  * - `cursor`: where the next page starts; null after the last.
  */
 export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
@@ -188,13 +186,14 @@ export const jobValidator = () =>
     runAt: v.number(),
     dueAt: v.optional(v.number()),
     takenAt: v.optional(v.number()),
+    row: v.optional(v.string()),
     id: v.id("_scheduled_functions"),
   });
 
 /**
  * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is
  * when its tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that
- * differs from `dueAt`. All are in milliseconds since the epoch. `id` is of the app's own `_scheduled_functions`, so
- * the app can see and cancel the job.
+ * differs from `dueAt`. All are in ms since the epoch. `row` of a bucket on several has promised them. `id` is of the
+ * app's own `_scheduled_functions`, so the app can see and cancel the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

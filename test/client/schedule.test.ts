@@ -105,6 +105,27 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await valueOf()).toBe(0);
   });
 
+  it("jobs of a bucket on several rows give all back when they are cancelled, while their rows stay", async () => {
+    const hot = { ...config, rate: 1000, capacity: 10, maxReserved: 40, shards: { atLeast: 4, atMost: 4 } } as const;
+    const { rateLimit, scheduleRateLimited, cancelRateLimited, getRateLimit } = define({ hot });
+    for (let i = 0; i < 10; i++) await rateLimit({ name: "hot" });
+    const valueNow = async () => (await getRateLimit({ name: "hot" })).value;
+    const empty = await valueNow();
+    const waiting: RateLimitedJob[] = [];
+    for (let i = 0; i < 20; i++) {
+      const { ok, job } = await scheduleRateLimited({ name: "hot", count: 1 }, run, { label: "", tokens: 1 });
+      if (ok) waiting.push(job);
+      // One that is promised later, or earlier, on the same row or another, changes nothing.
+      const [, other] = waiting;
+      if (other && i % 2 === 0) expect(await cancelRateLimited(other)).toEqual(canceled);
+      if (other && i % 2 === 0) waiting.splice(1, 1);
+    }
+    expect(waiting.length).toBeGreaterThan(5);
+    expect(await valueNow()).toBe(empty - waiting.length);
+    for (const job of waiting) expect(await cancelRateLimited(job)).toEqual(canceled);
+    expect(await valueNow()).toBe(empty);
+  });
+
   it("a cancelled job never runs, and refunds nothing again, whether cancelRateLimited or the app cancelled it", async () => {
     await schedule("first", 10);
     const [ours, theirs] = [await scheduled("ours", 5), await scheduled("theirs", 5)];

@@ -59,3 +59,20 @@ export function tile(whole: Interval, parts: readonly Interval[]): boolean {
   const isClear = parts.every((part, i) => part.startsWith(whole) && !parts[i + 1]?.startsWith(part));
   return isClear && widthOf(parts) === 2 ** -whole.length;
 }
+
+/** Names a row for as long as it stands for its part of a bucket: another part gets another row (storage/rows.ts). */
+export function nameOfRow({
+  shard = WHOLE,
+  _id,
+}: {
+  readonly shard?: Interval | undefined;
+  readonly _id: string;
+}): string {
+  return `${shard} ${_id}`;
+}
+
+/** Where the part of a named row begins, in [0, 1); undefined for one that is none. */
+export function startOf(named: string): number | undefined {
+  const [shard = WHOLE] = named.split(" ");
+  return isPart(shard) ? Number.parseInt(shard, 2) / 2 ** shard.length : undefined;
+}

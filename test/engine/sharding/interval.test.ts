@@ -7,8 +7,10 @@ import {
   isPart,
   MAX_LEVEL,
   MAX_SHARDS,
+  nameOfRow,
   CONTROL_SHARD,
   pointAt,
+  startOf,
   tile,
   WHOLE,
 } from "../../../src/engine/sharding/interval.js";
@@ -25,6 +27,11 @@ function boundsOf(interval: Interval): [number, number] {
   const start = Array.from(interval).reduce((sum, digit, i) => sum + Number(digit) / 2 ** (i + 1), 0);
   return [start, start + 1 / 2 ** interval.length];
 }
+
+it("a named row begins where its part does; the row of the whole, and no row, begin nowhere", () => {
+  for (const shard of parts) expect(startOf(nameOfRow({ shard, _id: "id 0" }))).toBe(boundsOf(shard)[0]);
+  for (const none of [nameOfRow({ _id: "01" }), "", "0123 id", "id", "! id"]) expect(startOf(none)).toBeUndefined();
+});
 
 describe("an interval", () => {
   it("is one of 4095: the whole, and parts down to 1/2048", () => {
