@@ -32,7 +32,7 @@ export function drawContention(results: readonly CaseResult[]): string {
     );
   return drawLines({
     title: "Calls that meet on one hot limit",
-    subtitle: `Simulated, not measured on a deployment; real code: ${versionLine(["convex-rate-limits", "@convex-dev/rate-limiter"])}`,
+    subtitle: `Simulated, one run of each; real code: ${versionLine(["convex-rate-limits", "@convex-dev/rate-limiter"])}`,
     notes: [
       "A call fails after five conflicts. Tokens too many: the most in any interval.",
       `Where the official component is better: its asynchronous mode needs ${attempts("official async")} attempts a call, this package ${attempts("ours auto")}.`,

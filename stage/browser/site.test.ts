@@ -97,6 +97,9 @@ describe.each(["", "docs/start.html"])("/%s", (path) => {
       viewport: document.querySelector('meta[name="viewport"]')?.getAttribute("content"),
       description: (document.querySelector('meta[name="description"]')?.getAttribute("content") ?? "").length > 20,
       headings: document.querySelectorAll("h1").length,
+      shared: ["title", "description", "type", "site_name"].filter((name) =>
+        document.querySelector(`meta[property="og:${name}"]`)?.getAttribute("content"),
+      ),
       blindPictures: document.querySelectorAll("img:not([alt])").length,
       unsafeLinks: document.querySelectorAll('a[target="_blank"]:not([rel~="noreferrer"])').length,
     }));
@@ -107,9 +110,16 @@ describe.each(["", "docs/start.html"])("/%s", (path) => {
       viewport: "width=device-width, initial-scale=1",
       description: true,
       headings: 1,
+      shared: ["title", "description", "type", "site_name"],
       blindPictures: 0,
       unsafeLinks: 0,
     });
+    const loaded = await page.evaluate(async () => {
+      await document.fonts.ready;
+      return [...document.fonts].filter(({ status }) => status === "loaded").map(({ family }) => family);
+    });
+    // The first is the text's font, the second the code's.
+    expect(loaded.map((family) => family.replaceAll('"', ""))).toEqual(["Inter Variable", "JetBrains Mono Variable"]);
     expect(complaints()).toEqual([]);
   });
 });
@@ -205,6 +215,14 @@ describe("the documents", () => {
     expect([await focused(), await found.count()]).toEqual(["search", 0]);
     await page.keyboard.type("zzzzqqq");
     await page.getByText("Nothing found.").waitFor();
+    // The words of other documentations find ours.
+    for (const [words, hit] of [
+      ["openai", "/docs/llm.html"],
+      ["dry run", "/docs/operations.html#try-a-limit-in-shadow"],
+    ] as const) {
+      await page.getByLabel("Search the docs").fill(words);
+      await expect.poll(() => found.first().getAttribute("href"), { message: words }).toContain(hit);
+    }
     // Enter in the box opens the first hit.
     await page.getByLabel("Search the docs").fill("calendar");
     await page.keyboard.press("Enter");
@@ -238,6 +256,11 @@ describe("the documents", () => {
       await current.getByText(headings[at] ?? "", { exact: true }).waitFor();
       expect(await current.count()).toBe(1);
     }
+
+    const heading = page.getByRole("heading", { name: "Read the answer" });
+    await heading.hover();
+    await heading.getByRole("link", { name: "Link to this section" }).click();
+    await page.waitForURL(/#read-the-answer$/);
 
     await page.goto(`${site.url}/docs/jobs.html`);
     await page.keyboard.press("Tab");
@@ -311,7 +334,10 @@ describe("the documents", () => {
     await page.waitForURL(/docs\/migrating\.html$/);
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.reload();
-    await page.getByRole("navigation", { name: "Documents" }).getByText("Hot limits", { exact: true }).click();
+    const documents = page.getByRole("navigation", { name: "Documents" });
+    const groups = await documents.getByRole("heading").allTextContents();
+    expect(groups).toEqual(["Begin", "Build", "Run", "Check", "Project"]);
+    await documents.getByText("Hot limits", { exact: true }).click();
     await page.waitForURL(/docs\/hot-limits\.html$/);
   });
 

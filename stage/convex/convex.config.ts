@@ -1,5 +1,5 @@
 import rateLimiter from "@convex-dev/rate-limiter/convex.config.js";
-import rateLimits from "convex-rate-limits/convex.config";
+import rateLimits from "convex-rate-limits/convex.config.js";
 import { defineApp } from "convex/server";
 
 const app = defineApp();

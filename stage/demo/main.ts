@@ -10,11 +10,11 @@ import { layers } from "./stories/layers.js";
 import { lockouts } from "./stories/lockouts.js";
 import { logins } from "./stories/logins.js";
 import { plans } from "./stories/plans.js";
-import { queue } from "./stories/queue.js";
+import { llmJobs } from "./stories/llmJobs.js";
 import { rollback } from "./stories/rollback.js";
 import { signUps, thirdParty } from "./stories/windows.js";
 
-const all = [burst, logins, lockouts, queue, agent, fairness, layers, rollback, signUps, thirdParty, plans];
+const all = [burst, logins, lockouts, llmJobs, agent, fairness, layers, rollback, signUps, thirdParty, plans];
 const isAll = process.argv.includes("--all");
 
 makeTimersPunctual();

@@ -3,7 +3,7 @@
  * "// convex/limits.ts", and "docs:recipes" has all of the page's files in the form that convex-test takes. Several pages can be one app:
  * "docs:http-keys,http". If a file is written twice, the later block replaces the earlier one, as for a reader. The files that Convex would
  * generate are added; test/tidy compiles the blocks with their types. "docs:moved" is the app of test/compat/app with the lines that
- * docs/migrating.md changes. "docs:task-daily" is an app that solves a task of test/assistants, and "docs:trap-daily" the same with a mistake.
+ * docs/migrating.md changes. "docs:README" is the README of the package. "docs:task-daily" is an app that solves a task of test/assistants, and "docs:trap-daily" the same with a mistake.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -40,7 +40,7 @@ const solutions = process.env["SOLUTIONS"] ?? path.resolve(import.meta.dirname, 
 
 function readPage(page: string): string {
   const [, kind, task = ""] = /^(task|trap)-(.+)$/.exec(page) ?? [];
-  if (kind === undefined) return readFileSync(path.join(docs, `${page}.md`), "utf8");
+  if (kind === undefined) return readFileSync(path.join(docs, page === "README" ? ".." : "", `${page}.md`), "utf8");
   const solution = readFileSync(path.join(solutions, `${task}.md`), "utf8");
   const [right = "", wrong = ""] = TRAPS[task] ?? [];
   return kind === "trap" ? solution.replace(right, wrong) : solution;

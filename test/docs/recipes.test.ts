@@ -293,11 +293,12 @@ it("a forgotten person has no rows after the next sweep, also of overrides, paus
   await t.run(async (ctx) => {
     await limits.rateLimit(ctx, { name: "write", key: "ada", refundable: true });
     await limits.rateLimit(ctx, { name: "exports", key: "ada", count: 7 });
+    await limits.adjustRateLimit(ctx, { name: "assistantTokens", key: "ada", count: 60_000 });
     await limits.pauseRateLimit(ctx, { name: "report", key: "ada", until: NOW + 400 * DAY });
     await overrideRateLimit(ctx, { name: "image", key: "ada", block: true, note: "Ada asked twice." } as never);
     await limits.rateLimit(ctx, { name: "write", key: "bob" });
   });
-  expect(await rowsOf(t, "ada")).toHaveLength(4);
+  expect(await rowsOf(t, "ada")).toHaveLength(5);
   await t.mutation(internal.forgetting.forget, { user: "ada" });
   vi.setSystemTime(NOW + 2 * MINUTE);
   await t.mutation(internal.reports.sweep, {});

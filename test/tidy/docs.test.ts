@@ -84,6 +84,44 @@ it("a document is read in a few minutes: a page of the docs has at most 1,000 wo
   expect(long).toEqual([]);
 });
 
+it("all pages of the docs together have at most 20,000 words besides their code, and are at most 22", () => {
+  const words = pages.map((file) => wordsIn(read(file)));
+  expect(words.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(20_000);
+  expect(pages.length).toBeLessThanOrEqual(22);
+});
+
+/** Collections of cases, moves, mistakes or laws: readers look one up, so nothing is kept for the end. All other pages end in "Details". */
+const COLLECTIONS = ["benchmarks", "comparison", "guarantees", "http-recipes", "migrating", "pitfalls", "recipes"];
+
+it("a page ends with the section Details, if it is not a collection", () => {
+  const without = pages.filter(
+    (file) =>
+      read(file)
+        .match(/^## .+$/gm)
+        ?.at(-1) !== "## Details",
+  );
+  expect(without).toEqual(COLLECTIONS.map((page) => `docs/${page}.md`));
+});
+
+/** Schema and limits of an app take about 30 lines. */
+const MOST_LINES_BEFORE_TASK = 40;
+
+it("a page comes to its first task before it shows much code", () => {
+  const late = pages.filter((file) => {
+    const [opening = ""] = read(file).split(/^## /m);
+    const code = (opening.match(/^```[^]*?^```/gm) ?? []).join("\n");
+    return code.split("\n").length > MOST_LINES_BEFORE_TASK;
+  });
+  expect(late).toEqual([]);
+});
+
+it("only docs/start.md says who calls: the other pages import its callerOf", () => {
+  const repeats = blocks
+    .filter(({ source, language }) => (source === "README.md" || pages.includes(source)) && /^tsx?$/.test(language))
+    .filter(({ source, code }) => source !== "docs/start.md" && /function callerOf|identity\??\.subject/.test(code));
+  expect(repeats.map(({ source, line }) => `${source}:${line}`)).toEqual([]);
+});
+
 it("a document has a title, and an answer before its first heading or block", () => {
   const without = pages.filter((file) => !/^# [^\n]+\n\n(?!```|[#|<-])[^\n]+/.test(read(file)));
   expect(without).toEqual([]);

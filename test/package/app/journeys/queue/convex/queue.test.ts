@@ -14,7 +14,7 @@ it("answers all questions at the rate, that of the paying user first", async () 
     return Promise.resolve({ answer: "42", tokens: 500 });
   });
   const t = convexTest({ schema, modules: import.meta.glob("./**/*.ts") });
-  await t.run((ctx) => ctx.db.insert("users", { subject: "grace", plan: "pro" }));
+  await t.run((ctx) => ctx.db.insert("users", { caller: "grace", plan: "pro" }));
   const ask = (subject: string) => t.withIdentity({ subject }).mutation(api.agent.ask, { prompt: subject });
   for (const subject of ["ada", "bob", "carl", "dora", "eve", "grace"]) await ask(subject);
   await runJobs(t);

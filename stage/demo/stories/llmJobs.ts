@@ -17,15 +17,15 @@ const QUESTIONS = [
 /** The question that is cancelled while it waits. The shorter one is asked after that. */
 const LONG = ["Tell me everything about buckets.", 1500] as const;
 const SHORT = ["Tell me something about buckets.", 400] as const;
-/** Nearly as many tokens as the queue can ever hold. */
+/** Nearly as many tokens as can ever be promised. */
 const NOVEL = 61_900;
 const LIMIT = { rate: 60_000, period: MINUTE, capacity: 2_000 };
-/** Several times as long as the promises say that the queue takes. */
+/** Several times as long as the promises say that the jobs take. */
 const TIMEOUT_MS = 15_000;
 
-export async function queue(backend: Backend): Promise<void> {
+export async function llmJobs(backend: Backend): Promise<void> {
   heading(
-    "A queue of LLM jobs: reserved, run, settled",
+    "LLM jobs: reserved, run, settled",
     "llmTokens: 60,000 a minute, at most 2,000 at once, promises for a minute",
   );
   const user = await signUp(backend, "Ada");
@@ -44,6 +44,7 @@ export async function queue(backend: Backend): Promise<void> {
   const tooMuch = await ask(["Write a novel.", NOVEL]);
 
   const jobs = () => backend.query(api.llm.jobs, { user });
+  /** A promised job has the status "queued" until it starts. */
   const isOver = (status: string) => status !== "queued" && status !== "running";
   const finished = await until(async () => (await jobs()).every(({ status }) => isOver(status)), TIMEOUT_MS);
   const over = await jobs();
@@ -70,7 +71,7 @@ export async function queue(backend: Backend): Promise<void> {
       count(NOVEL),
       "",
       "",
-      tooMuch.ok ? "queued" : `denied, room in ${wait(tooMuch.retryAt - start)}`,
+      tooMuch.ok ? "promised" : `denied, room in ${wait(tooMuch.retryAt - start)}`,
     ],
   ]);
 
