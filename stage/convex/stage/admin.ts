@@ -88,7 +88,7 @@ export const list = query({
     listRateLimits(ctx, { ...args, limit: 20 }),
 });
 
-/** A key's config without its override: that of its plan, if the limit has plans. */
+/** A key's config without its override: its plan's, if any. */
 export const config = query({
   args: bucket,
   returns: vRateLimitConfig,

@@ -13,14 +13,14 @@ import { components, internal } from "../_generated/api.js";
 import { httpAction } from "../_generated/server.js";
 import { editable, forPage, roomOf } from "./rooms.js";
 
-const requests = {
-  kind: "token bucket",
-  rate: 1,
-  period: 3 * SECOND,
-  capacity: 5,
-} as const;
 const limits = {
-  requests: { ...requests, keyed: true },
+  requests: {
+    kind: "token bucket",
+    rate: 1,
+    period: 3 * SECOND,
+    capacity: 5,
+    keyed: true,
+  },
 } as const;
 
 const defined = defineRateLimits(limits, {
@@ -53,7 +53,7 @@ async function identify(
     room,
     name: "requests",
   });
-  return { key: room, config: config ?? requests };
+  return { key: room, config: config ?? undefined };
 }
 
 const { exposeRateLimit } = rateLimitLive(defined);

@@ -41,7 +41,7 @@ export const logIn = mutation({
     const allowed = await checkRateLimit(ctx, account);
     if (!allowed.ok) {
       return {
-        // The reason is "blocked" if an admin has blocked the key.
+        // "blocked": an admin has blocked the key.
         outcome:
           allowed.reason === "blocked"
             ? ("blocked" as const)

@@ -38,7 +38,7 @@ export const send = mutation({
   handler: async (ctx, { room, fails }) => {
     const config = await configOf(ctx, room, "message");
     const rows = await rowsOf(ctx);
-    // The server finds the user. A key from the page could be anyone's.
+    // The server finds the user: the page could send any key.
     const author = callerOf(ctx, room);
     const { ok } = await rateLimit(ctx, {
       name: "message",

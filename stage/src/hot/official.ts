@@ -1,11 +1,15 @@
 /** The same limit in the official component: a fixed number of shards. */
 import { RateLimiter, type RateLimitConfig } from "@convex-dev/rate-limiter";
 
-type Component = ConstructorParameters<typeof RateLimiter>[0];
-type Ctx = Parameters<RateLimiter["limit"]>[0];
+interface Hit {
+  ctx: Parameters<RateLimiter["limit"]>[0];
+  component: ConstructorParameters<typeof RateLimiter>[0];
+  rate: number;
+  shards: number;
+}
 
 /** One call. `shards` comes from the slider. */
-export async function hit(ctx: Ctx, component: Component, { rate, shards }: { rate: number; shards: number }) {
+export async function hit({ ctx, component, rate, shards }: Hit) {
   const config: RateLimitConfig = {
     kind: "token bucket",
     rate,

@@ -11,7 +11,8 @@ import { hit as hitOfficial } from "./official.js";
 
 const SLICE_MS = 100;
 
-const { rateLimiter } = componentsGeneric() as unknown as { rateLimiter: Parameters<typeof hitOfficial>[1] };
+type Component = Parameters<typeof hitOfficial>[0]["component"];
+const { rateLimiter: component } = componentsGeneric() as unknown as { rateLimiter: Component };
 
 export function designOf(lane: LaneName, shards: number): Design {
   if (lane === "official") {
@@ -20,7 +21,7 @@ export function designOf(lane: LaneName, shards: number): Design {
       limit:
         ({ rate }) =>
         async (ctx) => {
-          const { ok, retryAfter } = await hitOfficial(ctx as never, rateLimiter, { rate, shards });
+          const { ok, retryAfter } = await hitOfficial({ ctx: ctx as never, component, rate, shards });
           return { ok, retryAt: retryAfter === undefined ? undefined : Math.ceil(Date.now() + retryAfter) };
         },
     };
