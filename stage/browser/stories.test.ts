@@ -48,7 +48,7 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     const visitor = await visit("It rolls back", way, (room) => room.slow("message"));
     const { page, room } = visitor;
     const left = async (outside: number, inside: number) => {
-      await visitor.image(`A limiter outside: ${outside} of 10 tokens`);
+      await visitor.image(`Outside: ${outside} of 10 tokens`);
       await visitor.image(`In the mutation: ${inside} of 10 tokens`);
     };
     const lost = async () => await page.getByRole("group", { name: "Lost tokens" }).innerText();
@@ -62,12 +62,12 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
     }
     await visitor.see(/as Convex counts: 2 rows read, 2 written, all undone\.$/);
     await left(4, 9);
-    expect(await lost()).toMatch(/^outside\s*5\s+here\s*0$/);
+    expect(await lost()).toMatch(/^Outside\s*5\s+In the mutation\s*0$/);
     await visitor.press("60 at once");
     await visitor.see("66 calls: 10 sent, 5 threw, 51 denied.");
     await visitor.see(/as Convex counts: 1 row read, 0 written\.$/);
     await left(0, 0);
-    expect(await lost()).toMatch(/^outside\s*5\s+here\s*0$/);
+    expect(await lost()).toMatch(/^Outside\s*5\s+In the mutation\s*0$/);
     // The backend agrees with the page: each side has used ten tokens, for ten messages here and for five outside.
     const messages = await room.client.query(api.stage.rollback.delivered, { room: room.name });
     expect(messages.filter((to) => to === "inside")).toHaveLength(10);
@@ -220,21 +220,21 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
       await room.edit("byUser", { period: 86_400_000 });
       await room.slow("byTeam", "everyone");
     });
-    for (const left of ["2, 4, 7", "1, 3, 6", "0, 2, 5"]) {
+    for (const left of ["2, 4, 5", "1, 3, 4", "0, 2, 3"]) {
       await visitor.press("Upload as Ada");
       await visitor.see(`Ada · ${left} left for user, team, everyone`);
     }
     await visitor.press("Upload as Ada");
     await visitor.see(/^Ada · by user: none was charged, again in /);
     await visitor.image("Their team: 2 of 5 left");
-    for (const left of ["2, 1, 4", "1, 0, 3"]) {
+    for (const left of ["2, 1, 2", "1, 0, 1"]) {
       await visitor.press("Upload as Ben");
       await visitor.see(`Ben · ${left} left for user, team, everyone`);
     }
     await visitor.press("Upload as Ben");
     await visitor.see(/^Ben · by team: none was charged, again in /);
     await visitor.image("Ben: 1 of 3 left");
-    await visitor.image("Everyone: 3 of 8 left");
+    await visitor.image("Everyone: 1 of 6 left");
     return visitor;
   },
 
@@ -268,11 +268,11 @@ const stories: Record<string, (way: Way) => Promise<Visitor>> = {
   Plans: async (way) => {
     const visitor = await visit("Plans", way);
     const { page } = visitor;
-    const month = "until 1 [A-Z][a-z]+, 00:00 Los Angeles";
+    const month = "resets 1 [A-Z][a-z]+, 00:00 Los Angeles";
     const used = async (text: string) => {
       await page
         .getByLabel("Quota")
-        .getByText(new RegExp(`^${text} used ${month}$`))
+        .getByText(new RegExp(`^${text} used · ${month}$`))
         .waitFor();
     };
     await used("of 100");

@@ -29,6 +29,8 @@ it("the support desk blocks and raises any key of any limit, also one that nobod
   for (const limit of ["Logins", "Messages", "Model", "Plans"]) {
     await visitor.use(page.getByRole("radio", { name: limit }), "Space");
     await page.getByLabel("Key", { exact: true }).fill(key);
+    // A login is of this room.
+    expect(await visitor.button("Try a login").isDisabled()).toBe(true);
     await visitor.press("Block");
     await row.locator(".text-stop").getByText("blocked · until removed").waitFor();
     await visitor.press("Raise 10×");
@@ -219,13 +221,14 @@ describe("a provider that answers 429", () => {
     const visitor = await visit("Queue LLM calls", WIDE);
     const { page, room } = visitor;
     const task = (number: number) => page.getByRole("listitem").filter({ hasText: `Job ${number}` });
-    await page.getByText("The provider answers 200.").waitFor();
+    await visitor.image("100 of 100 tokens left");
+    await page.getByText("The provider answers HTTP 200.").waitFor();
     await visitor.press("429 for 5 s from the provider");
-    await page.getByText("The provider answers 429 for").waitFor();
+    await page.getByText("The provider answers HTTP 429 for").waitFor();
     const until = await room.client.query(api.stage.queue.busyUntil, { room: room.name });
     // The bucket pays for the first one at once; the second one waits in any case. Few tokens come back soon after the pause.
     await room.client.mutation(api.stage.queue.spend, { room: room.name, tokens: 70 });
-    await room.client.mutation(api.stage.queue.ask, { room: room.name, jobs: 2, tokens: 30 });
+    await room.client.mutation(api.stage.queue.ask, { room: room.name, first: 1, jobs: 2, tokens: 30 });
     await task(1).getByText("got 429, runs again").waitFor();
     await page.getByText(/^The queue is paused for [\d.]+\ss\.$/).waitFor();
     await task(1).getByText("answered, run 2", { exact: true }).waitFor();

@@ -41,19 +41,20 @@ const {
 export const ask = mutation({
   args: {
     room: v.string(),
-    tokens: v.number(),
+    // From the page: reading the last number would conflict.
+    first: v.number(),
     jobs: v.number(),
+    tokens: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { room, tokens, jobs }): Promise<null> => {
+  handler: async (ctx, args): Promise<null> => {
+    const { room, first, tokens } = args;
     const key = roomOf(ctx, room);
-    const latest = await latestOf(ctx, room).first();
-    const last = latest?.number ?? 0;
-    const most = last + Math.min(jobs, MOST_AT_ONCE);
-    for (let number = last + 1; number <= most; number++) {
+    const jobs = Math.min(args.jobs, MOST_AT_ONCE);
+    for (let i = 0; i < jobs; i++) {
       const task = await ctx.db.insert("stageTasks", {
         room,
-        number,
+        number: first + i,
         tokens,
       });
       const enqueued = await enqueueRateLimited(
@@ -221,7 +222,11 @@ export const tasks = query({
     v.object({ _id: v.id("stageTasks"), ...taskFields }),
   ),
   handler: async (ctx, { room }) => {
-    const latest = await latestOf(ctx, room).take(SHOWN_TASKS);
+    const latest = await ctx.db
+      .query("stageTasks")
+      .withIndex("by_room_number", (q) => q.eq("room", room))
+      .order("desc")
+      .take(SHOWN_TASKS);
     return latest.reverse().map(({ _id, ...task }) => ({
       _id,
       room: task.room,
@@ -260,10 +265,3 @@ export const reset = mutation({
   handler: (ctx, { room }) =>
     resetRateLimit(ctx, { name: "queuedModel", key: room }),
 });
-
-function latestOf(ctx: QueryCtx, room: string) {
-  return ctx.db
-    .query("stageTasks")
-    .withIndex("by_room_number", (q) => q.eq("room", room))
-    .order("desc");
-}

@@ -21,8 +21,9 @@ const limits = {
   },
   everyone: {
     kind: "token bucket",
-    rate: 8,
+    rate: 3,
     period: MINUTE,
+    capacity: 6,
     keyed: true,
   },
 } as const;

@@ -35,7 +35,7 @@ export function Cells({
         return (
           <span
             key={cell}
-            className={`relative overflow-hidden rounded-md ${value === undefined ? "skeleton" : "bg-well"}`}
+            className={`relative overflow-hidden rounded-md ${value === undefined ? "skeleton" : "empty-cell"}`}
           >
             <span
               className={`absolute inset-0 origin-bottom rounded-md bg-go ${full < 1 ? "opacity-55" : ""} ${more}`}

@@ -64,7 +64,7 @@ export function Admin() {
   };
   const guessAtLogin = () =>
     guess({ room, password: "letmein" }).then((result) => {
-      if (result.outcome === "wrong") say("plain", "let in", `login: wrong, ${result.left} left`);
+      if (result.outcome === "wrong") say("plain", "allowed", `login: wrong, ${result.left} left`);
       else say("stop", "denied", `login: ${result.outcome}`);
     }, fail);
   const did = (call: Promise<null>, verdict: string, text: string, tone: Tone = "go") =>
@@ -80,7 +80,7 @@ export function Admin() {
   return (
     <div className="flex flex-col gap-3">
       <Lead tryThis="press “Try a login”, then “Block”, then “Try a login” again.">
-        An override changes the limit of one key at once, without a deploy.
+        An override changes one key's limit immediately, without a deploy.
       </Lead>
       <div className="flex flex-wrap items-center gap-2">
         <Choice
@@ -162,7 +162,7 @@ export function Admin() {
         >
           Refill
         </CallButton>
-        <CallButton isSmall look="primary" onClick={guessAtLogin}>
+        <CallButton isSmall look="primary" disabled={name !== "failedLogin" || key !== room} onClick={guessAtLogin}>
           Try a login
         </CallButton>
       </div>
@@ -292,7 +292,7 @@ function Field({
       onChange={({ target }) => {
         onChange(target.value);
       }}
-      className="h-9 min-w-32 flex-1 rounded-lg border border-muted/60 bg-card px-3 font-mono text-[13px]"
+      className="h-9 min-w-32 flex-1 rounded-lg border border-muted/60 bg-card px-3 font-mono text-[13px] placeholder:text-muted"
     />
   );
 }

@@ -6,7 +6,7 @@ import { CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { copy } from "../site.js";
 import { useAutoplay } from "../stage/autoplay.js";
-import { Cells } from "../stage/Cells.js";
+import { Gauge } from "../stage/Gauge.js";
 import { useLimit } from "../stage/useLimit.js";
 import { useServerTime } from "../useServerTime.js";
 
@@ -34,7 +34,7 @@ interface Answered {
 }
 
 export function Http() {
-  const { value, capacity } = useLimit(api.stage.gate.bucket, room);
+  const limit = useLimit(api.stage.gate.bucket, room);
   const now = useServerNow();
   const [answers, setAnswers] = useState<readonly Answered[]>([]);
   const [failure, setFailure] = useState("");
@@ -77,18 +77,13 @@ export function Http() {
       >
         A limited endpoint: each response says how much is left, and a 429 says when to come back.
       </Lead>
-      <Cells
-        value={value}
-        capacity={capacity}
-        label={`${Math.floor(value ?? 0)} of ${capacity} requests left`}
-        className="h-9"
-      />
+      <Gauge limit={limit} noun="request" className="h-9" />
       <div className="flex flex-wrap items-center gap-2">
         <CallButton look="primary" onClick={() => request()}>
           Send a request
         </CallButton>
         <CallButton onClick={() => Promise.all(Array.from({ length: 6 }, request))}>Send 6</CallButton>
-        <p className="text-sm text-muted">{latest ? <Countdown backAt={latest.backAt} /> : "No request yet."}</p>
+        <p className="text-sm text-muted">{latest && <Countdown backAt={latest.backAt} />}</p>
       </div>
       <div className="overflow-hidden rounded-xl bg-code text-code-ink">
         <div className="flex items-center gap-2 border-b border-[var(--code-line)] py-1.5 pr-1.5 pl-4">

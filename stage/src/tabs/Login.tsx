@@ -63,7 +63,7 @@ export function Login() {
 
   return (
     <div className="flex flex-col gap-4">
-      <Lead tryThis="log in until it is locked, then with the right password.">
+      <Lead tryThis="guess until the account is locked, then use the right password.">
         Only a wrong password takes a token; without tokens the account is locked, even for the right password.
       </Lead>
       <p className="flex h-14 items-baseline gap-2.5">

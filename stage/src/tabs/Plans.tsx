@@ -79,14 +79,14 @@ export function Plans() {
           {used === undefined ? "–" : Math.ceil(used).toLocaleString("en")}
         </span>{" "}
         <span className="text-[15px] text-muted">
-          {value === undefined ? "Loading…" : `of ${capacity.toLocaleString("en")} used`}{" "}
-          {snapshot && until !== undefined && `until ${dateIn(snapshot, until)}`}
+          {value === undefined ? "Loading…" : `of ${capacity.toLocaleString("en")} used`}
+          {snapshot && until !== undefined && ` · resets ${dateIn(snapshot, until)}`}
         </span>
       </p>
       <Cells value={value} capacity={capacity} label={`${left ?? 0} of ${amount(capacity, "call")} left`} />
       <p aria-hidden="true" className="-mt-2 flex items-center gap-x-4 text-[13px] text-muted">
         <Legend className="bg-go">left</Legend>
-        <Legend className="bg-line">used</Legend>
+        <Legend className="empty-cell">used</Legend>
         <span className={`ml-auto font-medium ${left === 0 ? "text-stop" : "text-go"}`}>
           {left === undefined ? "…" : `${left.toLocaleString("en")} left`}
         </span>

@@ -84,7 +84,7 @@ export function Promises({ count }: { count: number }) {
           </CallButton>
         ))}
       </div>
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text}</Answer>
       <TimeLine jobs={jobs} onCancel={cancelJob} />
     </div>
   );

@@ -1,13 +1,15 @@
 import { useServerNow } from "convex-rate-limits/react";
 import { useMutation, useQuery } from "convex/react";
-import type { FunctionReturnType } from "convex/server";
+import { useRef } from "react";
 import { api } from "../../convex/_generated/api.js";
 import { Answer, CallButton, Choice, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
+import { Gauge } from "../stage/Gauge.js";
 import { useAnswer } from "../stage/useAnswer.js";
-import { useServerTime } from "../useServerTime.js";
+import { useLimit } from "../stage/useLimit.js";
 import { amount, problem, wait } from "../words.js";
+import { isWaiting, Places, type Task } from "./Places.js";
 import { Promises } from "./Promises.js";
 import { Runs } from "./Runs.js";
 
@@ -21,8 +23,6 @@ const JOB_TOKENS = 100;
 const MANY = 100;
 const SPENT = 200;
 const BUSY_MS = 5000;
-
-type Task = FunctionReturnType<typeof api.stage.queue.tasks>[number];
 
 /** Three ways to wait: in a queue that moves up, for a promised time that never changes, or for one of two places. */
 export function Queue({ count, view, onView }: { count: number; view: number; onView: (view: number) => void }) {
@@ -49,13 +49,18 @@ function Waiting() {
   const fail = (error: unknown) => {
     setAnswer({ tone: "stop", text: problem(error, now()) });
   };
-  const askFor = (jobs: number, tokens: number) =>
-    ask({ room, jobs, tokens }).then(() => {
+  // The number of the last job that this page has asked for, which may not be in the list yet.
+  const last = useRef(0);
+  const askFor = (jobs: number, tokens: number) => {
+    const first = Math.max(last.current, tasks?.at(-1)?.number ?? 0) + 1;
+    last.current = first + jobs - 1;
+    return ask({ room, first, jobs, tokens }).then(() => {
       setAnswer({
         tone: "later",
         text: `${amount(jobs, "job")} of ${amount(tokens, "token")} ${jobs === 1 ? "is" : "are"} in the queue.`,
       });
     }, fail);
+  };
   const cancelTask = ({ _id: task, number }: Task) =>
     cancel({ task }).then((isCancelled) => {
       setAnswer(
@@ -88,14 +93,15 @@ function Waiting() {
       <Lead tryThis="add five jobs, press “429 for 5 s”, and see the queue pause and the denied job run again first.">
         Jobs wait in line until the model has tokens for them, and any number of callers may ask at once.
       </Lead>
-      <div className="grid grid-cols-2 gap-2 sm:flex">
-        <CallButton look="primary" label={`A job of ${JOB_TOKENS} tokens`} onClick={() => askFor(1, JOB_TOKENS)}>
-          A job
+      <div className="flex flex-wrap gap-2">
+        <CallButton isSmall look="primary" disabled={!tasks} onClick={() => askFor(1, JOB_TOKENS)}>
+          A job of {JOB_TOKENS} tokens
         </CallButton>
-        <CallButton label={`${MANY} jobs of 1 token`} onClick={() => askFor(MANY, 1)}>
-          {MANY} jobs
+        <CallButton isSmall disabled={!tasks} onClick={() => askFor(MANY, 1)}>
+          {MANY} jobs of 1 token
         </CallButton>
         <CallButton
+          isSmall
           look="stop"
           label={`Spend ${SPENT} tokens elsewhere`}
           onClick={() =>
@@ -104,9 +110,10 @@ function Waiting() {
             }, fail)
           }
         >
-          Spend {SPENT}
+          Spend {SPENT} tokens
         </CallButton>
         <CallButton
+          isSmall
           look="stop"
           label={`429 for ${BUSY_MS / 1000} s from the provider`}
           onClick={() => breakProvider({ room, ms: BUSY_MS }).catch(fail)}
@@ -115,94 +122,33 @@ function Waiting() {
         </CallButton>
       </div>
       <Provider />
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "No job yet."}</Answer>
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text}</Answer>
       <Places tasks={tasks} onCancel={cancelTask} />
     </>
   );
 }
 
-/** Shows what the fake provider answers now, and whether the queue waits for it. */
+/** Shows the model's tokens, what the fake provider answers now, and whether the queue waits for it. */
 function Provider() {
   const until = useQuery(api.stage.queue.busyUntil, { room });
-  const pausedUntil = useQuery(api.stage.queue.bucket, { key: room })?.pausedUntil;
-  const now = useServerTime(200);
+  const limit = useLimit(api.stage.queue.bucket, room);
+  const { now } = limit;
+  const pausedUntil = limit.snapshot?.pausedUntil;
   return (
-    <p className="text-sm text-muted">
-      The provider answers{" "}
-      {until !== undefined && until > now ? (
-        <span className="font-medium text-stop">429 for {wait(until - now)}</span>
-      ) : (
-        <span className="font-medium text-go">200</span>
-      )}
-      .{" "}
-      {pausedUntil !== undefined && pausedUntil > now && (
-        <span className="font-medium text-stop">The queue is paused for {wait(pausedUntil - now)}.</span>
-      )}
-    </p>
-  );
-}
-
-function Places({ tasks, onCancel }: { tasks: Task[] | undefined; onCancel: (task: Task) => unknown }) {
-  const now = useServerTime(200);
-  return (
-    <div className="h-80 border-t border-line">
-      {tasks === undefined && <div className="skeleton h-full" aria-busy="true" />}
-      {tasks?.length === 0 && <p className="py-3 text-sm text-muted">Nothing waits yet.</p>}
-      <ol aria-label="The latest jobs">
-        {tasks?.map((task) => (
-          <Place key={task._id} task={task} now={now} onCancel={onCancel} />
-        ))}
-      </ol>
-    </div>
-  );
-}
-
-function Place({ task, now, onCancel }: { task: Task; now: number; onCancel: (task: Task) => unknown }) {
-  const { _id, number, tokens, startedAt, isCancelled, denied = 0 } = task;
-  const again = denied > 0 ? `, run ${denied + 1}` : "";
-  const place = useQuery(api.stage.queue.getQueued, isWaiting(task) ? { job: _id } : "skip");
-  return (
-    <li className="flex h-13 items-center gap-3 border-b border-line text-sm">
-      <p className="w-20 shrink-0">
-        <span className="block font-medium">Job {number}</span>
-        <span className="block text-xs text-muted">{amount(tokens, "token")}</span>
-      </p>
-      <div className="min-w-0 flex-1">
-        {isCancelled ? (
-          <p className="text-muted">cancelled</p>
-        ) : startedAt !== undefined ? (
-          <p className="text-go">answered{again}</p>
-        ) : place === undefined ? (
-          <p className="text-muted">…</p>
-        ) : place === null ? (
-          <p className="text-go">starts within a second</p>
+    <>
+      <Gauge limit={limit} noun="token" className="h-6" />
+      <p className="text-sm text-muted">
+        The provider answers{" "}
+        {until !== undefined && until > now ? (
+          <span className="font-medium text-stop">HTTP 429 for {wait(until - now)}</span>
         ) : (
-          <>
-            <p className="leading-tight">
-              {placeOf(place)}
-              {denied > 0 && <span className="text-stop"> · got 429, runs again</span>}
-            </p>
-            <p className="text-xs text-later">
-              {place.startsAt === undefined ? "later" : `in about ${wait(place.startsAt - now)}`}
-            </p>
-          </>
+          <span className="font-medium text-go">HTTP 200</span>
         )}
-      </div>
-      {place && isWaiting(task) && (
-        <CallButton isSmall label={`Cancel job ${number}`} onClick={() => onCancel(task)}>
-          Cancel
-        </CallButton>
-      )}
-    </li>
+        .{" "}
+        {pausedUntil !== undefined && pausedUntil > now && (
+          <span className="font-medium text-stop">The queue is paused for {wait(pausedUntil - now)}.</span>
+        )}
+      </p>
+    </>
   );
-}
-
-function isWaiting({ startedAt, isCancelled }: Task): boolean {
-  return startedAt === undefined && !isCancelled;
-}
-
-function placeOf({ ahead, startsAt }: { ahead?: number | undefined; startsAt?: number | undefined }): string {
-  if (ahead === undefined) return "has its start time";
-  if (startsAt === undefined) return `${ahead} or more go first`;
-  return ahead === 0 ? "the next one" : `${ahead} ${ahead === 1 ? "goes" : "go"} first`;
 }

@@ -1,4 +1,3 @@
-import { projectRateLimit } from "convex-rate-limits/client";
 import { useServerNow } from "convex-rate-limits/react";
 import { useAction, useMutation, useQuery } from "convex/react";
 import { ConvexError } from "convex/values";
@@ -7,10 +6,9 @@ import { api } from "../../convex/_generated/api.js";
 import { CallButton, Lead } from "../controls.js";
 import { room } from "../room.js";
 import { useAutoplay } from "../stage/autoplay.js";
-import { Cells } from "../stage/Cells.js";
 import { Log, useLog } from "../stage/Log.js";
-import { useLimit } from "../stage/useLimit.js";
-import { amount, problem, wait } from "../words.js";
+import { amount, problem } from "../words.js";
+import { Side } from "./Side.js";
 
 const MANY = 60;
 
@@ -92,11 +90,10 @@ export function Rollback() {
       (endings) => {
         for (const side of ["outside", "inside"] as const) {
           const [ending = "denied"] = endings.map((one) => one[side]);
-          const name = side === "inside" ? "here" : "outside";
-          if (calls === 1) say(ending === "sent" ? "go" : "stop", ending, `${name}: ${FATES[side][ending]}`);
+          if (calls === 1) say(ending === "sent" ? "go" : "stop", ending, `${NAMES[side]}: ${FATES[side][ending]}`);
           else {
             const sent = endings.filter((one) => one[side] === "sent").length;
-            say("plain", `${calls} calls`, `${name}: ${sent} sent, ${calls - sent} denied`);
+            say("plain", `${calls} calls`, `${NAMES[side]}: ${sent} sent, ${calls - sent} denied`);
           }
         }
       },
@@ -120,7 +117,8 @@ export function Rollback() {
   return (
     <div className="flex flex-col gap-4">
       <Lead tryThis="press “Send, then throw” five times, and see which of the two loses its tokens.">
-        A limiter outside of the transaction keeps the token if the work throws; here the throw gives it back.
+        With a limiter outside the mutation, the token stays spent if the work throws; in the mutation, the throw gives
+        it back.
       </Lead>
       <div className="flex flex-wrap gap-2">
         <CallButton look="primary" onClick={() => press(1, false)}>
@@ -131,31 +129,33 @@ export function Rollback() {
         </CallButton>
         <CallButton onClick={() => press(MANY, false)}>{MANY} at once</CallButton>
       </div>
+      <div className="rounded-xl bg-well/70 px-4 py-2.5">
+        <p className="text-sm text-muted">Tokens lost to work that never happened</p>
+        <div role="group" aria-label="Lost tokens" className="flex items-baseline gap-8">
+          <Figure label={NAMES.outside} value={lost("outside")} />
+          <Figure label={NAMES.inside} value={lost("inside")} />
+        </div>
+      </div>
       <Side
-        name="A limiter outside"
+        name={NAMES.outside}
         says="an action takes the token, then a mutation writes"
         bucket={`${room} outside`}
         messages={delivered?.filter((to) => to === "outside").length}
       />
       <Side
-        name="In the mutation"
+        name={NAMES.inside}
         says="the token is part of the write"
         bucket={room}
         messages={delivered?.filter((to) => to === "inside").length}
         flies={last?.ending === "threw" ? tally.threw : 0}
       />
-      <div className="rounded-xl bg-well/70 px-4 py-3">
-        <p className="text-sm text-muted">Tokens lost to work that never happened</p>
-        <div role="group" aria-label="Lost tokens" className="mt-1 flex items-baseline gap-8">
-          <Figure label="outside" value={lost("outside")} isBad={lost("outside") > 0} />
-          <Figure label="here" value={lost("inside")} isBad={lost("inside") > 0} />
-        </div>
-        <p className="mt-2 text-sm text-muted" aria-label="Calls">
+      <div>
+        <p className="text-sm text-muted" aria-label="Calls">
           {amount(tally.calls, "call")}: {tally.sent} sent, {tally.threw} threw, {tally.denied} denied.
         </p>
         <p className="min-h-5 text-sm text-muted" aria-label="Rows">
           {last &&
-            `The last mutation here, as Convex counts: ${amount(last.read, "row")} read, ${last.written} written${last.ending === "threw" ? ", all undone" : ""}.`}
+            `The last call in the mutation, as Convex counts: ${amount(last.read, "row")} read, ${last.written} written${last.ending === "threw" ? ", all undone" : ""}.`}
         </p>
       </div>
       <Log entries={entries} lines={5} empty="No call yet." />
@@ -163,61 +163,16 @@ export function Rollback() {
   );
 }
 
+const NAMES = { outside: "Outside", inside: "In the mutation" };
+
 const FATES = {
-  outside: { sent: "token and message", threw: "token gone, no message", denied: "nothing taken" },
-  inside: { sent: "token and message", threw: "token and message undone", denied: "nothing taken" },
+  outside: { sent: "token spent", threw: "token spent, no message", denied: "nothing spent" },
+  inside: { sent: "token spent", threw: "nothing spent", denied: "nothing spent" },
 };
 
-/** One of the two buckets, with its messages. */
-function Side({
-  name,
-  says,
-  bucket,
-  messages,
-  flies = 0,
-}: {
-  name: string;
-  says: string;
-  bucket: string;
-  messages: number | undefined;
-  /** The number of throws. At each throw, the last token flies out and back. */
-  flies?: number;
-}) {
-  const { snapshot, now, value, capacity } = useLimit(api.stage.rollback.bucket, bucket);
-  const whole = Math.floor(Math.max(0, value ?? 0));
-  const next = snapshot && projectRateLimit(snapshot, { now, count: 1 });
+function Figure({ label, value }: { label: string; value: number }) {
   return (
-    <div role="group" aria-label={name}>
-      <p className="flex items-baseline justify-between gap-3 text-sm">
-        <span>
-          <span className="font-semibold">{name}</span> <span className="block text-muted sm:inline">{says}</span>
-        </span>
-        <span
-          // A new element when the number arrives: a text that grows in place would shift the layout.
-          key={String(next === undefined)}
-          className={`font-semibold whitespace-nowrap ${next?.ok === false ? "text-stop" : "text-go"}`}
-        >
-          {next === undefined ? "…" : next.ok ? `${whole} left` : `again in ${wait(next.retryAt - now)}`}
-        </span>
-      </p>
-      <Cells
-        key={flies}
-        value={value}
-        capacity={capacity}
-        label={`${name}: ${whole} of ${amount(capacity, "token")}`}
-        className="mt-1.5 h-11"
-        cellClass={(cell) => (flies > 0 && cell === whole - 1 ? "flies-back" : "")}
-      />
-      <p className="mt-1 text-[13px] text-muted">
-        {messages === undefined ? "…" : `${amount(messages, "message")} written`}
-      </p>
-    </div>
-  );
-}
-
-function Figure({ label, value, isBad }: { label: string; value: number; isBad: boolean }) {
-  return (
-    <p className={isBad ? "text-stop" : "text-go"}>
+    <p className={value > 0 ? "text-stop" : "text-go"}>
       <span className="mr-2 text-sm text-muted">{label}</span>
       <span className="text-[2.4rem] leading-none font-bold tracking-[-0.03em]">{value}</span>
     </p>

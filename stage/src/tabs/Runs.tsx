@@ -67,7 +67,7 @@ export function Runs() {
           Start a run
         </CallButton>
       </div>
-      <Answer tone={answer?.tone ?? "plain"}>{answer?.text ?? "Nothing runs yet."}</Answer>
+      <Answer tone={answer?.tone ?? "plain"}>{answer?.text}</Answer>
       <div className="h-80 border-t border-line">
         {runs === undefined && <div className="skeleton h-full" aria-busy="true" />}
         {runs?.length === 0 && <p className="py-3 text-sm text-muted">Both slots are free.</p>}

@@ -35,7 +35,7 @@ export function Several() {
   useAutoplay([ada, ada, ada, ada, ben, ben, ben, [5000, () => undefined]]);
   return (
     <div className="flex flex-col gap-4">
-      <Lead tryThis="upload as Ada four times, then as Ben.">
+      <Lead tryThis="upload as Ada until it is denied, then as Ben.">
         An upload takes a token from each of three limits in one call, or from none if one of them denies.
       </Lead>
       <div className="flex flex-wrap gap-2">

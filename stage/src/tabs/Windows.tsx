@@ -13,7 +13,7 @@ import { amount, per, problem, wait } from "../words.js";
 
 const KINDS = [
   { name: "Token bucket", says: "refills evenly, saves up", query: api.stage.windows.bucket },
-  { name: "Fixed window", says: "full at the start of each", query: api.stage.windows.fixed },
+  { name: "Fixed window", says: "full when each window starts", query: api.stage.windows.fixed },
   { name: "Sliding window", says: "never more in any period", query: api.stage.windows.sliding },
   { name: "Calendar window", says: "full at midnight in Berlin", query: api.stage.windows.calendar },
 ] as const;
@@ -55,8 +55,8 @@ export function Windows({ count }: { count: number }) {
   ]);
   return (
     <div className="flex flex-col gap-3">
-      <Lead tryThis="call six times quickly, then once every three seconds.">
-        The same call on four limits of five calls, which differ in when calls come back.
+      <Lead tryThis="call quickly until all four deny, then once every three seconds.">
+        The same call on four limits, which differ in when calls come back.
       </Lead>
       <div className="flex gap-2">
         <CallButton look="primary" onClick={send}>
