@@ -51,7 +51,7 @@ export function CallButton({
       onClick={() => {
         track(onClick());
       }}
-      className={`rounded-lg border font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-45 ${isSmall ? "h-8 px-2.5 text-[13px]" : "h-10 px-4 text-sm"} ${looks[look]} ${isPressed ? "ring-2 ring-current" : ""}`}
+      className={`rounded-lg border font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-45 ${isSmall ? "h-8 px-2.5 text-[13px]" : "h-10 px-3 text-sm sm:px-4"} ${looks[look]} ${isPressed ? "ring-2 ring-current" : ""}`}
     >
       {children}
     </button>

@@ -22,24 +22,23 @@ export function markSection(): void {
   addEventListener("resize", mark);
 }
 
-/** Sets `data-more` on each box whose content goes on to the right. The style sheet shows it. */
+/** Watches each box that may go on to the right. */
 export function markOverflow(): void {
-  const observer = new ResizeObserver((entries) => {
-    for (const { target } of entries) mark(target);
-  });
-  for (const box of document.querySelectorAll(".scroller > :first-child")) {
-    observer.observe(box);
-    box.addEventListener(
-      "scroll",
-      () => {
-        mark(box);
-      },
-      { passive: true },
-    );
-  }
+  for (const box of document.querySelectorAll(".scroller > :first-child")) watchOverflow(box);
 }
 
-function mark(box: Element): void {
-  const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 1;
-  box.parentElement?.toggleAttribute("data-more", more);
+/** Sets `data-more` on the box's parent while the box goes on to the right, for the style sheet. Returns how to stop. */
+export function watchOverflow(box: Element | null): (() => void) | undefined {
+  if (!box) return undefined;
+  const mark = () => {
+    const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 1;
+    box.parentElement?.toggleAttribute("data-more", more);
+  };
+  const observer = new ResizeObserver(mark);
+  observer.observe(box);
+  box.addEventListener("scroll", mark, { passive: true });
+  return () => {
+    observer.disconnect();
+    box.removeEventListener("scroll", mark);
+  };
 }

@@ -5,6 +5,7 @@ import { useMutation, useQueries } from "convex/react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { Editable, Piece } from "../../site/code.js";
 import { api } from "../../convex/_generated/api.js";
+import { watchOverflow } from "../reading.js";
 import { room } from "../room.js";
 import { useIsOnline } from "../useIsOnline.js";
 import { problem } from "../words.js";
@@ -33,7 +34,7 @@ const CALENDAR: [string, number | string][] = [
   ['"month"', "month"],
 ];
 
-/** Shows the modules that the tab runs. Marked numbers can be edited, and take effect at once. */
+/** Shows the modules that the tab runs. Marked values can be edited, and take effect at once. */
 export function CodePane({
   files,
   limits,
@@ -113,13 +114,21 @@ export function CodePane({
         {refusal ? (
           <span className="text-[#ffb4a6]">{refusal}</span>
         ) : (
-          `What this tab runs, shortened.${hasEditable ? " Marked numbers can be edited." : ""}`
+          `What this tab runs, shortened.${hasEditable ? " Marked values can be edited." : ""}`
         )}
       </p>
-      <div className="min-h-0 flex-1 overflow-auto px-5 pb-5" tabIndex={0} role="region" aria-label="Code">
-        {files.map(({ path, lines }) => (
-          <File key={path} path={path} lines={lines} edit={edit} />
-        ))}
+      <div className="scroller code min-h-0 flex-1">
+        <div
+          ref={watchOverflow}
+          className="h-full overflow-auto px-5 pb-5"
+          tabIndex={0}
+          role="region"
+          aria-label="Code"
+        >
+          {files.map(({ path, lines }) => (
+            <File key={path} path={path} lines={lines} edit={edit} />
+          ))}
+        </div>
       </div>
     </div>
   );

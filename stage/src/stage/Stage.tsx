@@ -3,6 +3,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { api } from "../../convex/_generated/api.js";
 import { isEmbedded, isStatic } from "../backend.js";
+import { watchOverflow } from "../reading.js";
 import { room } from "../room.js";
 import { useHasConnected, useIsOnline } from "../useIsOnline.js";
 import { TABS } from "../tabs/index.js";
@@ -105,6 +106,7 @@ function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => 
     const tab = row?.querySelector<HTMLElement>(`#tab-${chosen}`);
     if (row && tab) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }, [chosen]);
+  useEffect(() => watchOverflow(list.current), []);
   const go = (event: KeyboardEvent) => {
     const to = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: TABS.length - 1 }[event.key];
     if (to === undefined) return;
@@ -115,30 +117,32 @@ function Tabs({ chosen, onChoose }: { chosen: string; onChoose: (id: string) => 
     list.current?.querySelector<HTMLElement>(`#tab-${next.id}`)?.focus();
   };
   return (
-    <div
-      ref={list}
-      role="tablist"
-      aria-label="Stories"
-      onKeyDown={go}
-      className="relative flex gap-0.5 overflow-x-auto border-b border-line px-2.5 py-2"
-    >
-      {TABS.map(({ id, title }) => (
-        <button
-          key={id}
-          type="button"
-          role="tab"
-          id={`tab-${id}`}
-          aria-selected={id === chosen}
-          aria-controls="panel"
-          tabIndex={id === chosen ? 0 : -1}
-          className="rounded-lg px-2.5 py-1.5 text-sm whitespace-nowrap text-muted hover:text-ink aria-selected:bg-well aria-selected:font-semibold aria-selected:text-ink"
-          onClick={() => {
-            onChoose(id);
-          }}
-        >
-          {title}
-        </button>
-      ))}
+    <div className="scroller min-w-0">
+      <div
+        ref={list}
+        role="tablist"
+        aria-label="Stories"
+        onKeyDown={go}
+        className="flex gap-0.5 overflow-x-auto border-b border-line px-2.5 py-2"
+      >
+        {TABS.map(({ id, title }) => (
+          <button
+            key={id}
+            type="button"
+            role="tab"
+            id={`tab-${id}`}
+            aria-selected={id === chosen}
+            aria-controls="panel"
+            tabIndex={id === chosen ? 0 : -1}
+            className="rounded-lg px-2 py-1.5 text-sm whitespace-nowrap text-muted hover:text-ink aria-selected:bg-well aria-selected:font-semibold aria-selected:text-ink"
+            onClick={() => {
+              onChoose(id);
+            }}
+          >
+            {title}
+          </button>
+        ))}
+      </div>
     </div>
   );
 }
@@ -152,16 +156,19 @@ function InPage({ id, children }: { id: string; children: React.ReactNode }) {
 function Connection() {
   const isOnline = useIsOnline();
   const hasConnected = useHasConnected();
-  const text = isOnline ? "Live" : hasConnected ? "Disconnected, trying again" : "Connecting…";
+  const text = isOnline ? "Live" : hasConnected ? "Disconnected" : "Connecting…";
   const colour = isOnline ? "bg-go" : hasConnected ? "bg-stop" : "bg-muted";
   return (
     <p role="status" className="flex w-full justify-end">
       <span
         key={text}
-        className="flex h-9 items-center gap-2 rounded-full border border-line bg-card px-3.5 text-sm whitespace-nowrap"
+        className="flex h-9 items-center gap-1.5 rounded-full border border-line bg-card px-2.5 text-xs whitespace-nowrap sm:gap-2 sm:px-3.5 sm:text-sm"
       >
         <span aria-hidden="true" className={`size-2 rounded-full ${colour}`} />
-        <span className="sr-only md:not-sr-only">{text}</span>
+        <span className="sr-only min-[22rem]:not-sr-only">
+          {text}
+          {!isOnline && hasConnected && <span className="sr-only md:not-sr-only">, trying again</span>}
+        </span>
       </span>
     </p>
   );
