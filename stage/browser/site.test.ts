@@ -24,9 +24,9 @@ describe("the first screen", () => {
     const why = page.locator(".lede");
     expect(await why.innerText()).toBe(
       "Like the official component, they roll back with your mutation. Unlike it, they stay exact on a key that all " +
-        "users share, queue work that must wait, and cap any period, wherever it begins (comparison). At 1,000 calls " +
-        "a second on one key none fail, where 32 to 40 % of the official component's fail with 16 shards " +
-        "(simulated figures).",
+        "users share, queue work that must wait, and cap any hour, whenever it begins (comparison). At 1,000 calls a " +
+        "second on one key none fails with a write conflict. With the official component's 16 shards 32 to 40 % do " +
+        "(simulated).",
     );
     const targets = await why.getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
     expect(targets).toEqual(["/docs/comparison.html", "/docs/benchmarks.html"]);
