@@ -7,7 +7,7 @@ const OWNERS = {
   repository: "npm's provenance names it",
   homepage: "the directory of components links to it",
   bugs: "users report faults there",
-  author: "the license names the owner",
+  author: "npm shows whose package it is",
 } as const;
 
 export type Manifest = { readonly version: string } & { readonly [Field in keyof typeof OWNERS]?: unknown };
@@ -21,11 +21,13 @@ export function tagErrors(tag: string, manifest: Manifest, changelog: string): s
   return [...errors, ...ownerErrors(manifest)];
 }
 
-/** The fields that the owner has not set, in sentences. */
+/** The fields that the owner has not set, or copied with their placeholders from CONTRIBUTING.md, in sentences. */
 export function ownerErrors(manifest: Manifest): string[] {
-  const missing = Object.entries(OWNERS).filter(([field]) => manifest[field as keyof typeof OWNERS] === undefined);
+  const isMissing = (value: unknown) => value === undefined || /OWNER|\.\.\.|^""$/.test(JSON.stringify(value));
+  const missing = Object.entries(OWNERS).filter(([field]) => isMissing(manifest[field as keyof typeof OWNERS]));
   const errors = missing.map(
-    ([field, reason]) => `package.json has no "${field}" (${reason}). CONTRIBUTING.md, "Releases", says how to set it.`,
+    ([field, reason]) =>
+      `package.json has no "${field}", or a placeholder (${reason}). CONTRIBUTING.md, "Releases", says how to set it.`,
   );
   if (manifest.repository === undefined || repositoryAddress(manifest.repository) !== undefined) return errors;
   return [

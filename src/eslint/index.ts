@@ -1,29 +1,18 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: unread answers limit nothing. */
 import type { Linter, Rule } from "eslint";
-import type { Node, ObjectPattern } from "estree";
-import { argumentIn, type LimitCall, limitCallIn, nameIn } from "./limitCall.js";
+import type { Node, VariableDeclarator } from "estree";
+import { argumentIn, DECISIONS, type LimitCall, limitCallIn, nameIn, useOf } from "./limitCall.js";
 
 /** Nothing reads these expressions, or waits for them. */
-const FLOATING = [
-  ":matches(ExpressionStatement, UnaryExpression[operator=void]) > *",
-  "CallExpression[callee.property.name=forEach] > ArrowFunctionExpression.arguments",
-].join();
-/** Something waits for these, but nothing reads them. */
-const UNREAD = "CallExpression[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object";
+const FLOATING = ":matches(ExpressionStatement, [operator=void]) > *, [callee.property.name=forEach] > .arguments";
 /** These are conditions themselves, instead of their `ok`. */
-const TESTED = [
-  "UnaryExpression[operator='!'] > *",
-  "LogicalExpression[operator!='??'] > .left",
-  ":not(SwitchCase) > .test",
-].join();
+const TESTED = "UnaryExpression[operator='!'] > *, LogicalExpression[operator!='??'] > .left, :not(SwitchCase) > .test";
 /** These are what their parent is, or may be. ESTree has no types for `as`, `satisfies` and `!`. */
 const SAME = "[type=/^(Chain|Conditional|Logical)Expression$|^TS/] > :not(.test, .left)";
 /** Nothing reads these unless the parent is read, which ESLint visits first. */
 const PASSED_ON = [
-  ":matches(ArrayExpression, SpreadElement) > *, ArrowFunctionExpression > .body",
-  "CallExpression > MemberExpression.callee, MemberExpression[property.name=/^(catch|finally)$/] > .object",
-  "CallExpression[callee.property.name=/^(map|flatMap)$/] > ArrowFunctionExpression.arguments",
-  "CallExpression[callee.object.name=Promise] > .arguments",
+  "ArrayExpression > *, SpreadElement > *, ArrowFunctionExpression > .body, [callee.object.name=Promise] > .arguments",
+  "MemberExpression.callee, [property.name=/^(catch|finally)$/] > .object, [callee.property.name=/map$/i] > .arguments",
 ].join();
 
 const noIgnoredResult: Rule.RuleModule = {
@@ -34,7 +23,8 @@ const noIgnoredResult: Rule.RuleModule = {
       ignored: "The result of {{name}} is ignored, so nothing is limited. Read its `ok`, or pass `throws: true`.",
       apart: "The `ok` of {{name}} is not read, so nothing is limited. Read it, or pass `throws: true`.",
       truthy: "The result of {{name}} is an object and never `false`, so nothing is limited. Read its `ok`.",
-      floating: "{{name}} is not awaited, so its denial stops nothing, also with `throws: true`. Await it.",
+      floating: "{{name}} is not awaited, so it may do nothing, and its denial stops nothing. Await it.",
+      early: "{{name}} with `reserve` may answer that the work must wait: read `retryAt`, and do the work then.",
       beside: "{{name}} reads each row of a limit with `shards`, so it conflicts with all calls. Ask it in a query.",
     },
     schema: [{ type: "object", properties: { throws: { type: "boolean" } }, additionalProperties: false }],
@@ -47,44 +37,39 @@ const noIgnoredResult: Rule.RuleModule = {
       void faults.set(node, faultBelow(faults.get(node.parent as Node)));
     return {
       [FLOATING]: mark(() => "floating"),
-      [UNREAD]: mark(() => "ignored"),
+      "[arguments.0.params.length=0] > MemberExpression.callee[property.name=then] > .object": mark(() => "ignored"),
       "AwaitExpression > .argument": mark((parent) => (parent === "floating" ? "ignored" : parent)),
-      "VariableDeclarator[id.type=ObjectPattern] > .init"({ parent }: Rule.Node) {
-        const { id, init } = parent as { id: ObjectPattern; init: Node };
-        if (!id.properties.some((one) => one.type === "RestElement" || nameIn(one.key) === "ok"))
-          faults.set(init, "apart");
-      },
+      "[id.type=ObjectPattern] > .init, [id.type=Identifier] > AwaitExpression.init": (node: Rule.Node) =>
+        void faults.set(node, useOf(context.sourceCode, node.parent as VariableDeclarator)),
+      "MemberExpression[property.name!=retryAt] > AwaitExpression.object": mark(() => "early"),
       [TESTED]: mark(() => "truthy"),
       [SAME]: mark((parent) => parent),
       [PASSED_ON]: mark((parent) => (/^(ignored|floating)$/.test(parent ?? "") ? parent : undefined)),
       CallExpression: (node) => calls.push(...limitCallIn(context.sourceCode, node)),
       "Program:exit"() {
         for (const call of calls) {
-          const { node, name } = call;
-          const fault = name === "getRateLimit" ? isBeside(call, calls) && "beside" : faults.get(node);
-          // After a denial a job's other fields are undefined too, and the code may look at that.
-          if (!fault || (fault === "apart" && /^(schedule|enqueue)/.test(name))) continue;
-          const isFault =
-            fault === "floating" ? call.typeOf?.("ok") !== "" : fault === "beside" || mayDeny(call, throws);
-          if (isFault) context.report({ node, messageId: fault, data: { name } });
+          const fault = isBeside(call, calls) ? "beside" : faultOf(call, faults.get(call.node), throws);
+          if (fault) context.report({ node: call.node, messageId: fault, data: { name: call.name } });
         }
       },
     };
   },
 };
 
-/**
- * Whether a call may answer with a denial; `{ jitter }` throws, too. @param elsewhere - whether limits throw by
- * default.
- */
-function mayDeny({ node, typeOf }: LimitCall, elsewhere: boolean): boolean {
-  if (typeOf) return !["", "true"].includes(typeOf("ok"));
-  const throws = argumentIn(node, "throws");
-  return throws ? throws.type !== "ObjectExpression" && nameIn(throws) !== "true" : !elsewhere;
+/** What is wrong with a call whose answer is so used. @param elsewhere - whether limits throw by default. */
+function faultOf({ node, name, typeOf }: LimitCall, use: string | undefined, elsewhere: boolean): string | undefined {
+  if (!use || use === "floating") return use;
+  // After a denial a job's other fields are undefined too, and the code may look at that.
+  if (!DECISIONS.test(name) || (use === "apart" && /^(schedule|enqueue)/.test(name))) return undefined;
+  const isTrue = (value?: Node) => value && (value.type === "ObjectExpression" || nameIn(value) === "true");
+  const throws = typeOf ? typeOf("ok") === "true" : (isTrue(argumentIn(node, "throws")) ?? elsewhere);
+  if (use !== "early" && !throws) return use;
+  return use !== "apart" && name === "rateLimit" && isTrue(argumentIn(node, "reserve")) ? "early" : undefined;
 }
 
-/** Whether a call of the same limit, which has several rows, is in the same function. */
+/** Whether it reads a snapshot, and a call of the same limit, which has several rows, is in the same function. */
 function isBeside(read: LimitCall, calls: readonly LimitCall[]): boolean {
+  if (read.name !== "getRateLimit") return false;
   const limitOf = ({ node }: LimitCall) => nameIn(argumentIn(node, "name") ?? node) || node;
   return calls.some((call) => {
     if (call.name !== "rateLimit" || call.scope !== read.scope || limitOf(call) !== limitOf(read)) return false;

@@ -13,9 +13,13 @@ const imported =
   'import { rateLimit, checkRateLimit, rateLimitAll, checkRateLimitAll, scheduleRateLimited } from "./limits";\n';
 const truthy = (code: string) => ({ code, errors: [{ messageId: "truthy", data: { name: "rateLimit" } }] });
 const nameOf = (code: string) =>
-  /checkRateLimit(All)?|rateLimitAll|\w+RateLimited/.exec(code.replace(imported, ""))?.[0] ?? "rateLimit";
+  /(check|adjust|pause|override|reset|release)RateLimit(All)?|rateLimitAll|\w+RateLimited|cancelQueued|\w+Override/.exec(
+    code.replace(imported, "").replace(/^import .*?; /, ""),
+  )?.[0] ?? "rateLimit";
 const ignored = (code: string) => ({ code, errors: [{ messageId: "ignored", data: { name: nameOf(code) } }] });
 const floating = (code: string) => ({ code, errors: [{ messageId: "floating", data: { name: nameOf(code) } }] });
+
+const reserved = 'await rateLimit(ctx, { name: "send", reserve: true })';
 
 new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } }).run("no-ignored-result", rule, {
   valid: [
@@ -65,7 +69,28 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
     'const { rateLimit } = somethingElse(); await rateLimit(ctx, { name: "send" });',
     `${imported}function f(rateLimit) { rateLimit(ctx); }`,
     'await limiter.rateLimit(ctx, { name: "send" });',
-    'import { limits } from "./limits"; await limits.resetRateLimit(ctx, { name: "send" }); await limits[rateLimit](ctx);',
+    'import { limits } from "./limits"; await limits[rateLimit](ctx);',
+    // Nothing of their answers has to be read.
+    `${imported}import { adjustRateLimit } from "./limits"; await adjustRateLimit(ctx, { name: "send", count: 500 });`,
+    'import { limits } from "./limits"; await limits.resetRateLimit(ctx, { name: "send" });',
+    'import { limits } from "./limits"; await Promise.all([limits.pauseRateLimit(ctx, { name: "send", until })]);',
+    'import { limits } from "./limits"; const { remaining } = await limits.adjustRateLimit(ctx, { count: 1 });',
+    'import { adjustRateLimit } from "another-package"; adjustRateLimit(ctx);',
+    // The time of a reservation is read, or may be.
+    ...[
+      `const status = ${reserved}; if (status.ok) await ctx.scheduler.runAt(status.retryAt ?? now, work);`,
+      `const status = ${reserved}; return status;`,
+      `const status = ${reserved}; use({ status });`,
+      `const { ok, ...status } = ${reserved}; if (ok) use(status);`,
+      `const { ok, retryAt } = ${reserved}; if (ok) use(retryAt);`,
+      `const { retryAt = now } = ${reserved.replace("}", ", throws: true }")}; use(retryAt);`,
+      `use((${reserved}).retryAt);`,
+      `return ${reserved};`,
+      `const later = ${reserved.replace("await ", "")}; return later.then(use);`,
+      `if ((await rateLimit(ctx, { name: "send", reserve: false })).ok) go();`,
+      `await rateLimit(ctx, { name: "send", reserve, throws: true });`,
+      `if (!(await scheduleRateLimited(ctx, { name: "send", reserve: true }, internal.a.b)).ok) stop();`,
+    ].map((code) => `${imported}async function f(ctx) { ${code} }`),
     'await rateLimit(ctx, { name: "send" });',
     `${imported}let take = rateLimit; take = other; await take(ctx, { name: "send" });`,
   ],
@@ -111,7 +136,27 @@ new RuleTester({ languageOptions: { ecmaVersion: 2022, sourceType: "module" } })
       `${imported}keys.forEach((key) => rateLimit(ctx, { name: "send", key, throws: true }));`,
       `${imported}scheduleRateLimited(ctx, { name: "send", throws: true }, internal.a.b);`,
       'import { limits } from "./limits"; limits?.rateLimit(ctx, { name: "send", throws: true });',
+      // The transaction may end before they have written.
+      ...["adjust", "pause", "override", "reset", "release"].map(
+        (verb) => `import { ${verb}RateLimit } from "./limits"; ${verb}RateLimit(ctx, { name: "send", count: 500 });`,
+      ),
+      'import { limits } from "./limits"; void limits.clearRateLimitOverride(ctx, { name: "send" });',
+      'import { limits } from "./limits"; limits.cancelRateLimited(ctx, job).catch(report);',
+      'import { queue } from "./limits"; queue.cancelQueued(ctx, job);',
     ].map(floating),
+    // Nothing reads when the reserved work is due, so it runs at once.
+    ...[
+      `${reserved.replace("}", ", throws: true }")};`,
+      `await Promise.all([${reserved.replace("}", ", throws: true }").replace("await ", "")}]);`,
+      `if (!(${reserved}).ok) stop(); go();`,
+      `const { ok } = ${reserved}; if (ok) go();`,
+      `const { ok, takenAt } = ${reserved.replace("true", "{ within: 1000 }")}; if (ok) go(takenAt);`,
+      `const status = ${reserved}; if (!status.ok) stop(); go(status.remaining);`,
+      `const status = ${reserved.replace("}", ", throws: true }")}; go(() => status["remaining"]);`,
+    ].map((code) => ({
+      code: `${imported}async function f(ctx) { ${code} }`,
+      errors: [{ messageId: "early", data: { name: "rateLimit" } }],
+    })),
     // The answer is taken apart, without its `ok` (fault 25).
     ...[
       `${imported}const { remaining } = await rateLimit(ctx, { name: "send" });`,
@@ -169,7 +214,7 @@ describe("with types", () => {
   const typed = new Linter({ cwd: import.meta.dirname });
   const parserOptions = { projectService: { allowDefaultProject: ["*.ts"] }, tsconfigRootDir: import.meta.dirname };
   const head = [
-    'import { getRateLimit, rateLimit } from "./typedLimits.js";',
+    'import { adjustRateLimit, getRateLimit, rateLimit, resetRateLimit } from "./typedLimits.js";',
     'import { limits } from "./untyped.js";',
     "declare const ctx: never;",
     "declare const maybe: { rateLimit: typeof rateLimit } | undefined;",
@@ -201,6 +246,27 @@ describe("with types", () => {
       'await maybe?.rateLimit(ctx, { name: "loud" });',
     );
     expect(found).toEqual([[], ["ignored"], [], ["ignored"], ["floating"], ["ignored"], []]);
+  });
+
+  it("a change that nobody awaits is found by the type of its answer", () => {
+    const results = ["Promise<null>", "Promise<{ ok: boolean }>", "void", "Promise<void>"];
+    const found = lint(
+      ...results.map((result) => `const own = limits as { adjustRateLimit: () => ${result} }; own.adjustRateLimit();`),
+      'resetRateLimit(ctx, { name: "quiet" });',
+      'void adjustRateLimit(ctx, { name: "loud", count: 1 });',
+      'await resetRateLimit(ctx, { name: "quiet" });',
+    );
+    expect(found).toEqual([["floating"], ["floating"], [], [], ["floating"], ["floating"], []]);
+  });
+
+  it("a reservation whose time is not read is found, whether its limit throws or not", () => {
+    const found = lint(
+      'await rateLimit(ctx, { name: "loud", reserve: true });',
+      'const { ok } = await rateLimit(ctx, { name: "quiet", reserve: true }); if (!ok) throw 1;',
+      'const { retryAt } = await rateLimit(ctx, { name: "loud", reserve: true }); void retryAt;',
+      'const status = (await rateLimit(ctx, { name: "loud", reserve: true }))!; return status;',
+    );
+    expect(found).toEqual([["early"], ["early"], [], []]);
   });
 
   it("a read of all rows is named beside a call of the same limit with several rows, in the same function", () => {

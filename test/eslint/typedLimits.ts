@@ -11,5 +11,5 @@ const limits = defineRateLimits(
   { throws: true },
 );
 
-export const { rateLimit } = limits;
+export const { adjustRateLimit, rateLimit, resetRateLimit } = limits;
 export const { getRateLimit } = rateLimitLive(limits);

@@ -48,6 +48,14 @@ describe("a tag", () => {
   const owner = { homepage: "https://example.com", bugs: "https://example.com/bugs", author: "Someone" };
   const owned = { version: "1.0.0", repository: "github:someone/something", ...owner };
 
+  /** What CONTRIBUTING.md tells the owner to set, copied as it is written there. */
+  const set = Object.fromEntries(
+    [...read("CONTRIBUTING.md").matchAll(/\b(url|homepage|bugs|author)=("?)(\S+)\2/g)].map(([, name, , value]) => [
+      name,
+      value,
+    ]),
+  ) as Record<"url" | "homepage" | "bugs" | "author", string>;
+
   it("can be published if it matches the version, the changelog has its notes, and the package names its owner", () => {
     expect(tagErrors("v1.0.0", owned, CHANGELOG)).toEqual([]);
   });
@@ -59,6 +67,11 @@ describe("a tag", () => {
     ["no homepage", "v1.0.0", { ...owned, homepage: undefined }, 'no "homepage"'],
     ["no address for bug reports", "v1.0.0", { ...owned, bugs: undefined }, 'no "bugs"'],
     ["no author", "v1.0.0", { ...owned, author: undefined }, 'no "author"'],
+    ["the repository of the instructions", "v1.0.0", { ...owned, repository: { url: set.url } }, 'no "repository"'],
+    ["the homepage of the instructions", "v1.0.0", { ...owned, homepage: set.homepage }, 'no "homepage"'],
+    ["the address for bugs of the instructions", "v1.0.0", { ...owned, bugs: { url: set.bugs } }, 'no "bugs"'],
+    ["the author of the instructions", "v1.0.0", { ...owned, author: set.author }, 'no "author"'],
+    ["an empty author", "v1.0.0", { ...owned, author: "" }, 'no "author"'],
     ["a repository elsewhere", "v1.0.0", { ...owned, repository: "https://example.com/a.git" }, "not on GitHub"],
   ])("cannot be published with %s", (_, tag, wrong, error) => {
     const errors = tagErrors(tag, wrong, CHANGELOG);

@@ -1,6 +1,7 @@
 /**
- * Attacks: what a client may send, what it must never see, and what only the app can prevent. SECURITY.md names these tests, and those of
- * single functions: bad arguments are in test/client/misuse.test.ts, exposed queries in test/client/expose.test.ts, keys in test/http.
+ * Attacks: what a client may send, and what it must never see. What only the app can prevent is in onlyTheApp.test.ts. SECURITY.md names
+ * these tests, and those of single functions: bad arguments are in test/client/misuse.test.ts, exposed queries in
+ * test/client/expose.test.ts, keys in test/http.
  */
 import { makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";
@@ -218,39 +219,5 @@ describe.each(placeNames)("no client sees a key or a note, in the %s", (place) =
     await t.mutation((ctx) => overrideRateLimit(ctx, { name: "api", key: stored, block: true, note }));
     await ask("/");
     expect(statuses).toEqual([200, 200, 429, 403, 400, 403]);
-  });
-});
-
-describe.each(placeNames)("only the app can prevent, in the %s,", (place) => {
-  useClock(NOW, "Date");
-  const { define } = useBackend(place);
-  const limits = define({ bucket, slots });
-
-  it.each<[string, object[], boolean[]]>([
-    ["a count that the client chooses: 0 takes nothing", [{ count: 6 }, { count: 0 }, {}], [true, true, false]],
-    ["a key that the client chooses", [{ count: 6 }, { key: "bob", count: 6 }], [true, true]],
-    [
-      "a key in several spellings",
-      [
-        { key: "a@b.c", count: 6 },
-        { key: "A@b.c", count: 6 },
-      ],
-      [true, true],
-    ],
-    ["a config that the client chooses", [{ count: 6 }, { config: { ...sliding, rate: 9 } }], [true, true]],
-    ["a key that is missing, without keyed: true", [{ key: undefined, count: 6 }, { key: undefined }], [true, false]],
-  ])("%s", async (_, requests, answers) => {
-    const oks: boolean[] = [];
-    for (const args of requests) oks.push((await limits.rateLimit({ name: "bucket", key: "ann", ...args })).ok);
-    expect(oks).toEqual(answers);
-  });
-
-  it("a lease, or a count and a date, that the client makes up: they give back what others took", async () => {
-    for (let i = 0; i < 2; i++) await limits.rateLimit({ name: "slots", key: "ann" });
-    await limits.releaseRateLimit({ name: "slots", key: "ann", takenAt: NOW, until: NOW + MINUTE });
-    expect(await limits.rateLimit({ name: "slots", key: "ann" })).toMatchObject({ ok: true });
-    for (const count of [5, 1]) await limits.rateLimit({ name: "bucket", key: "ann", count, refundable: count === 1 });
-    await limits.adjustRateLimit({ name: "bucket", key: "ann", count: -6, takenAt: NOW });
-    expect(await limits.rateLimit({ name: "bucket", key: "ann", count: 6 })).toMatchObject({ ok: true });
   });
 });
