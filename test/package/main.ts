@@ -13,7 +13,7 @@ import { run } from "./shell.js";
 import { faults, pack, publishDry, type Tarball } from "./tarball.js";
 
 /** The newest versions that the package was tested with. Convex's CLI refuses Node.js 20, on which the project runs. */
-const NEWEST = { convex: "1.49.0", "convex-test": "0.0.70" };
+const NEWEST = { convex: "1.49.0", "convex-test": "0.0.71" };
 const NODE = "22.23.3";
 
 const root = path.resolve(import.meta.dirname, "../..");
