@@ -80,6 +80,10 @@ export default defineConfig({
     sequence: { sequencer: ByEnvironment },
     exclude: [...configDefaults.exclude, ...repository],
     server: { deps: { inline: ["convex-test"] } },
+    // A green run prints nothing, so that a new warning or stack trace is seen. A test mocks the output that it expects.
+    onConsoleLog: () => {
+      process.exitCode = 1;
+    },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
     coverage: {
       // Istanbul counts in the code itself. Merging V8's counts of all workers lost some counts, and different ones in every run.

@@ -51,7 +51,7 @@ export function bearer(options: SecretOptions = {}): KeySource {
  * every invented key is a new, full bucket: then let a second limit by address hold back those who invent them.
  */
 export function apiKey(options: SecretOptions & { header?: string } = {}): KeySource {
-  const read: Read = (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key");
+  const read: Read = (_ctx, { headers }) => headers.get(options.header ?? "X-Api-Key")?.trim();
   return secret("apiKey", options, { header: headerNameField }, read);
 }
 

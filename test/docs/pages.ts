@@ -3,7 +3,8 @@
  * "// convex/limits.ts", and "docs:recipes" has all of the page's files in the form that convex-test takes. Several pages can be one app:
  * "docs:http-keys,http". If a file is written twice, the later block replaces the earlier one, as for a reader. The files that Convex would
  * generate are added; test/tidy compiles the blocks with their types. "docs:moved" is the app of test/compat/app with the lines that
- * docs/migrating.md changes. "docs:README" is the README of the package. "docs:task-daily" is an app that solves a task of test/assistants, and "docs:trap-daily" the same with a mistake.
+ * docs/migrating.md changes. "docs:README" is the README of the package, "docs:auth" the app of docs/start.md with its caller of Convex
+ * Auth, "docs:task-daily" an app that solves a task of test/assistants, and "docs:trap-daily" the same with a mistake.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -85,7 +86,9 @@ function filesIn(text: string, language = "tsx?"): Map<string, string> {
 
 /** @param pages - their names, separated by commas. */
 function appOf(pages: string): ReadonlyMap<string, string> {
-  const files = new Map([...Object.entries(GENERATED), ...(pages === "moved" ? movedApp() : blocksOf(pages))]);
+  const own = pages === "moved" ? movedApp() : blocksOf(pages === "auth" ? "start" : pages);
+  const files = new Map([...Object.entries(GENERATED), ...own]);
+  if (pages === "auth") files.set(CALLER, filesIn(readPage("start"), "text").get(CALLER) ?? "");
   const modules = [...files.keys()].filter((file) => file.endsWith(".ts"));
   const imports = modules.map((file) => `"./${file}": () => import("./${file}")`);
   return files.set("index.ts", `export default { ${imports.join(", ")} };`);

@@ -3,7 +3,7 @@ import { HOUR, MINUTE, SECOND } from "convex-rate-limits";
 import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { register } from "convex-rate-limits/test";
 import { convexTest } from "convex-test";
-import { describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { runJobs, START as NOW, useClock } from "../support/clock.js";
 import { denialOf } from "../support/errors.js";
 import modules from "docs:recipes";
@@ -14,6 +14,8 @@ import schema from "docs:recipes/convex/schema";
 import { overdraft } from "../../stage/demo/laws.js";
 
 useClock(NOW);
+// Workpool reports its work now and then.
+beforeEach(() => void vi.spyOn(console, "info").mockReturnValue());
 
 /** These entries are TypeScript source, which the compiler would check with this project's own settings. */
 type Testing = { default: { register: (t: unknown) => void } };

@@ -4,6 +4,7 @@ import { projectRateLimit } from "convex-rate-limits/client";
 import { convexTest } from "convex-test";
 import { expect, it } from "vitest";
 import { START as NOW, useClock } from "../support/clock.js";
+import authModules from "docs:auth";
 import modules from "docs:operations";
 import { internal } from "docs:operations/convex/_generated/api";
 import { limits } from "docs:operations/convex/limits";
@@ -73,5 +74,15 @@ it("shows each user their own bucket, and nothing to strangers", async () => {
   expect(await left(ada)).toBe(16);
   expect(await left(t.withIdentity({ subject: "bob" }))).toBe(19);
   await expect(t.query(api.quota.getRateLimit, {})).rejects.toThrow("not signed in");
+  await expect(t.mutation(api.messages.send, { body: "hello" })).rejects.toThrow("not signed in");
+});
+
+it("with Convex Auth, all sessions of a user have one bucket, by the page's second callerOf", async () => {
+  const t = convexTest({ schema: startSchema, modules: authModules });
+  // Convex Auth's subject is the user's id and the session's.
+  for (const subject of ["ada|1", "ada|2", "bob|3"])
+    await t.withIdentity({ subject }).mutation(api.messages.send, { body: "hello" });
+  const snapshot = await t.withIdentity({ subject: "ada|4" }).query(api.quota.getRateLimit, {});
+  expect(projectRateLimit(snapshot, { now: Date.now() }).remaining).toBe(17);
   await expect(t.mutation(api.messages.send, { body: "hello" })).rejects.toThrow("not signed in");
 });

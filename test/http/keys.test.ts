@@ -147,3 +147,9 @@ it("a request that has only Forwarded is logged, once", async () => {
   expect(seen).toEqual([undefined, 0, "address:::/56", 0, undefined, 1, undefined, 1]);
   warn.mockRestore();
 });
+
+it("an API key has one bucket, also in a runtime whose Headers keep the spaces around a value", async () => {
+  const keyOf = (value: string) => apiKey().keyOf(ctxWith(), { headers: { get: () => value } } as unknown as Request);
+  expect(await Promise.all(["abc", " abc", "abc\t "].map(keyOf))).toEqual(new Array(3).fill(`apikey:${ABC}`));
+  expect(await keyOf(" ")).toBeUndefined();
+});
