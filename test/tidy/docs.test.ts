@@ -91,7 +91,7 @@ it("all pages of the docs together have at most 20,000 words besides their code,
 });
 
 /** Collections of cases, moves, mistakes or laws: readers look one up, so nothing is kept for the end. All other pages end in "Details". */
-const COLLECTIONS = ["benchmarks", "comparison", "guarantees", "http-recipes", "migrating", "pitfalls", "recipes"];
+const COLLECTIONS = ["benchmarks", "comparison", "guarantees", "http-recipes", "pitfalls", "recipes"];
 
 it("a page ends with the section Details, if it is not a collection", () => {
   const without = pages.filter(
