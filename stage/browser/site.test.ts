@@ -271,13 +271,17 @@ describe("the documents", () => {
     await heading.getByRole("link", { name: "Link to this section" }).click();
     await page.waitForURL(/#read-the-answer$/);
 
-    await page.goto(`${site.url}/docs/jobs.html`);
-    await page.keyboard.press("Tab");
-    const skip = page.getByRole("link", { name: "Skip to the text" });
-    expect((await skip.boundingBox())?.width).toBeGreaterThan(50);
-    await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
-    expect(await page.evaluate(() => document.activeElement?.closest("main") !== null)).toBe(true);
+    for (const [address, name] of [
+      ["docs/jobs.html", "Skip to the text"],
+      ["", "Skip to the demo"],
+    ] as const) {
+      await page.goto(`${site.url}/${address}`);
+      await page.keyboard.press("Tab");
+      expect((await page.getByRole("link", { name }).boundingBox())?.width).toBeGreaterThan(50);
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      expect(await page.evaluate(() => document.activeElement?.closest("main") !== null)).toBe(true);
+    }
   });
 
   it("are readable on a phone: pictures, tables and code, and the whole menu", async () => {
