@@ -73,6 +73,6 @@ export function nameOfRow({
 
 /** Where the part of a named row begins, in [0, 1); undefined for one that is none. */
 export function startOf(named: string): number | undefined {
-  const [shard = WHOLE] = named.split(" ");
+  const shard = named.slice(0, named.indexOf(" "));
   return isPart(shard) ? Number.parseInt(shard, 2) / 2 ** shard.length : undefined;
 }
