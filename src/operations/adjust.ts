@@ -6,7 +6,7 @@ import { type Control, withoutPause, withPause, withReset } from "../engine/cont
 import { checkBucket } from "../engine/names.js";
 import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
-import { advance, areAll, heldBy, heldByAll, refunded, type Shard } from "../engine/sharding/shard.js";
+import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
 import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
@@ -69,25 +69,23 @@ async function adjustFew(
   call: Call,
   first: StoredShard,
 ): Promise<readonly Shard[]> {
-  const { units, limit, taking, asked } = adjustment;
+  const { units, limit, asked } = adjustment;
   const { now } = timing;
   const isCharge = units > 0;
-  const [own] = first.rows;
   // A row that has made the promise knows what comes back, as a bucket of one row does.
-  const held =
-    own && nameOfRow(own) === asked.row
-      ? [refunded(advance(first, now), -units, taking)]
-      : refundOnSome(limit, [first], now, { ...adjustment, isByDate: false });
+  const isPromiser = first.rows.some((row) => nameOfRow(row) === asked.row);
+  const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
+  const held = refundOnSome(limit, [first], now, { ...given, isByDate: false });
   const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
   const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, call.random());
   let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
   let few: readonly Shard[] | undefined;
-  if (isCharge) few = adjustOnAll(rows, now, adjustment);
+  if (isCharge) few = adjustOnAll(rows, now, given);
   else if (isEnough) few = held;
-  else if (!areJustWritten(rows, now)) few = refundOnSome(limit, rows, now, adjustment);
+  else if (!areJustWritten(rows, now)) few = refundOnSome(limit, rows, now, given);
   if (!few) {
     rows = await loadAll(ctx, adjustment, found);
-    few = adjustOnAll(rows, now, adjustment);
+    few = adjustOnAll(rows, now, given);
   }
   const [after] = few;
   // One row that was charged may be split, also if it owes.

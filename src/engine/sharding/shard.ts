@@ -25,6 +25,8 @@ export interface Change {
    * cancelled job, did not.
    */
   readonly isByDate?: boolean | undefined;
+  /** For units that come back: the part whose row has promised them, if that is known. */
+  readonly promiser?: Interval | undefined;
 }
 
 /** The share of a limit that an interval has. */
@@ -97,12 +99,13 @@ export function refunded<Own extends Shard>(shard: Own, units: number, taking?: 
 /**
  * The units that an advanced shard can give, or that come back to it: none that it does not hold, or has no room for.
  */
-export function offerOf(shard: Shard, { units, taking }: Change): number {
+export function offerOf(shard: Shard, { units, taking, promiser = WHOLE }: Change): number {
   const { limit, state, interval } = shard;
   if (units > 0) return Math.max(0, state.value);
   const { state: after } = refunded(shard, -units, taking);
   const back = returnedTo(state, after);
-  if (!taking || taking.startsAt <= state.ts || interval === WHOLE || state.recent) return back;
+  const hasPromised = interval === WHOLE || interval === promiser;
+  if (!taking || taking.startsAt <= state.ts || hasPromised || state.recent) return back;
   // The tokens of cancelled work that has not started are not there yet, and the row that promised them pays for them
   // until it would have started. Another row gets no more than it still owes then.
   return Math.min(back, Math.max(0, -limit.kind.advance(limit, state, taking.startsAt).value));
