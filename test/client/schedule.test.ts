@@ -133,8 +133,9 @@ describe.each(placeNames)("in the %s", (place) => {
     const hot = { kind: "token bucket", rate: 20, period: 60_000, shards: { atLeast: 2, atMost: 2 } } as const;
     const { rateLimit, scheduleRateLimited, cancelRateLimited } = define({ hot });
     const draw = vi.spyOn(Math, "random").mockReturnValue(0);
-    const take = async (count: number) =>
+    const take = async (count: number) => {
       expect(await rateLimit({ name: "hot", count, refundable: true })).toMatchObject({ ok: true });
+    };
     await take(1);
     draw.mockReturnValue(0.9);
     for (const count of takenOfOther) await take(count);
@@ -142,12 +143,13 @@ describe.each(placeNames)("in the %s", (place) => {
     vi.setSystemTime(NOW + 1);
     // The row holds 9.5 of 10, and the job, which runs within an hour, takes one.
     const asked = { name: "hot", count: 1, spread: 3_600_000 } as const;
-    const { job } = await scheduleRateLimited(asked, run, { label: "", tokens: 1 });
+    const { ok, job } = await scheduleRateLimited(asked, run, { label: "", tokens: 1 });
+    if (!ok) throw new Error("There was no room for the job.");
     // It is full again after 9 s.
     vi.setSystemTime(NOW + 12_000);
     const before = await rows();
     expect(before.map(({ shard }) => shard)).toEqual(["0", "1"]);
-    expect(await cancelRateLimited(job as RateLimitedJob)).toEqual(canceled);
+    expect(await cancelRateLimited(job)).toEqual(canceled);
     expect((await rows()).map(({ ts }, i) => Number(ts !== before[i]?.ts))).toEqual(expected);
     draw.mockRestore();
   });
