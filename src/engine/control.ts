@@ -34,7 +34,12 @@ export function pausedUntil({ pause }: Control): number {
 /** A control row with a pause: never one that ends sooner than that before. */
 export function withPause(control: Control, at: number, until: number): Control {
   const count = control.count + 1;
-  return { ...control, count, pause: { count, at, until: Math.max(until, pausedUntil(control)) } };
+  const before = pausedUntil(control);
+  return {
+    ...control,
+    count,
+    pause: { count, at, until: Math.max(until, before), ...(before > at && { after: before }) },
+  };
 }
 
 /** A control row with a reset, which also ends a pause. */

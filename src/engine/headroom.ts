@@ -12,9 +12,10 @@
  * It keeps headroom and not levels, so that a pair stays true when the capacity is lowered. A gift, a pause and a reset
  * may follow a take of the same millisecond, so their pairs are dated one later: takes of that millisecond then give
  * back less, never more. If the last write was before a pause, nothing can have been taken in that millisecond before
- * it, and the pair has the date of the pause.
+ * it, and the pair has the date of the pause. A write during a pause is dated by its end, but takes then are dated by
+ * the clock. So is the pair if the pause is extended.
  */
-import type { Entry, Limit, State } from "./kinds/kind.js";
+import type { Entry, Limit, Pause, State } from "./kinds/kind.js";
 import { merge, shortened } from "./kinds/log.js";
 import { END_OF_TIME } from "./time.js";
 
@@ -35,6 +36,11 @@ export function forgotten({ capacity }: Limit, lastWrite: number, at: number): S
   const CLOCKS_DIFFER_MS = 60_000;
   const last = lastWrite - at > CLOCKS_DIFFER_MS ? at : Math.max(at, lastWrite);
   return { value: capacity, ts: at, headroom: [{ at: last + 1, units: 0 }] };
+}
+
+/** The date of a pause's pair, for a state that was last written at `ts`. */
+export function dateOf({ at, after }: Pause, ts: number): number {
+  return ts === after ? at + 1 : Math.max(at, ts + 1);
 }
 
 /**

@@ -32,7 +32,7 @@ const allowed = () => ({
   /** Present for a reservation that waits: run the work at this time, without asking again. */
   retryAt: v.optional(v.number()),
   ...outlook(),
-  /** With `refundable`, for `adjustRateLimit`. A sliding window's reservation that waits passes its `retryAt`. */
+  /** With `refundable`: when they were taken, for `adjustRateLimit`. A sliding window's promise passes `retryAt`. */
   takenAt: v.optional(v.number()),
   /** For a reservation with `refundable`, on a split bucket: the row that made it. A cancel gives back to it. */
   row: v.optional(v.string()),
@@ -104,7 +104,7 @@ export const demandArgs = () => ({
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
 });
-/** `at`: when a cancelled reservation would have started. `row`: who made it. `takenAt`: when tokens were taken. */
+/** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
 export const adjustArgs = () => ({
   ...getArgs(),
   count: v.number(),
@@ -193,7 +193,7 @@ export const jobValidator = () =>
 /**
  * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is
  * when its tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that
- * differs from `dueAt`. All are in ms since the epoch. `row` of a bucket on several has promised them. `id` is of the
- * app's own `_scheduled_functions`, so the app can see and cancel the job.
+ * differs from `dueAt`. All are in ms since the epoch. `row` is the one of several rows that has promised them. `id` is
+ * of the app's own `_scheduled_functions`, so the app can see and cancel the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;

@@ -112,7 +112,8 @@ describe("a control row", () => {
   it("counts each pause and each reset; a later pause never ends sooner, and a reset ends it", () => {
     expect(paused).toEqual({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } });
     const again = withPause(paused, NOW + 10, NOW + 1000);
-    expect(again).toEqual({ count: 2, pause: { count: 2, at: NOW + 10, until: NOW + 5000 } });
+    expect(again).toEqual({ count: 2, pause: { count: 2, at: NOW + 10, until: NOW + 5000, after: NOW + 5000 } });
+    expect(withPause(paused, NOW + 5000, NOW + 6000).pause).toEqual({ count: 2, at: NOW + 5000, until: NOW + 6000 });
     expect(withReset(again, NOW + 20)).toEqual({ count: 3, reset: { count: 3, at: NOW + 20 } });
     expect(withoutPause(paused)).toEqual({ count: 1 });
     expect([NO_CONTROL, paused, reset].map(pausedUntil)).toEqual([0, NOW + 5000, 0]);

@@ -46,7 +46,7 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     await pauseRateLimit({ ...id, until: NOW });
     expect((await parts()).filter((row) => !row.control)).toEqual(before);
     const [first] = await control();
-    expect(first?.control).toEqual({ count: 2, pause: { count: 2, at: NOW, until: END } });
+    expect(first?.control).toEqual({ count: 2, pause: { count: 2, at: NOW, until: END, after: END } });
     expect(await getRateLimit(id)).toMatchObject({ pausedUntil: END });
     for (const now of [NOW, END - 1]) {
       vi.setSystemTime(now);
@@ -106,6 +106,24 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     await limits.cancelRateLimited((scheduled as { job: object }).job);
     await adjustRateLimit({ ...alice, count: -30, takenAt: (first as { takenAt: number }).takenAt });
     expect((await heldNow()).map(Math.round)).toEqual([20]);
+  });
+
+  it("extended keeps what is reserved since: it comes back when its job is cancelled", async () => {
+    const schedule = (tokens: number) =>
+      limits.scheduleRateLimited({ ...alice, count: tokens }, run, { label: "job", tokens });
+    await take();
+    await pauseRateLimit({ ...id, until: NOW + 2000 });
+    vi.setSystemTime(NOW + 10);
+    // Every row is written in the pause.
+    for (let i = 0; i < 20; i++) await schedule(1);
+    vi.setSystemTime(NOW + 20);
+    await pauseRateLimit({ ...id, until: END });
+    vi.setSystemTime(NOW + 30);
+    const scheduled = await schedule(3);
+    const [held = NaN] = await heldNow();
+    vi.setSystemTime(NOW + 40);
+    await limits.cancelRateLimited((scheduled as { job: object }).job);
+    expect(await heldNow()).toEqual([held + 3]);
   });
 
   it("is repaired by a reset, whatever is wrong with its rows", async () => {

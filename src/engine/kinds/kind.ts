@@ -46,10 +46,11 @@ export interface Taking {
   readonly startsAt: number;
 }
 
-/** From `at`, which is when it was made, nothing starts before `until`. */
+/** Made at `at`, it lets nothing start before `until`. `after`: the end of the pause that it extends. */
 export interface Pause {
   readonly at: number;
   readonly until: number;
+  readonly after?: number | undefined;
 }
 
 /** A parsed config with a name: every field is present, checked, and in units. */

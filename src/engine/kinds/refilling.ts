@@ -99,15 +99,15 @@ export abstract class RefillingKind<L extends Limit> {
     return withHeadroom(after, pairs);
   }
 
-  pause(limit: L, state: State, { at, until }: Pause): State {
+  pause(limit: L, state: State, pause: Pause): State {
     const { headroom, ts } = state;
-    const advanced = this.advance(limit, state, until);
+    const advanced = this.advance(limit, state, pause.until);
     const { window } = advanced;
     const value = Math.min(0, advanced.value);
     // Nothing is left of the window, however large it is.
     const paused = { ...advanced, value, ...(window && { window: { ...window, used: EVERYTHING } }) };
     // Earlier takes pay for the debt, and for no more: without them the pause would have taken as much.
-    return withHeadroom(paused, headroom && refunds.since(headroom, Math.max(at, ts + 1), -value));
+    return withHeadroom(paused, headroom && refunds.since(headroom, refunds.dateOf(pause, ts), -value));
   }
 
   split(left: L, right: L, state: State): readonly [State, State] {

@@ -102,16 +102,16 @@ export class SlidingWindowKind implements Kind {
   }
 
   /** As if everything were taken at its end, besides what is promised for then or later. Debts stay. */
-  pause(limit: Limit, state: State, { at, until }: Pause): State {
+  pause(limit: Limit, state: State, pause: Pause): State {
     const { headroom = [] } = state;
-    const ts = Math.max(state.ts, until);
+    const ts = Math.max(state.ts, pause.until);
     const recent = logOf(this.advance(limit, state, ts));
     const isLater = (entry: Entry) => entry.at >= ts && entry.at > state.ts;
     const later = recent.filter(isLater);
     const started = recent.filter((entry) => !isLater(entry));
     const owed = Math.max(0, sum(countsOf(limit, started)) - limit.capacity);
     const entries = insert(later, { at: ts, units: EVERYTHING + owed });
-    const pairs = refunds.since(headroom, Math.max(at, state.ts + 1), sum(later));
+    const pairs = refunds.since(headroom, refunds.dateOf(pause, state.ts), sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
 
