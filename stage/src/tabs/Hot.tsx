@@ -81,7 +81,7 @@ export function Hot() {
       <p role="status" className="min-h-10 text-[13px] leading-5 text-muted">
         {ours.failure ||
           official.failure ||
-          "The same calls for both, over four seconds. Modelled on the platform's source; nothing was measured on a deployment."}
+          "The same calls for both, over four seconds. Simulated, by a model of the platform's source."}
       </p>
     </div>
   );
