@@ -153,18 +153,18 @@ export interface RowChange {
 /** Puts contents in the place of rows. A row stays for the same part of its bucket only: jobs may name it. */
 export async function write(ctx: Writer, { bucket, rows: read, contents }: RowChange): Promise<void> {
   const { db } = ctx;
-  const { plan } = bucket;
   const isMerge = read.length > Math.max(1, contents.length);
   const rows = isMerge ? await stillThere(ctx, bucket, read) : read;
   const left = new Set(rows);
+  const byShard = new Map(rows.map((row) => [row.shard, row]));
   for (const content of contents) {
-    const row = rows.find(({ shard }) => shard === content.shard);
+    const row = byShard.get(content.shard);
     if (row) {
       left.delete(row);
       // A patch takes a field away by undefined.
       const none = { seen: undefined, window: undefined, recent: undefined, headroom: undefined };
-      await db.patch("rateLimits", row._id, { ...none, ...content, plan });
-    } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan });
+      await db.patch("rateLimits", row._id, { ...none, ...content, plan: bucket.plan });
+    } else await db.insert("rateLimits", { ...idOf(bucket), ...content, plan: bucket.plan });
   }
   for (const { _id } of left) await db.delete("rateLimits", _id);
 }
