@@ -2,7 +2,7 @@
 import { booleanField, checkFields, type Fields } from "../engine/fields.js";
 import { nameOf, storedConfig } from "../engine/bucket.js";
 import { type BucketArgs, bucketOf, requestTo } from "../engine/request.js";
-import { heldByAll } from "../engine/sharding/shard.js";
+import { fold, heldByAll } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import { controlOf, type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
 import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
@@ -101,7 +101,7 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows,
   try {
     const id = { ...listed, key };
     // An override may be of another kind: of another of the buckets.
-    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row };
+    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row, join: fold };
     const terms = termsOf(bucketOf(id), found, now);
     const { bucket, counted } = terms;
     const { row } = found;
@@ -110,7 +110,7 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows,
     const count = Math.min(1, capacity / unitsPerToken);
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
     const { status } = await answerUnder(ctx, asked, startCall(true));
-    const value = heldByAll(shardsOf(counted, found.control, found.rows), now) / unitsPerToken;
+    const value = heldByAll(shardsOf(counted, found.control, found.rows, { join: fold }), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };

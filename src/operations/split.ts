@@ -16,6 +16,7 @@ import {
   advance,
   areAll,
   balance,
+  canGive,
   fold,
   givenByAll,
   heldBy,
@@ -123,7 +124,7 @@ async function answerLooking(ctx: Reader, request: Request, call: SplitCall, fir
     const row = await loadAt(ctx, request, found.control, drawn);
     if (heldBy(row, now) >= units) return await answerOn(ctx, request, call, [row, first]);
     rows.push(row);
-    if (givenByAll(rows, now) < units) continue;
+    if (!canGive(rows, now, units)) continue;
     const left = distribute(rows, now, { units, isRefundable });
     return {
       status: { ok: true, ...(isRefundable && { takenAt: now }) },

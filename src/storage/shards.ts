@@ -5,7 +5,7 @@ import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
 import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
-import { charged, fold, fullShard, heldBy, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
+import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import {
   type BucketId,
@@ -33,7 +33,9 @@ export interface Found {
   readonly row: Row | null;
   readonly point: string;
   /** The time of the call, if it has one. */
-  readonly now?: number;
+  readonly now?: number | undefined;
+  /** How several rows become one. By default what they promised stays promised; a list nets what they owe. */
+  readonly join?: typeof merged | undefined;
 }
 
 /** @param random - in [0, 1). */
@@ -75,11 +77,11 @@ function latest(rows: readonly Row[]): Row | null {
 
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
-  const { control, rows, row, point, now } = found;
+  const { control, rows, row, point, now, join } = found;
   const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
   const isOwn = covers && isOf(bucket.limit, row);
   // No row before the point: there is none, or the first was deleted by hand. Only all rows tell, so none is missed.
-  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows, now });
+  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows, now, join });
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
@@ -95,10 +97,10 @@ export async function loadAt(ctx: Reader, bucket: Bucket, control: Control, rand
 export async function loadAll(
   ctx: Reader,
   bucket: Bucket,
-  { control, rows, now }: Pick<Found, "control" | "rows" | "now">,
+  { control, rows, now, join }: Pick<Found, "control" | "rows" | "now" | "join">,
   within = WHOLE,
 ): Promise<StoredShard[]> {
-  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), { within, now });
+  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), { within, now, join });
 }
 
 /** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
@@ -115,21 +117,22 @@ export function shardsOf(
   bucket: Bucket,
   control: Control,
   all: readonly Row[],
-  { within = WHOLE, now = Infinity }: { within?: Interval; now?: number | undefined } = {},
+  { within = WHOLE, now = Infinity, join = merged }: { within?: Interval } & Pick<Found, "now" | "join"> = {},
 ): StoredShard[] {
   const { limit } = bucket;
   const rows = all.filter((row) => !isControl(row) && isOf(limit, row));
   if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
+  const intervals = rows.map(({ shard = WHOLE }) => shard);
   // A reset has made them full, whatever is wrong with them.
   const isReset = within === WHOLE && rows.every((row) => isForgotten(row, control));
-  if (isReset && !tile(within, intervalsOf(rows))) return [{ ...controlled(fullShard(limit), control), rows }];
+  if (isReset && !tile(within, intervals)) return [{ ...controlled(fullShard(limit), control), rows }];
   const parts = rows.filter(({ shard }) => shard !== undefined);
   if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, control, rows, parts)];
   const shards = rows.map((row) => fromRow(bucket, control, row));
-  if (!tile(within, intervalsOf(rows))) throw gapError(bucket);
+  if (!tile(within, intervals)) throw gapError(bucket);
   if (limit.levels.most > 0 || parts.length === 0) return shards;
   // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
-  return [{ ...fold(limit, shards, Math.min(now, Math.max(...rows.map(({ ts }) => ts)))), rows }];
+  return [{ ...join(limit, shards, Math.min(now, Math.max(...rows.map(({ ts }) => ts)))), rows }];
 }
 
 /**
@@ -166,10 +169,6 @@ function fromRow({ limit, key, plan }: Bucket, control: Control, row: Row): Stor
 function remembered({ capacity }: Limit, state: State): State {
   const { headroom, recent, ts, value } = state;
   return headroom && !recent ? { ...state, headroom: since(headroom, ts + 1, capacity - value) } : state;
-}
-
-function intervalsOf(rows: readonly Row[]): Interval[] {
-  return rows.map(({ shard = WHOLE }) => shard);
 }
 
 /** Whether the control row says that a row is full, since it was written before a reset. */

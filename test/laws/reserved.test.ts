@@ -29,6 +29,25 @@ describe.each(placeNames)("in the %s", (place) => {
     },
   );
 
+  it.each(["token bucket", "fixed window"] as const)(
+    "a %s that becomes one row keeps what its rows promised",
+    async (kind) => {
+      const config = { kind, rate: 64, period: 64_000, maxReserved: 64, ...(kind === "fixed window" && { start: T0 }) };
+      const split = { ...config, shards: { atLeast: 2, atMost: 2 } };
+      const world = worldIn(place, undefined);
+      await world.consume({ config: split, count: 64 });
+      world.setClock(T0 + 1);
+      const { retryAt: startsAt } = await world.consume({ config: split, count: 32, reserve: true });
+      // A gift pays for the half of one row and fills it.
+      await world.adjust({ config: split, count: -48 });
+      expect((await world.rows()).map(({ value }) => Math.round(value)).sort((a, b) => a - b)).toEqual([-16, 32]);
+      world.setClock(Number(startsAt));
+      let started = 32;
+      while ((await world.consume({ config })).ok) started++;
+      expect(started).toBeLessThanOrEqual(64);
+    },
+  );
+
   holds(
     "no more is owed, and none waits longer",
     { runs: 300, least: { waited: 800 } },

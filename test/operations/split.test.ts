@@ -143,6 +143,7 @@ const rows: Row[] = [
     [-1, -1, 9, 9],
     { ages: ten, asked: { count: 0 }, status: owing },
   ],
+  ["denies a window's count of 0 if all rows owe", each(4, -1), each(4, -1), { ...looking, asked: { count: 0 }, status: { ok: false, retryAt: NOW + 500 } }], // oxfmt-ignore
   ["denies more than it can hold", each(4, 16), each(4, 16), { asked: { count: 65 }, status: tooLarge }],
 
   // A call reads several rows of a window, one after another, until they hold the count together. The fullest gives first.
