@@ -106,14 +106,14 @@ export function joined(parts: readonly (readonly Entry[] | undefined)[]): readon
 }
 
 /**
- * Too many pairs are merged, first those that differ the least: the later time with the lesser headroom gives back
- * less, never more.
+ * Too many pairs are merged, first those that differ the least in proportion: the later time with the lesser headroom
+ * gives back less, never more. So a take may lose a part only if it is large beside what was taken before it.
  */
 function compact(pairs: readonly Entry[]): readonly Entry[] {
   // Eight pairs make nearly all refunds exact, and a row grows by at most 400 bytes.
   const MAX_PAIRS = 8;
   return shortened(pairs, MAX_PAIRS, {
-    cost: ({ units }, next) => next.units - units,
+    cost: ({ units }, next) => (next.units - units) / Math.max(1, next.units),
     join: ({ units }, { at }) => ({ at, units }),
   });
 }

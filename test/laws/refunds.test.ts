@@ -23,6 +23,29 @@ async function take(world: World, config: TokensConfig): Promise<number | undefi
 describe("tokens that come back by date", () => {
   underFakeClock();
 
+  it.each(where.filter(({ shards }) => shards === 1))(
+    "of any of fifty calls that were served one after another come back: $config in the $place",
+    async ({ place, config }) => {
+      const roomy = {
+        ...config,
+        rate: 80,
+        period: 60 * MINUTE,
+        ...(config.capacity && { capacity: 240 }),
+      } as TokensConfig;
+      for (const undone of [0, 1, 2, 10, 49]) {
+        const world = worldIn(place, 1);
+        const taken: number[] = [];
+        for (let call = 0; call < 50; call++) {
+          world.setClock(T0 + 10 * call);
+          taken.push((await take(world, roomy)) ?? NaN);
+        }
+        const before = (await world.check({ config: roomy, count: 0 })).remaining;
+        await world.adjust({ config: roomy, count: -1, takenAt: taken[undone] ?? NaN });
+        expect((await world.check({ config: roomy, count: 0 })).remaining).toBe(Number(before) + 1);
+      }
+    },
+  );
+
   describe.each(where)("$config in the $place on $shards rows", ({ place, shards, config }) => {
     const capacity = config.capacity ?? config.rate;
 
