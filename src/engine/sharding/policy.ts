@@ -120,9 +120,12 @@ export function spanFor({ capacity, levels }: Limit, interval: Interval, units: 
   return interval.slice(0, Math.min(interval.length - 1, levels.most, levelsFor(capacity, units)));
 }
 
-/** Whether a denial may rest on what two of several rows say, and a bucket need not save what it holds for later. */
+/**
+ * Whether a denial may rest on what two of several rows say, and a bucket need not save what it holds for later. A
+ * demand for nothing is as fast as one for a token.
+ */
 export function isFast(limit: Limit, units: number): boolean {
-  return units <= fastUnits(limit);
+  return (units || limit.unitsPerToken) <= fastUnits(limit);
 }
 
 /** The most units that are fast; 0 for a bucket of one row, which is exact. */
