@@ -5,7 +5,7 @@
  */
 import { v } from "convex/values";
 import { adjustmentOf } from "../src/engine/adjustment.js";
-import { bucketOf, requestTo, slotOf } from "../src/engine/request.js";
+import { bucketOf, requestOf, slotOf } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as consuming from "../src/operations/consume.js";
 import * as releasing from "../src/operations/release.js";
@@ -20,7 +20,7 @@ export const consume = mutation({
   get returns() {
     return wire.statusValidator();
   },
-  handler: (ctx, args) => consuming.consume(ctx, requestTo(bucketOf(args), args)),
+  handler: (ctx, args) => consuming.consume(ctx, requestOf(args)),
 });
 
 export const check = query({
@@ -30,7 +30,7 @@ export const check = query({
   get returns() {
     return wire.statusValidator();
   },
-  handler: (ctx, args) => consuming.check(ctx, requestTo(bucketOf(args), args)),
+  handler: (ctx, args) => consuming.check(ctx, requestOf(args)),
 });
 
 export const consumeAll = mutation({
@@ -40,11 +40,7 @@ export const consumeAll = mutation({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) =>
-    consuming.consumeAll(
-      ctx,
-      requests.map((args) => requestTo(bucketOf(args), args)),
-    ),
+  handler: (ctx, { requests }) => consuming.consumeAll(ctx, requests.map(requestOf)),
 });
 
 export const checkAll = query({
@@ -54,11 +50,7 @@ export const checkAll = query({
   get returns() {
     return wire.allStatusValidator();
   },
-  handler: (ctx, { requests }) =>
-    consuming.checkAll(
-      ctx,
-      requests.map((args) => requestTo(bucketOf(args), args)),
-    ),
+  handler: (ctx, { requests }) => consuming.checkAll(ctx, requests.map(requestOf)),
 });
 
 export const adjust = mutation({

@@ -13,7 +13,7 @@ import { checkOptions } from "./options.js";
 import type { ComponentCalls, InComponent, Place } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 import { isObjectOrFunction } from "../engine/fields.js";
-import { type CalledArgs, type CalledRequest, checkDemand, checkSlot } from "../engine/request.js";
+import { type BucketArgs, checkSlot, type RequestArgs } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -63,29 +63,29 @@ function isComponent(value: unknown): boolean {
 function inComponent(api: ComponentApi): Place {
   return {
     component: { api, mutation, query },
-    consume: (ctx, request) => mutation(ctx, api.public.consume, demandArgs(request)),
-    peek: (ctx, request) => query(ctx, api.public.check, demandArgs(request)),
-    consumeAll: (ctx, all) => mutation(ctx, api.public.consumeAll, { requests: all.map(demandArgs) }),
-    peekAll: (ctx, all) => query(ctx, api.public.checkAll, { requests: all.map(demandArgs) }),
-    adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, argsOf(adjustment)),
-    adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(argsOf) }),
+    consume: (ctx, request) => mutation(ctx, api.public.consume, asking(request)),
+    peek: (ctx, request) => query(ctx, api.public.check, asking(request)),
+    consumeAll: (ctx, requests) => mutation(ctx, api.public.consumeAll, { requests: requests.map(asking) }),
+    peekAll: (ctx, requests) => query(ctx, api.public.checkAll, { requests: requests.map(asking) }),
+    adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, sent(adjustment)),
+    adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(sent) }),
     release: (ctx, lease) => mutation(ctx, api.public.release, lease),
-    get: (ctx, bucket) => query(ctx, api.public.get, argsOf({ bucket, asked: {} })),
-    pause: (ctx, { bucket, asked }) => mutation(ctx, api.public.pause, { ...idOf(bucket), ...asked }),
+    get: (ctx, bucket) => query(ctx, api.public.get, sent(bucket)),
+    pause: (ctx, pausing) => mutation(ctx, api.public.pause, pausing),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
     wake: (ctx, bucket, { terms }) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
   };
 }
 
-/** The bucket of a call and what is asked of it, as sent: of a definition only the config. */
-function argsOf<Asked extends object>({ bucket, asked }: CalledArgs<Asked>) {
-  return present({ ...bucket, definition: undefined, ...asked });
+/** What a call asks, as it is sent: of a definition only the config. The app itself throws. */
+function sent<Asked extends BucketArgs>(asked: Asked) {
+  return present({ ...asked, definition: undefined, throws: undefined });
 }
 
-function demandArgs(request: CalledRequest) {
-  checkDemand(request.bucket.name, request.asked);
-  if ("lease" in request.bucket.config) checkSlot(request.bucket, request.asked);
-  return argsOf(request);
+/** The component checks it again, and its errors would not say where the app has called. */
+function asking(request: RequestArgs) {
+  if ("lease" in request.config) checkSlot(request.name, request);
+  return sent(request);
 }
 
 const NEED = "Rate limits in the component need the ctx of a";

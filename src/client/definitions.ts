@@ -4,7 +4,7 @@ import { booleanField, checkField, type Field, type Fields, isObject, strangeFie
 import { isPlain } from "../engine/kinds/plain.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
-import type { BucketArgs, CalledRequest, DemandArgs } from "../engine/request.js";
+import type { BucketArgs, DemandArgs, RequestArgs } from "../engine/request.js";
 import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
@@ -178,10 +178,9 @@ export function checkNamed(call: string, args: unknown): void {
   checkName((args as { name?: unknown }).name);
 }
 
-/** A request, and what its call and its definition say of the answer. */
-export interface CompleteRequest extends CalledRequest {
-  readonly throws: ThrowChoice;
-  readonly mode: Mode;
+/** A request, and whether a denial of it is thrown. */
+export interface CompleteRequest extends RequestArgs {
+  readonly throws?: ThrowChoice | undefined;
 }
 
 /** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
@@ -194,7 +193,6 @@ export function complete(
   const bucket = findBucket(definitions, call, args, { more });
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
-  const { throws = defined?.throws ?? options.throws ?? false, mode = defined?.mode ?? "enforce" } = args;
-  const { count, reserve, refundable } = args;
-  return { bucket, asked: { count, reserve, refundable }, throws, mode };
+  const { throws = defined?.throws ?? options.throws, mode = defined?.mode, count, reserve, refundable } = args;
+  return { ...bucket, count, reserve, refundable, shadow: mode === "shadow" || undefined, throws };
 }

@@ -2,9 +2,11 @@
 import { booleanField, checkField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
+import { countField, reserveField } from "../engine/request.js";
+import { idOf } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowsArg } from "./args.js";
-import { conclude, concludeOne, decisionsOf, leased } from "./decision.js";
+import { conclude, concludeOne, leased } from "./decision.js";
 import {
   type AnyArgs,
   type AnyBucketArgs,
@@ -18,7 +20,12 @@ import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 
-const demandFields = (): Fields => ({ count: anything, reserve: anything, mode: modeField, refundable: booleanField });
+const demandFields = (): Fields => ({
+  count: countField,
+  reserve: reserveField,
+  mode: modeField,
+  refundable: booleanField,
+});
 const callFields = (): Fields => ({ ...demandFields(), throws: throwsField });
 
 /** The functions of a set, which take what JavaScript may pass: their types are those of `RateLimits`. */
@@ -31,36 +38,33 @@ export function functionsOf(set: LimitSet) {
       const request = complete(set, "rateLimit", args, callFields());
       const status = await place.consume(ctx, request);
       // The way of most calls is short.
-      const isPlain = status.ok && request.mode === "enforce" && !("lease" in request.bucket.config);
-      return isPlain ? status : leased(request, concludeOne({ request, status }, options));
+      const isPlain = status.ok && !request.shadow && !("lease" in request.config);
+      return isPlain ? status : leased(request, concludeOne(request, status, options));
     },
 
     async checkRateLimit(ctx: Ctx, args: AnyArgs): Promise<RateLimitStatus> {
       const request = complete(set, "checkRateLimit", args, callFields());
-      return concludeOne({ request, status: await place.peek(ctx, request) }, options);
+      return concludeOne(request, await place.peek(ctx, request), options);
     },
 
     async rateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      const statuses = conclude(decisionsOf(requests, all.statuses), options);
-      return {
-        ...all,
-        statuses: decisionsOf(requests, statuses).map(({ request, status }) => leased(request, status)),
-      };
+      const statuses = conclude(requests, all.statuses, options);
+      return { ...all, statuses: statuses.map((status, i) => leased(requests[i], status)) };
     },
 
     async checkRateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "checkRateLimitAll", list, choice);
       const all = await place.peekAll(ctx, requests);
-      return { ...all, statuses: conclude(decisionsOf(requests, all.statuses), options) };
+      return { ...all, statuses: conclude(requests, all.statuses, options) };
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
       const bucket = findWrittenBucket(definitions, "pauseRateLimit", args, { until: anything });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
-      await place.pause(ctx, { bucket, asked: { until } });
+      await place.pause(ctx, { ...idOf(bucket), until });
       await wakeQueue(set, ctx, bucket);
       return null;
     },
@@ -92,7 +96,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
         "make that call with refundable: true, or leave takenAt out for a gift.",
     );
   }
-  const status = await set.place.adjust(ctx, { bucket, asked: { count, takenAt } });
+  const status = await set.place.adjust(ctx, { ...bucket, count, takenAt });
   await wakeQueue(set, ctx, bucket);
   return status;
 }
@@ -106,7 +110,6 @@ function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice:
   return Array.from(list, (args: AnyArgs) => {
     const request = complete(set, call, args, demandFields());
     const { throws = request.throws } = choice;
-    const shadow = request.mode === "shadow" || undefined;
-    return { ...request, throws, asked: { ...request.asked, shadow } };
+    return { ...request, throws };
   });
 }

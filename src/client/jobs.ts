@@ -1,8 +1,8 @@
 /** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction. */
 import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
-import { adjustedField, type AdjustmentArgs } from "../engine/adjustment.js";
-import type { BucketArgs } from "../engine/request.js";
+import { adjustedField } from "../engine/adjustment.js";
+import { countField } from "../engine/request.js";
 import { checkCtx, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
@@ -11,7 +11,7 @@ import type { AllowedStatus, DeniedStatus, RateLimitedJob, RateLimitLease } from
 import { present } from "../wire/present.js";
 import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
-import { type AnyArgs, anything, checkTokens, findWrittenBucket, complete } from "./definitions.js";
+import { type AnyArgs, checkTokens, findWrittenBucket, complete } from "./definitions.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import { DAY } from "./durations.js";
 import { modeField, throwsField } from "./options.js";
@@ -108,18 +108,18 @@ async function schedule(
   work: JobCall,
 ): Promise<ScheduleResult> {
   const request = complete(set, "scheduleRateLimited", asked, {
-    count: anything,
+    count: countField,
     spread: { atLeast: 0, atMost: DAY, unit: "milliseconds" },
     mode: modeField,
     throws: throwsField,
   });
   const { name, key, config, count = 1, spread = 0 } = asked;
-  checkTokens("scheduleRateLimited", request.bucket);
+  checkTokens("scheduleRateLimited", request);
   // A reservation whose start the scheduler accepts.
-  const reserving = { ...request, asked: { count, reserve: { within: FURTHEST_MS - spread }, refundable: true } };
+  const reserving = { ...request, reserve: { within: FURTHEST_MS - spread }, refundable: true };
   checkScheduler(ctx, "scheduleRateLimited");
   checkFunction(name, work.fn, work.fnArgs);
-  const status = concludeOne({ request: reserving, status: await set.place.consume(ctx, reserving) }, set.options);
+  const status = concludeOne(reserving, await set.place.consume(ctx, reserving), set.options);
   if (!status.ok) return present({ ok: false, retryAt: status.retryAt, reason: status.reason });
   const now = Date.now();
   const { shadow } = status;
@@ -129,32 +129,32 @@ async function schedule(
   const { retryAt, takenAt = retryAt ?? now, row } = promise.ok ? promise : {};
   // In an action the clock is later than that of the take: others may have taken in between.
   const dueAt = retryAt ?? Math.min(now, takenAt);
-  const taken = promise.ok ? count : 0;
-  const id = await scheduled(set, ctx, { bucket: request.bucket, count: taken, at: dueAt, takenAt, row }, () =>
-    ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs),
-  );
   const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt, row };
-  // The job is stored in documents: only its own fields, and none that is undefined.
-  const job = present({ name, key, count: taken, config, runAt, ...others, id });
-  return { ok: true, runAt, job, ...(shadow && { shadow }) };
-}
-
-/** What comes back of a job. */
-type Returning = { bucket: Readonly<BucketArgs> } & Omit<AdjustmentArgs, "describes">;
-
-/** Schedules a paid job. If that fails, its tokens come back: an action, or a caller that catches, would lose them. */
-async function scheduled<Id>(set: LimitSet, ctx: Ctx, paid: Returning, run: () => Promise<Id>): Promise<Id> {
+  const planned = { name, key, count: promise.ok ? count : 0, config, runAt, ...others };
   try {
-    return await run();
+    const id = await ctx.scheduler.runAt(runAt, work.fn, ...work.fnArgs);
+    // The job is stored in documents: only its own fields, and none that is undefined.
+    return { ok: true, runAt, job: present({ ...planned, id }), ...(shadow && { shadow }) };
   } catch (error) {
-    await giveBack(set, ctx, paid);
+    // An action, or a caller that catches, would lose the tokens.
+    await giveBack(set, ctx, refundOf(set, "scheduleRateLimited", planned));
     throw error;
   }
 }
 
-async function giveBack(set: LimitSet, ctx: Ctx, { bucket, count, ...promised }: Returning): Promise<void> {
-  await set.place.adjust(ctx, { bucket, asked: { count: -count, ...promised } });
-  await wakeQueue(set, ctx, bucket);
+/** What comes back of a job. @throws when it is of no limit, or its count cannot come back. */
+function refundOf(set: LimitSet, call: string, job: Omit<RateLimitedJob, "id">) {
+  const { name, key, count, dueAt = job.runAt, takenAt, row } = job;
+  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
+  const config = set.definitions.get(name) ? undefined : job.config;
+  const bucket = findWrittenBucket(set.definitions, call, { name, key, config });
+  checkField(name, "count", adjustedField, -count);
+  return { ...bucket, count: -count, at: dueAt, takenAt, row };
+}
+
+async function giveBack(set: LimitSet, ctx: Ctx, refund: ReturnType<typeof refundOf>): Promise<void> {
+  await set.place.adjust(ctx, refund);
+  await wakeQueue(set, ctx, refund);
 }
 
 async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: RateLimitedJob): Promise<CancelResult> {
@@ -163,14 +163,10 @@ async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: Rat
   checkScheduler(ctx, call);
   const needs = `${call} needs the ctx of a mutation, to read the job's state`;
   checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
-  const { name, key, count, id, dueAt = job.runAt, takenAt, row } = job;
-  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
-  const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findWrittenBucket(set.definitions, call, { name, key, config });
-  checkField(name, "count", adjustedField, -count);
-  const { state } = await inTurn(ctx, () => cancelPending(ctx, id));
+  const refund = refundOf(set, call, job);
+  const { state } = await inTurn(ctx, () => cancelPending(ctx, job.id));
   if (state !== "pending") return { canceled: false, state };
-  await giveBack(set, ctx, { bucket, count, at: dueAt, takenAt, row });
+  await giveBack(set, ctx, refund);
   return { canceled: true };
 }
 

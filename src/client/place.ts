@@ -6,7 +6,7 @@ import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisib
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
 import { show } from "../engine/misuse.js";
-import type { BucketArgs, CalledArgs, CalledRequest } from "../engine/request.js";
+import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/rows.js";
 import { type BucketId, idOf, type Reader, type Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
@@ -69,17 +69,17 @@ export type Ctx = InTables["queueMutation"] & InComponent["mutation"] & InCompon
 export type AnyDataModel = any;
 
 export interface Place {
-  consume(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
-  peek(ctx: Ctx, request: CalledRequest): Promise<RateLimitStatus>;
-  consumeAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  peekAll(ctx: Ctx, requests: readonly CalledRequest[]): Promise<RateLimitAllStatus>;
-  adjust(ctx: Ctx, adjustment: CalledArgs<AdjustmentArgs>): Promise<RateLimitStatus>;
+  consume(ctx: Ctx, request: RequestArgs): Promise<RateLimitStatus>;
+  peek(ctx: Ctx, request: RequestArgs): Promise<RateLimitStatus>;
+  consumeAll(ctx: Ctx, requests: readonly RequestArgs[]): Promise<RateLimitAllStatus>;
+  peekAll(ctx: Ctx, requests: readonly RequestArgs[]): Promise<RateLimitAllStatus>;
+  adjust(ctx: Ctx, adjustment: BucketArgs & AdjustmentArgs): Promise<RateLimitStatus>;
   /** Several adjustments in their order, in one transaction. */
-  adjustAll(ctx: Ctx, adjustments: readonly CalledArgs<AdjustmentArgs>[]): Promise<RateLimitStatus[]>;
+  adjustAll(ctx: Ctx, adjustments: readonly (BucketArgs & AdjustmentArgs)[]): Promise<RateLimitStatus[]>;
   /** Gives the slot of a lease back, if it holds one. The lease was checked. */
   release(ctx: Ctx, lease: RateLimitLease): Promise<null>;
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
-  pause(ctx: Ctx, pausing: CalledArgs<{ until: number }>): Promise<null>;
+  pause(ctx: Ctx, pausing: BucketId & { until: number }): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** A limit with a queue has changed, or tokens have come back to it: a worker that sleeps looks again. */
   wake(ctx: Ctx, bucket: BucketId, known: { options: RateLimitsOptions; terms: QueueTerms }): Promise<null>;

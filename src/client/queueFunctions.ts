@@ -74,7 +74,7 @@ const referenceField: Field = {
 
 /** A job as it crosses into the component, and whether a denial of it throws. */
 async function join(set: LimitSet, asked: AnyArgs, { fn, fnArgs }: JobCall) {
-  const { bucket, throws } = complete(set, "enqueueRateLimited", asked, {
+  const { name, key, plan, throws } = complete(set, "enqueueRateLimited", asked, {
     count: anything,
     priority: anything,
     fairBy: anything,
@@ -83,7 +83,6 @@ async function join(set: LimitSet, asked: AnyArgs, { fn, fnArgs }: JobCall) {
     onDropped: referenceField,
     throws: throwsField,
   });
-  const { name, key, plan } = bucket;
   const terms = termsOf(set, name, "enqueueRateLimited");
   if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
   const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;

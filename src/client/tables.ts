@@ -1,7 +1,7 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
-import { bucketOf, type CalledArgs, type CalledRequest, requestOf, slotOf } from "../engine/request.js";
+import { type BucketArgs, bucketOf, type RequestArgs, requestOf, slotOf } from "../engine/request.js";
 import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { release } from "../operations/release.js";
@@ -60,8 +60,8 @@ export function defineRateLimits<
   return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
 }
 
-const requestsOf = (requests: readonly CalledRequest[]) => requests.map(requestOf);
-const adjustmentTo = ({ bucket, asked }: CalledArgs<AdjustmentArgs>) => adjustmentOf(bucketOf(bucket), asked);
+const requestsOf = (requests: readonly RequestArgs[]) => requests.map(requestOf);
+const adjustmentTo = (asked: BucketArgs & AdjustmentArgs) => adjustmentOf(bucketOf(asked), asked);
 
 const inTables: Place = {
   consume: takingTurns(requestOf, consume),
@@ -72,7 +72,7 @@ const inTables: Place = {
   adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
   release: takingTurns(slotOf, release),
   get: takingTurns(bucketOf, get, false),
-  pause: takingTurns(({ bucket, asked }) => ({ ...idOf(bucket), ...asked }), pause),
+  pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
   reset: takingTurns(idOf, reset),
   wake: (ctx, bucket, { options, terms }) =>
     inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket, terms)),

@@ -33,11 +33,11 @@ export interface DemandArgs {
   describes?: boolean | undefined;
 }
 
-const countField: Field = {
+export const countField: Field = {
   permitted: "a finite number of at least 0",
   holds: (value) => Number.isFinite(value) && (value as number) >= 0,
 };
-const reserveField: Field = {
+export const reserveField: Field = {
   permitted: "true, false or { within: a number of milliseconds of at least 0 }",
   holds(value) {
     if (!isObject(value)) return typeof value === "boolean";
@@ -60,8 +60,7 @@ export function checkDemand(name: string, { count, reserve, refundable }: Demand
  * Checks what a call may ask of a limit with slots: one, now.
  * @throws when it asks for another count, for a reservation, or for what may come back without a lease.
  */
-export function checkSlot({ name }: Pick<BucketArgs, "name">, asked: DemandArgs): void {
-  const { count = 1, reserve = false, refundable = false } = asked;
+export function checkSlot(name: string, { count = 1, reserve = false, refundable = false }: DemandArgs): void {
   if (count !== 1) throw fieldError(name, "count", "1 (a call takes one slot)", count);
   if (reserve !== false) throw fieldError(name, "reserve", "false or left out: slots cannot be reserved", reserve);
   if (refundable) throw fieldError(name, "refundable", "false or left out: a slot comes back by its lease", refundable);
@@ -113,17 +112,13 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
   return { ...bucket, asked, demand: demandOf(bucket.limit, asked) };
 }
 
-/** A bucket as a call of the app names it, and what the call asks of it. */
-export interface CalledArgs<Asked> {
-  readonly bucket: Readonly<BucketArgs>;
-  readonly asked: Asked;
-}
-export type CalledRequest = CalledArgs<DemandArgs>;
+/** A bucket and what is asked of it, as a call names them and as they are sent. */
+export interface RequestArgs extends BucketArgs, DemandArgs {}
 
-export function requestOf({ bucket, asked }: CalledRequest): Request {
-  if ("lease" in bucket.config) checkSlot(bucket, asked);
-  const own = bucketOf(bucket);
-  return { ...own, asked, demand: demandOf(own.limit, asked) };
+export function requestOf(asked: RequestArgs): Request {
+  if ("lease" in asked.config) checkSlot(asked.name, asked);
+  const bucket = bucketOf(asked);
+  return { ...bucket, asked, demand: demandOf(bucket.limit, asked) };
 }
 
 /** A slot, as its lease names it. */

@@ -1,7 +1,7 @@
 /** Asks the limits, all in one transaction: the component directly, your tables through a mutation of yours. */
 import { type FunctionReference, internalMutationGeneric, type RegisteredMutation } from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import { conclude, decisionsOf } from "../client/decision.js";
+import { conclude } from "../client/decision.js";
 import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
 import { adjustAllArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { functionOf } from "../wire/functionOf.js";
@@ -21,19 +21,11 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
   const { requests, adjustments = [] } = args;
   if (requests) {
     // Denials are answered, also if the definitions throw.
-    const called = requests.map((asked) => ({ bucket: asked, asked, mode: modeOf(asked), throws: false }));
-    return conclude(decisionsOf(called, (await set.place.consumeAll(ctx, called)).statuses), set.options);
+    return conclude(requests, (await set.place.consumeAll(ctx, requests)).statuses, set.options);
   }
-  const statuses = await set.place.adjustAll(
-    ctx,
-    adjustments.map((asked) => ({ bucket: asked, asked })),
-  );
+  const statuses = await set.place.adjustAll(ctx, adjustments);
   for (const asked of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, asked);
   return statuses;
-}
-
-function modeOf({ shadow }: LimitRequest): "shadow" | "enforce" {
-  return shadow ? "shadow" : "enforce";
 }
 
 /**

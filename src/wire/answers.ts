@@ -98,12 +98,18 @@ const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });
 export const getArgs = () => ({ ...plannedArgs(), ...plansField() });
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
+/** `describes`: the status has the `policy`. */
+const describes = () => ({ describes: v.optional(v.boolean()) });
+/** `shadow`: of several requests, a denial of this one stops none of the others. */
 export const demandArgs = () => ({
   ...plannedArgs(),
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
+  shadow: v.optional(v.boolean()),
+  ...describes(),
 });
+export const allArgs = () => ({ requests: v.array(v.object(demandArgs())) });
 /** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
 export const adjustArgs = () => ({
   ...getArgs(),
@@ -111,15 +117,10 @@ export const adjustArgs = () => ({
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
   row: v.optional(v.string()),
+  ...describes(),
 });
+export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
-/** `describes`: the status has the `policy`. */
-const describes = () => ({ describes: v.optional(v.boolean()) });
-export const adjustAllArgs = () => ({ adjustments: v.array(v.object({ ...adjustArgs(), ...describes() })) });
-/** `shadow`: a denial of this request stops none of the others. */
-export const allArgs = () => ({
-  requests: v.array(v.object({ ...demandArgs(), shadow: v.optional(v.boolean()), ...describes() })),
-});
 
 export const pageValidator = () =>
   v.object({

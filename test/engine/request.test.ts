@@ -90,8 +90,8 @@ it("a request is refused for a bad name, a bad config, a bad key or a bad count"
   expect(() => bucketOf({ ...good, config: { ...bucket, rate: 0 } })).toThrow("rate must be");
   expect(() => bucketOf({ ...good, key: "" })).toThrow('Rate limit "send": key must be a non-empty string');
   expect(() => bucketOf({ ...good, key: "k".repeat(257) })).toThrow("key must be at most 256");
-  expect(() => requestOf({ bucket: good, asked: { count: -1 } })).toThrow("count must be");
-  expect(requestOf({ bucket: good, asked: { count: 11 } }).demand.units).toBe(11 * unitsPerToken);
+  expect(() => requestOf({ ...good, count: -1 })).toThrow("count must be");
+  expect(requestOf({ ...good, count: 11 }).demand.units).toBe(11 * unitsPerToken);
 });
 
 const lease = { name: "jobs", key: "ann", takenAt: NOW, until: NOW + 1000 };

@@ -87,14 +87,13 @@ const db = {
   query: () => ({ withIndex: () => ({ collect: () => Promise.resolve([]), first: () => Promise.resolve(null) }) }),
   insert: () => Promise.reject(new Error("not written")),
 };
-const asked = { name: "everyone", count: 1 };
 const given = { name: "everyone", config: user };
-const request = requestOf({ bucket: given, asked });
+const request = requestOf({ ...given, count: 1 });
 
 it.each<[string, (ctx: Writer) => Promise<unknown>]>([
   ["a call", (ctx) => consume(ctx, request)],
   ["several limits at once", (ctx) => consumeAll(ctx, [request])],
-  ["a charge", (ctx) => adjust(ctx, adjustmentOf(bucketOf(given), asked))],
+  ["a charge", (ctx) => adjust(ctx, adjustmentOf(bucketOf(given), { count: 1 }))],
   ["a pause", (ctx) => pause(ctx, { ...given, until: NOW + 1 })],
   ["an override", (ctx) => setOverride(ctx, given, { block: true })],
 ])("%s waits for its writes, and fails if they fail", async (_what, operation) => {
