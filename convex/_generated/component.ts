@@ -61,6 +61,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               }
             | { kind: "concurrency"; lease: number; slots: number };
           count: number;
+          describes?: boolean;
           key?: string;
           name: string;
           plan?: string | null;
@@ -96,7 +97,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | { kind: "concurrency"; lease: number; slots: number };
-            plan: string;
+            plan?: string;
           }>;
           row?: string;
           takenAt?: number;
@@ -234,7 +235,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                       number | "auto" | { atLeast?: number; atMost?: number };
                   }
                 | { kind: "concurrency"; lease: number; slots: number };
-              plan: string;
+              plan?: string;
             }>;
             row?: string;
             takenAt?: number;
@@ -337,11 +338,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               }
             | { kind: "concurrency"; lease: number; slots: number };
           count?: number;
+          describes?: boolean;
           key?: string;
           name: string;
           plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
+          shadow?: boolean;
         },
         | {
             lease?: {
@@ -628,11 +631,13 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
               }
             | { kind: "concurrency"; lease: number; slots: number };
           count?: number;
+          describes?: boolean;
           key?: string;
           name: string;
           plan?: string | null;
           refundable?: boolean;
           reserve?: boolean | { within: number };
+          shadow?: boolean;
         },
         | {
             lease?: {
@@ -953,7 +958,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | { kind: "concurrency"; lease: number; slots: number };
-            plan: string;
+            plan?: string;
           }>;
         },
         {
@@ -1715,7 +1720,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                     number | "auto" | { atLeast?: number; atMost?: number };
                 }
               | { kind: "concurrency"; lease: number; slots: number };
-            plan: string;
+            plan?: string;
           }>;
         },
         {

@@ -16,7 +16,7 @@ import { type AnyBucketArgs, checkNamed, findWrittenBucket } from "./definitions
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { checkBucketOf, definitionUnder, planAndConfigError, plansOf, queueTermsOf } from "./plans.js";
+import { checkBucketOf, configsOf, definitionUnder, planAndConfigError, queueTermsOf } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -108,7 +108,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
       const definition = definitionUnder(name, own, plan, false);
       const { config } = definition;
-      const listed = { name, config, plans: plan === undefined ? plansOf(own) : undefined };
+      const listed = { name, config, plans: plan === undefined ? configsOf(own) : undefined };
       const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
       return await component.query(ctx, component.api.upkeep.list, { ...listed, ...options });
@@ -154,7 +154,7 @@ async function sweep(
     const definition = definitions.get(name);
     if (!definition) return [];
     // A bucket is full only under all of a limit's plans.
-    return [{ name, configs: Array.from(definition.plans?.values() ?? [definition], ({ config }) => config) }];
+    return [{ name, configs: configsOf(definition).map(({ config }) => config) }];
   });
   const queues = definitions.names.flatMap((name) => queueTermsOf(definitions, name) ?? []);
   if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets, queues });

@@ -9,7 +9,15 @@ import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
 import { modeField, throwsField } from "./options.js";
-import { checkPlans, checkWith, definitionUnder, parsePlans, planAndConfigError, planField, plansOf } from "./plans.js";
+import {
+  checkPlans,
+  configsOf,
+  checkWith,
+  definitionUnder,
+  parsePlans,
+  planAndConfigError,
+  planField,
+} from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
@@ -69,14 +77,16 @@ function checkDefinition(name: string, given: unknown): Definition {
 }
 
 /** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
-function checkSlots(name: string, { config, plans, queue }: Definition): void {
-  const configs = Array.from(plans?.values() ?? [{ config }], (own) => own.config);
-  const others = configs.filter((own) => !("lease" in own));
+function checkSlots(name: string, definition: Definition): void {
+  const configs = configsOf(definition);
+  const others = configs.filter(({ config }) => !("lease" in config));
   if (others.length === configs.length) return;
-  if (queue) {
+  if (definition.queue) {
     throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
   }
-  for (const { kind } of others) throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', kind);
+  for (const { config } of others) {
+    throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', config.kind);
+  }
 }
 
 function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
@@ -140,7 +150,7 @@ export function findBucket(
     throw new Error(`Rate limit ${show(name)} ${problem}`);
   }
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
-  const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
+  const plans = needsPlan || plan !== undefined ? undefined : configsOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held };
 }
 

@@ -59,9 +59,9 @@ export function checkBucketOf(name: string, field: string, config: RateLimitConf
   throw misuseError(name, `${field} must be a ${permitted}, since the limit has shards, got a ${got}.`);
 }
 
-/** The plans of a definition by name; of one without them there are none. */
-export function plansOf({ plans = new Map<string, Definition>() }: Definition): NamedPlan[] {
-  return Array.from(plans, ([plan, { config }]) => ({ plan, config }));
+/** The config of each plan, or the only one. */
+export function configsOf({ config, plans }: Pick<Definition, "config" | "plans">): NamedPlan[] {
+  return plans ? Array.from(plans, ([plan, own]) => ({ plan, config: own.config })) : [{ config }];
 }
 
 /** What a limit's queue needs to know of its definition; undefined for a limit without a queue. */
@@ -80,10 +80,6 @@ export function queueTermsOf(
   });
   return toStoredTerms({ name, queue, configs: configsOf(own), ...(others.length > 0 && { with: others }) });
 }
-
-/** The config of each plan, or the only one. */
-export const configsOf = (definition: Definition) =>
-  definition.plans ? plansOf(definition) : [{ config: definition.config }];
 
 /**
  * Checks the limits that the jobs of a queue also take from.

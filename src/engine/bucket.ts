@@ -7,9 +7,9 @@ import { damageError } from "./misuse.js";
 /** A plan as a row holds it: its name, or the config of a call. */
 export type StoredPlan = string | RateLimitConfig;
 
-/** A plan of a definition. */
+/** A plan of a definition; without a name the only config. */
 export interface NamedPlan {
-  readonly plan: string;
+  readonly plan?: string | undefined;
   readonly config: RateLimitConfig;
 }
 

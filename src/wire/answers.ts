@@ -1,6 +1,6 @@
 /** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
 import { type Infer, type ObjectType, v } from "convex/values";
-import { configValidator, overrideFields, plansField, queueTerms } from "./configs.js";
+import { configs, configValidator, overrideFields, queueTerms } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
 const outlook = () => ({
@@ -93,21 +93,22 @@ export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus>
   | { ok: true; retryAt?: number; statuses: Status[] }
   | { ok: false; retryAt: number; statuses: Status[] };
 
-const configuredArgs = () => ({ ...bucketArgs(), config: configValidator() });
 /** `plan`: the name of the plan that the config is; null for a config of the call. */
-const plannedArgs = () => ({ ...configuredArgs(), plan: v.optional(v.union(v.string(), v.null())) });
-export const getArgs = () => ({ ...plannedArgs(), ...plansField() });
-export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
-/** `describes`: the status has the `policy`. */
-const describes = () => ({ describes: v.optional(v.boolean()) });
-/** `shadow`: of several requests, a denial of this one stops none of the others. */
+const plannedArgs = () => ({
+  ...bucketArgs(),
+  config: configValidator(),
+  plan: v.optional(v.union(v.string(), v.null())),
+});
+/** `plans`: if the call names no plan, the plan that the rows were written under applies. */
+export const getArgs = () => ({ ...plannedArgs(), plans: v.optional(configs()) });
+/** `shadow`: of several requests, a denial of this one stops none of the others. `describes`: with the `policy`. */
 export const demandArgs = () => ({
   ...plannedArgs(),
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
   shadow: v.optional(v.boolean()),
-  ...describes(),
+  describes: v.optional(v.boolean()),
 });
 export const allArgs = () => ({ requests: v.array(v.object(demandArgs())) });
 /** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
@@ -117,10 +118,11 @@ export const adjustArgs = () => ({
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
   row: v.optional(v.string()),
-  ...describes(),
+  describes: v.optional(v.boolean()),
 });
 export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
+export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
 
 export const pageValidator = () =>
   v.object({
@@ -158,7 +160,7 @@ export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
 export const listArgs = () => ({
   name: v.string(),
   config: configValidator(),
-  ...plansField(),
+  plans: v.optional(configs()),
   cursor: v.optional(v.string()),
   limit: v.optional(v.number()),
   onlyLimited: v.optional(v.boolean()),

@@ -105,10 +105,8 @@ const config = () =>
 export interface ConfigValidator extends ReturnType<typeof config> {}
 export const configValidator: () => ConfigValidator = config;
 
-/** The plans that a bucket's rows may name: the plan that they were written under applies. */
-export const plansField = () => ({
-  plans: v.optional(v.array(v.object({ plan: v.string(), config: configValidator() }))),
-});
+/** The config of a limit, or of each of its plans. */
+export const configs = () => v.array(v.object({ plan: v.optional(v.string()), config: configValidator() }));
 
 const queue = () => ({
   /** The most jobs that may wait in one bucket's queue, 1 to 10,000, default unlimited. It holds within a second. */
@@ -128,7 +126,6 @@ const queue = () => ({
    */
   attempts: v.optional(v.number()),
 });
-const queueConfigValidator = () => v.object(queue());
 
 /** How the queue of a limit behaves; `{}` is one with the defaults. */
 export interface QueueConfig<Names extends string = string> extends TypeOf<typeof queue> {
@@ -140,13 +137,10 @@ export interface QueueConfig<Names extends string = string> extends TypeOf<typeo
   with?: Readonly<Partial<Record<Names, number>>>;
 }
 
-/** The config of a limit, or of each of its plans. */
-const configs = () => v.array(v.object({ plan: v.optional(v.string()), config: configValidator() }));
-
 /** The terms of a limit's queue, the same for all keys: its config, the limit's, and those of the limits in `with`. */
 export const queueTerms = () => ({
   name: v.string(),
-  queue: queueConfigValidator(),
+  queue: v.object(queue()),
   configs: configs(),
   with: v.optional(
     v.array(

@@ -1,7 +1,7 @@
 /**
  * A bucket's stored state: as a row holds it, and the wire form of what a client needs to say its status at any time.
  */
-import { type Infer, type ObjectType, v } from "convex/values";
+import { type ObjectType, v } from "convex/values";
 import { configValidator, type RateLimitConfig } from "./configs.js";
 
 export const stateFields = () => ({
@@ -43,45 +43,40 @@ export type StoredControl = ObjectType<ReturnType<typeof controlFields>>;
 /** A state as a row holds it. */
 export type StoredState = ObjectType<ReturnType<typeof stateFields>>;
 
-const runsValidator = () =>
+const runs = () =>
   v.array(v.object({ start: v.number(), period: v.number(), count: v.optional(v.number()), units: v.number() }));
 
-const bucket = () =>
-  v.object({
-    name: v.string(),
-    config: configValidator(),
-    value: v.number(),
-    ts: v.number(),
-    tokens: v.number(),
-    unitsPerToken: v.number(),
-    capacity: v.number(),
-    maxReserved: v.number(),
-    lastStart: v.optional(v.number()),
-    lastsMs: v.optional(v.number()),
-    windowsFrom: v.optional(v.number()),
-    restMs: v.optional(v.number()),
-    fullAt: v.number(),
-    runs: runsValidator(),
-    parts: v.array(
-      v.object({
-        shard: v.optional(v.string()),
-        value: v.number(),
-        ts: v.number(),
-        capacity: v.number(),
-        runs: runsValidator(),
-      }),
-    ),
-    few: v.number(),
-    used: v.number(),
-  });
-
-/** Named: otherwise the compiler writes it out in full at each use. */
-export interface BucketValidator extends ReturnType<typeof bucket> {}
-const bucketValidator: () => BucketValidator = bucket;
+const bucket = () => ({
+  name: v.string(),
+  config: configValidator(),
+  value: v.number(),
+  ts: v.number(),
+  tokens: v.number(),
+  unitsPerToken: v.number(),
+  capacity: v.number(),
+  maxReserved: v.number(),
+  lastStart: v.optional(v.number()),
+  lastsMs: v.optional(v.number()),
+  windowsFrom: v.optional(v.number()),
+  restMs: v.optional(v.number()),
+  fullAt: v.number(),
+  runs: runs(),
+  parts: v.array(
+    v.object({
+      shard: v.optional(v.string()),
+      value: v.number(),
+      ts: v.number(),
+      capacity: v.number(),
+      runs: runs(),
+    }),
+  ),
+  few: v.number(),
+  used: v.number(),
+});
 
 export const snapshotValidator = () =>
   v.object({
-    ...bucketValidator().fields,
+    ...bucket(),
     mode: v.optional(v.literal("shadow")),
     plan: v.optional(v.string()),
     pausedUntil: v.optional(v.number()),
@@ -89,7 +84,7 @@ export const snapshotValidator = () =>
       v.union(
         v.object({ until: v.number(), reason: v.literal("blocked") }),
         v.object({ until: v.number(), unlimited: v.literal(true) }),
-        v.object({ ...bucketValidator().fields, until: v.number() }),
+        v.object({ ...bucket(), until: v.number() }),
       ),
     ),
   });
@@ -127,4 +122,4 @@ export type RateLimitSnapshot = Bucket & {
   pausedUntil?: number;
   override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | (Bucket & { until: number });
 };
-type Bucket = Omit<Infer<ReturnType<typeof bucketValidator>>, "config"> & { config: RateLimitConfig };
+type Bucket = Omit<ObjectType<ReturnType<typeof bucket>>, "config"> & { config: RateLimitConfig };
