@@ -24,23 +24,16 @@ export type { RateLimitOverride } from "../wire/configs.js";
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
 
-/** The override: exactly one of config, more, block and unlimited, or a plan of the limit. */
-type OverrideWay<Definition> =
-  | Only<"config">
-  | Only<"more">
-  | Only<"block">
-  | Only<"unlimited">
-  | (Definition extends { plans: object } ? PlanArg<Definition> & Without<Way> : never);
-type Way = "config" | "more" | "block" | "unlimited";
-type Only<Chosen extends Way> = Required<Pick<RateLimitOverride, Chosen>> & Without<Exclude<Way, Chosen>>;
-type Without<Fields extends string> = Partial<Record<Fields, undefined>>;
-
 type OverriddenArgs<Limits, Name> = Name extends keyof Limits ? { name: Name } & KeyArg<Limits[Name]> : never;
 
+/** The override: exactly one of config, more, block and unlimited, or a plan of the limit. */
 type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
-  OverrideWay<Name extends keyof Limits ? Limits[Name] : never> & {
-    [Field in keyof Omit<RateLimitOverride, Way>]: RateLimitOverride[Field] | undefined;
+  OneOf<Omit<RateLimitOverride, "until" | "note"> & PlanArg<Name extends keyof Limits ? Limits[Name] : never>> & {
+    [Field in "until" | "note"]?: RateLimitOverride[Field] | undefined;
   };
+type OneOf<Ways> = {
+  [Way in keyof Ways]-?: Required<Pick<Ways, Way>> & { [Other in Exclude<keyof Ways, Way>]?: undefined };
+}[keyof Ways];
 
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
 export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent> {

@@ -66,12 +66,13 @@ type PlansByName<Limits> = {
 } & Others<Limits, unknown>;
 
 /** The plan, by its name or as what leads to one, if the limit has plans. */
-export type PlanArg<Definition, Source = never> = Definition extends { plans: infer Plans }
+export type PlanArg<Definition, Plan = PlanName<Definition>> = Definition extends { plans: object }
   ? {
       /** The plan of the key's owner: its config holds in this call. */
-      plan: (keyof Plans & string) | Source;
+      plan: Plan;
     }
   : unknown;
+export type PlanName<Definition> = Definition extends { plans: infer Plans } ? keyof Plans & string : never;
 
 /** A key if the limit has keys, as a text or as what leads to one. */
 export type KeyArg<Definition, Key = string> = Definition extends { keyed: true }

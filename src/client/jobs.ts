@@ -13,7 +13,7 @@ import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
 import { type AnyArgs, checkTokens, findWrittenBucket, complete } from "./definitions.js";
 import type { ThrowChoice } from "./definitionTypes.js";
-import { DAY } from "./durations.js";
+import { DAY } from "./entry.js";
 import { modeField, throwsField } from "./options.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";

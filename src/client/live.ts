@@ -5,52 +5,53 @@
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, isFunction, isObjectOrFunction } from "../engine/fields.js";
+import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
+import type { BucketArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
-import type { ConfigArg, KeyArg, NameIn, PlanArg, WrittenBucketArgs } from "./args.js";
+import type { ConfigArg, KeyArg, NameIn, PlanArg, PlanName, WrittenBucketArgs } from "./args.js";
 import { type AnyBucketArgs, findWrittenBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
-import { type ExposedRateLimit, keyFrom, readSnapshot, serverTime } from "./exposure.js";
 
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
-export type { ExposedRateLimit } from "./exposure.js";
 
-/** A value that the server chooses from a query's ctx and a key, and the client cannot. */
+/** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
+export interface ExposedRateLimit {
+  getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
+  /**
+   * The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached.
+   */
+  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
+}
+
+/**
+ * A value that the server chooses from a query's ctx and the key that the client requests, if any (for a config or a
+ * plan: from the key that it gets). Of the key: ignore the request, or check it, since the client sees the bucket of
+ * the returned key. Throw to refuse.
+ */
 type Decided<DataModel extends convex.GenericDataModel, Value> = (
   ctx: convex.GenericQueryCtx<DataModel>,
   key: string | undefined,
 ) => Value | Promise<Value>;
 
-/**
- * The server's function from the caller (and the key that the client requests, if any) to the key it gets. Ignore the
- * request, or check it: the client sees the bucket of the returned key. Throw to refuse.
- */
-type ExposedKey<DataModel extends convex.GenericDataModel> = Decided<DataModel, string>;
-
-/** The config, where it is not the defined one: the same for all, or chosen by the server for a key (plans, tiers). */
-type ExposedConfig<DataModel extends convex.GenericDataModel> = RateLimitConfig | Decided<DataModel, RateLimitConfig>;
-
-/** The plan of a limit with plans: the same for all, or chosen by the server for a key. */
-type ExposedPlan<Definition, DataModel extends convex.GenericDataModel> = Decided<
-  DataModel,
-  Definition extends { plans: infer Plans } ? keyof Plans & string : never
->;
+/** A value that is the same for all, or chosen by the server for a key. */
+type Chosen<DataModel extends convex.GenericDataModel, Value> = Value | Decided<DataModel, Value>;
 
 /** The arguments of `exposeRateLimit`: a key function if calls of the limit need a key. */
 export type ExposeArgs<Limits, Name, DataModel extends convex.GenericDataModel> = Name extends keyof Limits
-  ? KeyArg<Limits[Name], ExposedKey<DataModel>> &
-      Partial<PlanArg<Limits[Name], ExposedPlan<Limits[Name], DataModel>>> &
-      ConfigArg<Limits[Name], ExposedConfig<DataModel>>
-  : { key?: ExposedKey<DataModel> | undefined; config: ExposedConfig<DataModel> };
+  ? KeyArg<Limits[Name], Decided<DataModel, string>> &
+      Partial<PlanArg<Limits[Name], Chosen<DataModel, PlanName<Limits[Name]>>>> &
+      ConfigArg<Limits[Name], Chosen<DataModel, RateLimitConfig>>
+  : { key?: Decided<DataModel, string> | undefined; config: Chosen<DataModel, RateLimitConfig> };
 
 /** The arguments as JavaScript may pass them. */
 interface AnyExposeArgs {
-  key?: ExposedKey<AnyDataModel> | undefined;
-  config?: ExposedConfig<AnyDataModel>;
-  plan?: string | Decided<AnyDataModel, string> | undefined;
+  key?: Decided<AnyDataModel, string> | undefined;
+  config?: Chosen<AnyDataModel, RateLimitConfig>;
+  plan?: Chosen<AnyDataModel, string>;
 }
 
 /** The functions of `rateLimitLive`. Misuse throws as it does from the functions of `defineRateLimits`. */
@@ -127,4 +128,25 @@ function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRat
     ),
     getServerTime: serverTime(),
   };
+}
+
+export async function readSnapshot(
+  { definitions, place }: LimitSet,
+  ctx: Ctx,
+  bucket: BucketArgs,
+): Promise<RateLimitSnapshot> {
+  const snapshot = await place.get(ctx, bucket);
+  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
+}
+
+/** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
+export function serverTime(): ExposedRateLimit["getServerTime"] {
+  const now = async () => await Promise.resolve(Date.now());
+  return convex.mutationGeneric(functionOf(() => ({}), v.number, now));
+}
+
+/** A key function that finds nobody must not show the bucket that belongs to everybody. */
+export function keyFrom(name: string, call: string, key: unknown): string {
+  if (typeof key === "string" && key !== "") return key;
+  throw fieldError(name, `the key that ${call}'s key function returns`, "a non-empty string", key);
 }

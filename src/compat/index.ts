@@ -1,5 +1,5 @@
 /** convex-rate-limits/compat: the calls and answers of `@convex-dev/rate-limiter`, on this package's component. */
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/durations.js";
+export { DAY, HOUR, MINUTE, SECOND, WEEK } from "../client/entry.js";
 export type { HookApi, HookArgs, HookOptions, HookValue } from "./hookApi.js";
 export { RateLimiter, RateLimiter as default } from "./rateLimiter.js";
 export type { ActionCtx, MutationCtx, QueryCtx, RateLimitArgs, RateLimitReturns } from "./rateLimiter.js";
