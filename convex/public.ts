@@ -58,16 +58,6 @@ export const adjust = mutation({
     return wire.adjustArgs();
   },
   get returns() {
-    return wire.statusValidator();
-  },
-  handler: (ctx, args) => adjusting.adjust(ctx, adjustmentOf(bucketOf(args), args)),
-});
-
-export const adjustAll = mutation({
-  get args() {
-    return wire.adjustAllArgs();
-  },
-  get returns() {
     return v.array(wire.statusValidator());
   },
   handler: (ctx, { adjustments }) =>

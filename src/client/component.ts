@@ -67,13 +67,12 @@ function inComponent(api: ComponentApi): Place {
     peek: (ctx, request) => query(ctx, api.public.check, asking(request)),
     consumeAll: (ctx, requests) => mutation(ctx, api.public.consumeAll, { requests: requests.map(asking) }),
     peekAll: (ctx, requests) => query(ctx, api.public.checkAll, { requests: requests.map(asking) }),
-    adjust: (ctx, adjustment) => mutation(ctx, api.public.adjust, sent(adjustment)),
-    adjustAll: (ctx, all) => mutation(ctx, api.public.adjustAll, { adjustments: all.map(sent) }),
+    adjust: (ctx, all) => mutation(ctx, api.public.adjust, { adjustments: all.map(sent) }),
     release: (ctx, lease) => mutation(ctx, api.public.release, lease),
     get: (ctx, bucket) => query(ctx, api.public.get, sent(bucket)),
     pause: (ctx, pausing) => mutation(ctx, api.public.pause, pausing),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
-    wake: (ctx, bucket, { terms }) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
+    wake: (ctx, bucket, terms) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
   };
 }
 

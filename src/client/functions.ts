@@ -96,9 +96,9 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
         "make that call with refundable: true, or leave takenAt out for a gift.",
     );
   }
-  const status = await set.place.adjust(ctx, { ...bucket, count, takenAt });
+  const [status] = await set.place.adjust(ctx, [{ ...bucket, count, takenAt }]);
   await wakeQueue(set, ctx, bucket);
-  return status;
+  return status as RateLimitStatus;
 }
 
 function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}): CompleteRequest[] {

@@ -153,7 +153,7 @@ function refundOf(set: LimitSet, call: string, job: Omit<RateLimitedJob, "id">) 
 }
 
 async function giveBack(set: LimitSet, ctx: Ctx, refund: ReturnType<typeof refundOf>): Promise<void> {
-  await set.place.adjust(ctx, refund);
+  await set.place.adjust(ctx, [refund]);
   await wakeQueue(set, ctx, refund);
 }
 

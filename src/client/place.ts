@@ -73,16 +73,14 @@ export interface Place {
   peek(ctx: Ctx, request: RequestArgs): Promise<RateLimitStatus>;
   consumeAll(ctx: Ctx, requests: readonly RequestArgs[]): Promise<RateLimitAllStatus>;
   peekAll(ctx: Ctx, requests: readonly RequestArgs[]): Promise<RateLimitAllStatus>;
-  adjust(ctx: Ctx, adjustment: BucketArgs & AdjustmentArgs): Promise<RateLimitStatus>;
-  /** Several adjustments in their order, in one transaction. */
-  adjustAll(ctx: Ctx, adjustments: readonly (BucketArgs & AdjustmentArgs)[]): Promise<RateLimitStatus[]>;
-  /** Gives the slot of a lease back, if it holds one. The lease was checked. */
+  /** Adjusts buckets in their order, in one transaction. */
+  adjust(ctx: Ctx, adjustments: readonly (BucketArgs & AdjustmentArgs)[]): Promise<RateLimitStatus[]>;
   release(ctx: Ctx, lease: RateLimitLease): Promise<null>;
   get(ctx: Ctx, bucket: BucketArgs): Promise<RateLimitSnapshot>;
   pause(ctx: Ctx, pausing: BucketId & { until: number }): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** A limit with a queue has changed, or tokens have come back to it: a worker that sleeps looks again. */
-  wake(ctx: Ctx, bucket: BucketId, known: { options: RateLimitsOptions; terms: QueueTerms }): Promise<null>;
+  wake(ctx: Ctx, bucket: BucketId, terms: QueueTerms): Promise<null>;
   /** Calls into the component, for what has an entry of its own; undefined in the app's tables. */
   readonly component?: ComponentCalls;
 }
@@ -138,9 +136,9 @@ export function setOf(limits: unknown, call: string): LimitSet {
  * After a change of a bucket: jobs that wait in its queue, or in one that also takes from it, may be paid earlier.
  * Their workers learn the terms.
  */
-export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
+export async function wakeQueue({ definitions, place }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
   for (const name of [bucket.name, ...definitions.queuesWith(bucket.name)]) {
     const terms = queueTermsOf(definitions, name);
-    if (terms) await place.wake(ctx, { ...idOf(bucket), name }, { options, terms });
+    if (terms) await place.wake(ctx, { ...idOf(bucket), name }, terms);
   }
 }

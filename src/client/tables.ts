@@ -2,7 +2,7 @@
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { type BucketArgs, bucketOf, type RequestArgs, requestOf, slotOf } from "../engine/request.js";
-import { adjust, adjustAll, pause, reset } from "../operations/adjust.js";
+import { adjustAll, pause, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
 import { release } from "../operations/release.js";
 import { inQueue, wake } from "../queue/worker.js";
@@ -45,35 +45,39 @@ export function defineRateLimits<
   Default extends ThrowChoice | undefined = false,
 >(
   limits: CheckedDefinitions<Limits>,
-  options?: RateLimitsOptions<Default> & {
+  options: RateLimitsOptions<Default> & {
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
-  },
+  } = NO_OPTIONS,
 ): RateLimits<Limits, InTables, Default> {
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
-  if (options !== undefined) {
+  if (options !== NO_OPTIONS) {
     const holds = (value: unknown) => typeof value === "string" && /^\w[\w/-]*$/.test(value);
     checkOptions(options, { queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds } });
   }
-  return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
+  return functionsOf({ definitions, place: inTables(options), options }) as never;
 }
 
-const requestsOf = (requests: readonly RequestArgs[]) => requests.map(requestOf);
-const adjustmentTo = (asked: BucketArgs & AdjustmentArgs) => adjustmentOf(bucketOf(asked), asked);
+/** Most apps give none: a run then makes no table of fields. */
+const NO_OPTIONS = {};
 
-const inTables: Place = {
-  consume: takingTurns(requestOf, consume),
-  peek: takingTurns(requestOf, check, false),
-  consumeAll: takingTurns(requestsOf, consumeAll),
-  peekAll: takingTurns(requestsOf, checkAll, false),
-  adjust: takingTurns(adjustmentTo, adjust),
-  adjustAll: takingTurns((adjustments) => adjustments.map(adjustmentTo), adjustAll),
-  release: takingTurns(slotOf, release),
-  get: takingTurns(bucketOf, get, false),
-  pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
-  reset: takingTurns(idOf, reset),
-  wake: (ctx, bucket, { options, terms }) =>
-    inTurn(ctx, () => wake(inQueue(ctx as never, queueModuleOf(options)), bucket, terms)),
-};
+const requestsOf = (requests: readonly RequestArgs[]) => requests.map(requestOf);
+const adjustmentsOf = (adjustments: readonly (BucketArgs & AdjustmentArgs)[]) =>
+  adjustments.map((asked) => adjustmentOf(bucketOf(asked), asked));
+
+function inTables(options: RateLimitsOptions): Place {
+  return {
+    consume: takingTurns(requestOf, consume),
+    peek: takingTurns(requestOf, check, false),
+    consumeAll: takingTurns(requestsOf, consumeAll),
+    peekAll: takingTurns(requestsOf, checkAll, false),
+    adjust: takingTurns(adjustmentsOf, adjustAll),
+    release: takingTurns(slotOf, release),
+    get: takingTurns(bucketOf, get, false),
+    pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
+    reset: takingTurns(idOf, reset),
+    wake: (ctx, bucket, terms) => inTurn(ctx, () => wake(inQueue(ctx, queueModuleOf(options)), bucket, terms)),
+  };
+}

@@ -3,13 +3,13 @@ import { type FunctionReference, internalMutationGeneric, type RegisteredMutatio
 import { type ObjectType, v } from "convex/values";
 import { conclude } from "../client/decision.js";
 import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
-import { adjustAllArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
+import { adjustArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { functionOf } from "../wire/functionOf.js";
 
 /** Takes, or else gives back: `requests` or `adjustments`, in the form that crosses into the component. */
 const asking = () => ({
   requests: v.optional(allArgs().requests),
-  adjustments: v.optional(adjustAllArgs().adjustments),
+  adjustments: v.optional(adjustArgs().adjustments),
 });
 export interface HttpMutationArgs extends ObjectType<ReturnType<typeof asking>> {}
 export type LimitRequest = NonNullable<HttpMutationArgs["requests"]>[number];
@@ -23,7 +23,7 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
     // Denials are answered, also if the definitions throw.
     return conclude(requests, (await set.place.consumeAll(ctx, requests)).statuses, set.options);
   }
-  const statuses = await set.place.adjustAll(ctx, adjustments);
+  const statuses = await set.place.adjust(ctx, adjustments);
   for (const asked of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, asked);
   return statuses;
 }

@@ -113,14 +113,17 @@ export const demandArgs = () => ({
 export const allArgs = () => ({ requests: v.array(v.object(demandArgs())) });
 /** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
 export const adjustArgs = () => ({
-  ...getArgs(),
-  count: v.number(),
-  at: v.optional(v.number()),
-  takenAt: v.optional(v.number()),
-  row: v.optional(v.string()),
-  describes: v.optional(v.boolean()),
+  adjustments: v.array(
+    v.object({
+      ...getArgs(),
+      count: v.number(),
+      at: v.optional(v.number()),
+      takenAt: v.optional(v.number()),
+      row: v.optional(v.string()),
+      describes: v.optional(v.boolean()),
+    }),
+  ),
 });
-export const adjustAllArgs = () => ({ adjustments: v.array(v.object(adjustArgs())) });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
 

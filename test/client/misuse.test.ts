@@ -376,7 +376,8 @@ describe("the component does not trust the wire:", () => {
     check: (args: object) => query((ctx) => ctx.runQuery(api.check, args as never)),
     get: (args: object) => query((ctx) => ctx.runQuery(api.get, args as never)),
     reset: (args: object) => mutation((ctx) => ctx.runMutation(api.reset, args as never)),
-    adjust: (args: object) => mutation((ctx) => ctx.runMutation(api.adjust, { count: 1, ...args } as never)),
+    adjust: (args: object) =>
+      mutation((ctx) => ctx.runMutation(api.adjust, { adjustments: [{ count: 1, ...args }] } as never)),
     consumeAll: (args: object) => mutation((ctx) => ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
     checkAll: (args: object) => query((ctx) => ctx.runQuery(api.checkAll, { requests: [args] } as never)),
   };
@@ -393,9 +394,11 @@ describe("the component does not trust the wire:", () => {
   const takers = calls.filter((call) => call !== "reset");
   const counting = ["consume", "check", "consumeAll", "checkAll"] as const;
   const LIMIT = 'Rate limit "wire":';
+  const slots = { kind: "concurrency", slots: 3, lease: 1000 } as const;
   it.each<[what: string, calls: readonly (keyof typeof functions)[], wrong: object, problem: string]>([
     ["config", takers, { config: { ...bucket, rate: NaN } }, `${LIMIT} rate must be`],
     ["count", counting, { count: NaN }, `${LIMIT} count must be`],
+    ["count of slots", counting, { config: slots, count: 2 }, `${LIMIT} count must be 1`],
     ["adjustment", ["adjust"], { count: Infinity }, `${LIMIT} count must be ${ADJUSTMENT}`],
     ["name", calls, { name: "" }, NAME],
     ["key", calls, { key: "" }, `${LIMIT} key must be a non-empty string, got "".`],
