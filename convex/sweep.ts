@@ -60,8 +60,7 @@ export const sweep = mutation({
         const full: Found = await ctx.runQuery(internal.sweep.find, asked, stale);
         return { deleted: await deleteFull(ctx, targets, full.buckets), cursor: full.cursor };
       },
-      (known, from): Promise<Found> =>
-        ctx.runQuery(internal.sweep.findQueues, { known: [...known], cursor: from }, stale),
+      (looked): Promise<Found> => ctx.runQuery(internal.sweep.findQueues, looked, stale),
     );
     if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, queues, cursor });
     return { deleted, isDone: cursor === null };

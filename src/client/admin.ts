@@ -158,8 +158,9 @@ async function sweep(
   // The queue's tables, and the module of the worker, may be missing if no limit has a queue: then none is read.
   const own = inQueue(ctx, queues.length > 0 ? queueModuleOf(setOptions) : "");
   const sweepBuckets = () => sweepBatch(ctx, { targets, cursor });
-  const find: Parameters<typeof sweepInTurn>[3] = (known, from) => findWorkers(ctx, { known, cursor: from });
-  const swept = await inTurn(ctx, () => sweepInTurn(own, { cursor, queues }, sweepBuckets, find));
+  const swept = await inTurn(ctx, () =>
+    sweepInTurn(own, { cursor, queues }, sweepBuckets, (looked) => findWorkers(ctx, looked)),
+  );
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

@@ -2,7 +2,7 @@
 export type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 export type { RateLimitConfig } from "../wire/configs.js";
 export type { RateLimitDefinition, RateLimitDefinitions, RateLimitsOptions } from "./definitionTypes.js";
-export { isRateLimitError, type RateLimitErrorData } from "./errors.js";
+export { isRateLimitError, type RateLimitErrorData } from "./decision.js";
 export { hashKey } from "./hashKey.js";
 export type { RateLimits } from "./rateLimits.js";
 

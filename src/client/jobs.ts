@@ -18,7 +18,7 @@ import { modeField, throwsField } from "./options.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { checkFunction, checkScheduler, type JobCall, type SchedulingCtx } from "./scheduler.js";
-import type { CallAnswer } from "./statusTypes.js";
+import type { CallAnswer } from "./rateLimits.js";
 
 export type { RateLimitedJob, RateLimitLease } from "../wire/answers.js";
 

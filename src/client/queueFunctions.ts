@@ -10,7 +10,7 @@ import { functionOf } from "../wire/functionOf.js";
 import { present } from "../wire/present.js";
 import * as wire from "../wire/queue.js";
 import { type AnyArgs, anything, complete, findWrittenBucket } from "./definitions.js";
-import { denialError } from "./errors.js";
+import { denialError } from "./decision.js";
 import { throwsField } from "./options.js";
 import type { AnyDataModel, ComponentCalls, Ctx, InTables, LimitSet } from "./place.js";
 import { queueTermsOf } from "./plans.js";

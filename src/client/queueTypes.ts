@@ -2,7 +2,7 @@
 import type * as convex from "convex/server";
 import type * as wire from "../wire/queue.js";
 import type { CountArg, KeyArg, PlanArg, ThrowsArg } from "./args.js";
-import type { CallAnswer } from "./statusTypes.js";
+import type { CallAnswer } from "./rateLimits.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables } from "./place.js";
 

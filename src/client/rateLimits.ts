@@ -1,9 +1,8 @@
-/** The functions that `defineRateLimits` returns, as their users see them. */
-import type { RateLimitAllStatus } from "../wire/answers.js";
+/** The functions that `defineRateLimits` returns, as their users see them, and what they answer. */
+import type { ExactRateLimitStatus, RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type * as args from "./args.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
-import type * as status from "./statusTypes.js";
 
 /**
  * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a
@@ -27,7 +26,7 @@ export interface RateLimits<
   >(
     ctx: Contexts["mutation"],
     args: args.RateLimitArgs<Limits, Name, Said, Refundable>,
-  ) => Promise<status.CallAnswer<status.DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
+  ) => Promise<CallAnswer<DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
 
   /**
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one
@@ -36,7 +35,7 @@ export interface RateLimits<
   checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said>,
-  ) => Promise<status.CallAnswer<status.StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
+  ) => Promise<CallAnswer<StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
 
   /**
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be
@@ -47,13 +46,7 @@ export interface RateLimits<
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
   ) => Promise<
-    status.CallAnswer<
-      RateLimitAllStatus<status.TakenStatusOf<Limits, Names[number]>>,
-      Limits,
-      Names[number],
-      Said,
-      Default
-    >
+    CallAnswer<RateLimitAllStatus<TakenStatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
   >;
 
   /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. */
@@ -64,9 +57,7 @@ export interface RateLimits<
     ctx: Contexts["query"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
-  ) => Promise<
-    status.CallAnswer<RateLimitAllStatus<status.StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>
-  >;
+  ) => Promise<CallAnswer<RateLimitAllStatus<StatusOf<Limits, Names[number]>>, Limits, Names[number], Said, Default>>;
 
   /**
    * Settles work whose true count is known only later, such as LLM tokens. A positive `count` is charged without
@@ -76,7 +67,7 @@ export interface RateLimits<
   adjustRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: args.AdjustArgs<Limits, Name>,
-  ) => Promise<status.StatusOf<Limits, Name>>;
+  ) => Promise<StatusOf<Limits, Name>>;
 
   /**
    * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a
@@ -94,3 +85,40 @@ export interface RateLimits<
     args: args.WrittenBucketArgs<Limits, Name>,
   ) => Promise<null>;
 }
+
+/** The answer of a call, without the denials if these are thrown. */
+export type CallAnswer<Answer, Limits, Name, Said, Default> = [ThrowChoiceIn<Limits, Name, Said, Default>] extends [
+  true | { jitter: number },
+]
+  ? Extract<Answer, { ok: true }>
+  : Answer;
+
+/** Whether a denial is thrown, for each name: the call decides before the definition, and that before the options. */
+type ThrowChoiceIn<Limits, Name, Said, Default> = [Said] extends [undefined]
+  ? Name extends keyof Limits
+    ? Limits[Name] extends { throws: infer Own }
+      ? Own
+      : Default
+    : Default
+  : Said;
+
+/** The answer: exact for limits without `shards`. The types do not see those of a call's own `config`. */
+type StatusOf<Limits, Name> = Name extends keyof Limits
+  ? "shards" extends keyof Limits[Name]
+    ? RateLimitStatus
+    : ExactRateLimitStatus
+  : RateLimitStatus;
+
+/** The answer of a call that takes: if it allows and the limit has slots, it has the lease. */
+type TakenStatusOf<Limits, Name> = Name extends keyof Limits
+  ? Limits[Name] extends args.GivesSlots
+    ? Leased<StatusOf<Limits, Name>>
+    : StatusOf<Limits, Name>
+  : StatusOf<Limits, Name>;
+type Leased<Status> = Status extends { ok: true } ? Status & { lease: RateLimitLease } : Status;
+
+/** The same, and if it allows and is refundable, it has its date. */
+type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
+  ? Dated<TakenStatusOf<Limits, Name>>
+  : TakenStatusOf<Limits, Name>;
+type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;

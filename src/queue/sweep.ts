@@ -26,31 +26,29 @@ type FoundBatch = { buckets: BucketId[]; cursor: string | null };
 type SweptBatch = { deleted: number; cursor: string | null };
 
 /** The limits whose workers are looked at: the names, and the texts of their terms. */
-type Known = readonly { readonly name: string; readonly terms: string }[];
+type Known = { name: string; terms: string }[];
+type Looked = { known: Known; cursor: string };
 
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found. */
 export async function sweepInTurn(
   ctx: QueueCtx,
   { cursor, queues }: { cursor: string | undefined; queues: readonly QueueTerms[] },
   sweepBuckets: () => Promise<SweptBatch>,
-  find: (known: Known, cursor: string) => Promise<FoundBatch>,
+  find: (asked: Looked) => Promise<FoundBatch>,
 ): Promise<SweptBatch> {
   for (const queue of queues) await learnTerms(ctx, queue);
   const known = queues.map((queue) => ({ name: queue.name, terms: textOf(queue) }));
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;
-  const found = await find(known, isAfterBuckets ? cursor : WALK);
+  const found = await find({ known, cursor: isAfterBuckets ? cursor : WALK });
   let { deleted } = swept;
   for (const bucket of found.buckets) if (await tend(ctx, bucket, known)) deleted++;
   return { deleted, cursor: found.cursor };
 }
 
 /** The buckets of one batch whose workers need a look, and the cursor of the next batch; null after the last. */
-export async function findWorkers(
-  ctx: QueueReader,
-  { known, cursor }: { known: Known; cursor: string },
-): Promise<FoundBatch> {
+export async function findWorkers(ctx: QueueReader, { known, cursor }: Looked): Promise<FoundBatch> {
   const now = Date.now();
   const [first, place]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
