@@ -122,7 +122,7 @@ interface OneSlot {
 }
 
 /** `Said` is the choice of a call: the type of its answer depends on it. */
-export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | undefined> {
+export interface ThrowsArg<Said extends ThrowChoice = ThrowChoice> {
   /**
    * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned; default what the
    * definitions say.
@@ -134,7 +134,7 @@ export interface ThrowsArg<Said extends ThrowChoice | undefined = ThrowChoice | 
 export type RateLimitArgs<
   Limits,
   Name,
-  Said extends ThrowChoice | undefined,
+  Said extends ThrowChoice,
   Refundable extends RefundChoice = boolean,
 > = DemandArgs<Limits, Name, Refundable> & ThrowsArg<Said>;
 
@@ -160,7 +160,7 @@ export type PauseArgs<Limits, Name> = WrittenBucketArgs<Limits, Name> & {
   until: number;
 };
 
-export type ScheduleArgs<Limits, Name, Said extends ThrowChoice | undefined> = CountedArgs<Limits, Name> &
+export type ScheduleArgs<Limits, Name, Said extends ThrowChoice> = CountedArgs<Limits, Name> &
   WithoutSlots<Limits, Name> &
   ThrowsArg<Said> & {
     /** Milliseconds, up to a day: the job starts up to this much later, at random, so that jobs spread. */

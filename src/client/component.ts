@@ -37,10 +37,7 @@ import { present } from "../wire/present.js";
  * );
  * ```
  */
-export function defineRateLimits<
-  const Limits extends DraftDefinitions,
-  Default extends ThrowChoice | undefined = false,
->(
+export function defineRateLimits<const Limits extends DraftDefinitions, Default extends ThrowChoice = false>(
   limits: CheckedDefinitions<Limits>,
   options: RateLimitsOptions<Default> & { component: ComponentApi },
 ): RateLimits<Limits, InComponent, Default> {

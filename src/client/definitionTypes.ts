@@ -5,9 +5,9 @@ import type { ConcurrencyConfig, FixedWindowConfig, QueueConfig, RateLimitConfig
 /**
  * Whether a denial is thrown as a `ConvexError` (see `isRateLimitError`) instead of returned. With `{ jitter }` it is
  * thrown, and its wait is longer at random by up to this fraction (0 to 1). Not all clients of a limit then return at
- * once.
+ * once. Undefined: as the definition or the options say.
  */
-export type ThrowChoice = boolean | { jitter: number };
+export type ThrowChoice = boolean | { jitter: number } | undefined;
 
 /** Whether a limit is enforced, or only tried: `"shadow"` decides and counts, and lets everybody through. */
 export type Mode = "enforce" | "shadow";
@@ -83,13 +83,12 @@ type WholeDefinitions<Limits> = {
  * keys.
  */
 type WithNames<Limits, Own extends keyof Limits> = {
-  [Name in keyof Limits]: Limits[Name] extends { queue: object } | { kind: "concurrency" }
+  [Name in keyof Limits]: Limits[Name] extends
+    | { queue: object }
+    | { kind: "concurrency" }
+    | (Limits[Own] extends { keyed: true } ? never : { keyed: true })
     ? never
-    : Limits[Name] extends { keyed: true }
-      ? Limits[Own] extends { keyed: true }
-        ? Name
-        : never
-      : Name;
+    : Name;
 }[keyof Limits] &
   string;
 type WholeDefinition<Definition, Names extends string> = Definition extends { plans: infer Plans }
@@ -122,7 +121,7 @@ export interface Definition extends Readonly<Terms> {
 }
 
 /** Options for a set of limits. */
-export interface RateLimitsOptions<Default extends ThrowChoice | undefined = ThrowChoice | undefined> {
+export interface RateLimitsOptions<Default extends ThrowChoice = ThrowChoice> {
   /**
    * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only
    * `ok: true`. The `throws` of a definition wins over this one, and that of a call over both.

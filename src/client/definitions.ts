@@ -1,23 +1,13 @@
 /** The limits of an app. Each run evaluates them, so a definition of the common form is parsed at its first call. */
 import type { FunctionReference, FunctionVisibility } from "convex/server";
-import { booleanField, checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
+import { checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
-import { fieldError, misuseError, show } from "../engine/misuse.js";
+import { misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, DemandArgs, RequestArgs } from "../engine/request.js";
-import { checkQueueConfig } from "../queue/terms.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Definition, Mode, RateLimitDefinition, ThrowChoice } from "./definitionTypes.js";
-import { modeField, throwsField } from "./options.js";
-import {
-  checkPlans,
-  configsOf,
-  checkWith,
-  definitionUnder,
-  parsePlans,
-  planAndConfigError,
-  planField,
-} from "./plans.js";
+import type { Definition, Mode, ThrowChoice } from "./definitionTypes.js";
+import { configsOf, checkWith, definitionUnder, parseDefinition, planAndConfigError, planField } from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
@@ -36,11 +26,7 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
   const given = limits as Readonly<Record<string, unknown>>;
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
-    const own = given[name];
-    const definition = isPlain(own, true) ? parseDefinition(own as RateLimitDefinition) : checkDefinition(name, own);
-    if (definition.plans) checkPlans(name, definition.plans, check);
-    else if (!isPlain(definition.config)) check(name, definition);
-    if (!isPlain(own, true)) checkSlots(name, definition);
+    const definition = parseDefinition(name, given[name], check);
     remembered.set(name, definition);
     return definition;
   };
@@ -60,39 +46,6 @@ export function parseDefinitions(limits: unknown, check: Definitions["check"]): 
   return { names, get, queuesWith, check };
 }
 
-/** @throws when a definition is invalid; what its config, or those of its plans, permit is not checked here. */
-function checkDefinition(name: string, given: unknown): Definition {
-  // JavaScript may pass anything.
-  if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
-  const terms: Fields = { keyed: booleanField, throws: throwsField, mode: modeField };
-  for (const field in terms) checkField(name, field, terms[field], given[field as never]);
-  const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
-  const definition = parseDefinition(own);
-  const { queue, mode } = definition;
-  if (mode === "shadow" && queue) {
-    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
-  }
-  if (queue !== undefined) checkQueueConfig(name, queue);
-  return plans === undefined ? definition : { ...definition, plans: parsePlans(name, plans, definition) };
-}
-
-/** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
-function checkSlots(name: string, definition: Definition): void {
-  const configs = configsOf(definition);
-  const others = configs.filter(({ config }) => !("lease" in config));
-  if (others.length === configs.length) return;
-  if (definition.queue) {
-    throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
-  }
-  for (const { config } of others) {
-    throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', config.kind);
-  }
-}
-
-function parseDefinition({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
-  return { config, keyed, throws, mode, queue };
-}
-
 /** The bucket fields of a call, before they are checked: JavaScript may pass anything. */
 export interface AnyBucketArgs {
   name: string;
@@ -103,7 +56,7 @@ export interface AnyBucketArgs {
 /** The same of the fields of all calls that decide. */
 export interface AnyArgs extends AnyBucketArgs, DemandArgs {
   mode?: Mode | undefined;
-  throws?: ThrowChoice | undefined;
+  throws?: ThrowChoice;
   spread?: number | undefined;
   priority?: number | undefined;
   fairBy?: string | undefined;
@@ -190,12 +143,12 @@ export function checkNamed(call: string, args: unknown): void {
 
 /** A request, and whether a denial of it is thrown. */
 export interface CompleteRequest extends RequestArgs {
-  readonly throws?: ThrowChoice | undefined;
+  readonly throws?: ThrowChoice;
 }
 
 /** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
 export function complete(
-  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice | undefined } },
+  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice } },
   call: string,
   args: AnyArgs,
   more: Fields,

@@ -42,11 +42,7 @@ export type CancelResult =
   | { canceled: false; state: "inProgress" | "success" | "failed" | "canceled" | "deleted" };
 
 /** The functions of `rateLimitJobs`. Misuse throws as it does from the functions of `defineRateLimits`. */
-export interface RateLimitJobs<
-  Limits,
-  Contexts extends InTables | InComponent,
-  Default extends ThrowChoice | undefined = false,
-> {
+export interface RateLimitJobs<Limits, Contexts extends InTables | InComponent, Default extends ThrowChoice = false> {
   /**
    * Reserves tokens and schedules `fn` with `args` for when they exist: now, or at the reserved time, plus a uniform
    * random delay of up to `spread` ms. The caller's own scheduler runs it. Both are part of the caller's transaction: a
@@ -55,7 +51,7 @@ export interface RateLimitJobs<
   scheduleRateLimited: <
     Name extends args.NameIn<Limits>,
     Fn extends Parameters<convex.Scheduler["runAt"]>[1],
-    Said extends ThrowChoice | undefined = undefined,
+    Said extends ThrowChoice = undefined,
   >(
     ctx: Contexts["mutation"] & SchedulingCtx,
     args: args.ScheduleArgs<Limits, Name, Said>,

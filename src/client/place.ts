@@ -119,7 +119,7 @@ export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] exten
   readonly types?: infer Types extends {
     limits: unknown;
     contexts: InTables | InComponent;
-    throws: ThrowChoice | undefined;
+    throws: ThrowChoice;
   };
 }
   ? Types

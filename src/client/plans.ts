@@ -1,47 +1,78 @@
-/** The plans of a definition: each is a config of its own, chosen by name with each call. */
-import { type Field, isObject } from "../engine/fields.js";
+/** A definition, and its plans: each is a config of its own, chosen by name with each call. */
+import { booleanField, checkField, type Field, type Fields, isObject } from "../engine/fields.js";
+import { isPlain } from "../engine/kinds/plain.js";
 import { bucketNameOf } from "../engine/kinds/policy.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
-import { checkCount, toStoredTerms } from "../queue/terms.js";
+import { checkCount, checkQueueConfig, toStoredTerms } from "../queue/terms.js";
 import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
-import type { Definition } from "./definitionTypes.js";
+import type { Definition, RateLimitDefinition } from "./definitionTypes.js";
+import { modeField, throwsField } from "./options.js";
 
 /** The plan in a call. Calls that it changes need one if the limit has plans. */
 export const planField: Field = { permitted: "the name of a plan", holds: (value) => typeof value === "string" };
-/** @throws when they are no plans, or shards differ by plan; what a plan's config permits is not checked here. */
-export function parsePlans(name: string, given: unknown, shared: Definition): ReadonlyMap<string, Definition> {
-  const plans = isObject(given) ? Object.entries(given as Record<string, unknown>) : [];
-  if (plans.length === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
-  return new Map(
-    plans.map(([plan, fields]) => {
-      // Rows and queues store it, and a call without a plan must not find one.
-      checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
-      if (!isObject(fields)) throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
-      // All plans of a key are one bucket, on the same rows.
-      if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
-      return [plan, { ...shared, config: { ...shared.config, ...fields } }];
-    }),
-  );
+
+/** @param check - checks a config, and may keep what it is parsed to. @throws when the definition is invalid. */
+export function parseDefinition(name: string, given: unknown, check: Check): Definition {
+  if (isPlain(given, true)) return withTerms(given as RateLimitDefinition);
+  // JavaScript may pass anything.
+  if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
+  const terms: Fields = { keyed: booleanField, throws: throwsField, mode: modeField };
+  for (const field in terms) checkField(name, field, terms[field], given[field as never]);
+  const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
+  const shared = withTerms(own);
+  const { queue, mode, config } = shared;
+  if (mode === "shadow" && queue) {
+    throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
+  }
+  if (queue !== undefined) checkQueueConfig(name, queue);
+  if (plans === undefined && !isPlain(config)) check(name, shared);
+  const definition = plans === undefined ? shared : { ...shared, plans: parsePlans(name, plans, shared, check) };
+  checkSlots(name, definition);
+  return definition;
+}
+type Check = (name: string, definition: Definition) => void;
+
+function withTerms({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
+  return { config, keyed, throws, mode, queue };
 }
 
-/** Checks each plan, and that they share one bucket if it may be split. @throws an error that names the plan. */
-export function checkPlans(
-  name: string,
-  plans: ReadonlyMap<string, Definition>,
-  check: (name: string, definition: Definition) => void,
-): void {
-  const [first] = plans.values();
-  for (const [plan, definition] of plans) {
+/** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
+function checkSlots(name: string, definition: Definition): void {
+  const configs = configsOf(definition);
+  const others = configs.filter(({ config }) => !("lease" in config));
+  if (others.length === configs.length) return;
+  if (definition.queue) {
+    throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
+  }
+  for (const { config } of others) {
+    throw fieldError(name, "kind", 'the same in all plans if one is "concurrency"', config.kind);
+  }
+}
+
+/** @throws when they are no plans, one is invalid, or they would not share one bucket that may be split. */
+function parsePlans(name: string, given: unknown, shared: Definition, check: Check): ReadonlyMap<string, Definition> {
+  const parsed = new Map<string, Definition>();
+  for (const [plan, fields] of isObject(given) ? Object.entries(given as Record<string, unknown>) : []) {
+    // Rows and queues store it, and a call without a plan must not find one.
+    checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
+    if (!isObject(fields)) throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
+    // All plans of a key are one bucket, on the same rows.
+    if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
+    const definition = { ...shared, config: { ...shared.config, ...fields } };
     try {
       check(name, definition);
     } catch (error) {
       const problem = (error as Error).message.replace(`Rate limit ${show(name)}: `, "");
       throw misuseError(name, `plan ${show(plan)}: ${problem}`);
     }
+    parsed.set(plan, definition);
+    const [first] = parsed.values();
     checkBucketOf(name, `plan ${show(plan)}`, definition.config, first?.config);
   }
+  if (parsed.size === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
+  return parsed;
 }
 
 /**

@@ -11,7 +11,7 @@ export type EnqueueArgs<
   Limits,
   Name,
   Fn extends Parameters<convex.Scheduler["runAt"]>[1] = Parameters<convex.Scheduler["runAt"]>[1],
-  Said extends ThrowChoice | undefined = ThrowChoice | undefined,
+  Said extends ThrowChoice = ThrowChoice,
 > = {
   name: Name;
   /** 0, the default, to one less than the queue's `priorities`: higher ones go first. */
@@ -92,11 +92,7 @@ export interface RegisteredQueue {
   runQueuedAction: convex.RegisteredAction<"internal", wire.QueuedRunArgs, Promise<null>>;
 }
 
-export interface RateLimitQueues<
-  Limits,
-  Contexts extends InTables | InComponent,
-  Default extends ThrowChoice | undefined = false,
-> {
+export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent, Default extends ThrowChoice = false> {
   /**
    * Puts a job into the queue of a limit that is defined with `queue`: `fn` is called with its arguments when its
    * tokens are there and its turn has come. Part of the caller's transaction. For work that may wait and move up;
@@ -107,7 +103,7 @@ export interface RateLimitQueues<
   enqueueRateLimited: <
     Name extends keyof Limits & string,
     Fn extends Parameters<convex.Scheduler["runAt"]>[1],
-    Said extends ThrowChoice | undefined = undefined,
+    Said extends ThrowChoice = undefined,
   >(
     ctx: Contexts["queueMutation"],
     args: EnqueueArgs<Limits, Name, Fn, Said>,

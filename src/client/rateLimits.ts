@@ -8,11 +8,7 @@ import type { InComponent, InTables, LIMIT_SET, LimitSet } from "./place.js";
  * The functions of a set of limits. All of them throw a plain `Error` on misuse: an unknown name, a missing key, a
  * value out of range. The error names the limit, the field and what is permitted. It is thrown before anything is read.
  */
-export interface RateLimits<
-  Limits,
-  Contexts extends InTables | InComponent,
-  Default extends ThrowChoice | undefined = false,
-> {
+export interface RateLimits<Limits, Contexts extends InTables | InComponent, Default extends ThrowChoice = false> {
   /** With the types of the limits, for `TypesOf`. */
   readonly [LIMIT_SET]: LimitSet & {
     readonly types?: { limits: Limits; contexts: Contexts; throws: Default };
@@ -21,7 +17,7 @@ export interface RateLimits<
   /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
   rateLimit: <
     Name extends args.NameIn<Limits>,
-    Said extends ThrowChoice | undefined = undefined,
+    Said extends ThrowChoice = undefined,
     Refundable extends args.RefundChoice = undefined,
   >(
     ctx: Contexts["mutation"],
@@ -32,7 +28,7 @@ export interface RateLimits<
    * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one
    * row, or two of a bucket that is split.
    */
-  checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice | undefined = undefined>(
+  checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice = undefined>(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said>,
   ) => Promise<CallAnswer<StatusOf<Limits, Name>, Limits, Name, Said, Default>>;
@@ -41,7 +37,7 @@ export interface RateLimits<
    * Several limits at once, all or nothing: takes from all of them, or from none and says when. Each bucket may be
    * asked once. With `throws`, the denial with the longest wait is thrown. A limit in shadow stops no other.
    */
-  rateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice | undefined = undefined>(
+  rateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice = undefined>(
     ctx: Contexts["mutation"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,
@@ -50,10 +46,7 @@ export interface RateLimits<
   >;
 
   /** What `rateLimitAll` would answer now. It takes nothing, and works in queries. */
-  checkRateLimitAll: <
-    const Names extends readonly args.NameIn<Limits>[],
-    Said extends ThrowChoice | undefined = undefined,
-  >(
+  checkRateLimitAll: <const Names extends readonly args.NameIn<Limits>[], Said extends ThrowChoice = undefined>(
     ctx: Contexts["query"],
     requests: args.DemandList<Limits, Names>,
     options?: args.ThrowsArg<Said>,

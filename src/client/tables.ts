@@ -40,10 +40,7 @@ interface ImportDefineRateLimitsFromTheComponentEntry {
  * );
  * ```
  */
-export function defineRateLimits<
-  const Limits extends DraftDefinitions,
-  Default extends ThrowChoice | undefined = false,
->(
+export function defineRateLimits<const Limits extends DraftDefinitions, Default extends ThrowChoice = false>(
   limits: CheckedDefinitions<Limits>,
   options: RateLimitsOptions<Default> & {
     /** Not here: the compiler shows the name of the entry that takes it. */

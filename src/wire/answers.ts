@@ -63,7 +63,6 @@ const status = () => v.union(v.object(letThrough()), v.object(denied()));
 export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
-export interface StatusOutlook extends TypeOf<typeof outlook> {}
 export interface AllowedStatus extends TypeOf<typeof allowed> {}
 export interface DeniedStatus extends TypeOf<typeof denied> {}
 export interface LetThroughStatus extends AllowedStatus {
@@ -75,7 +74,7 @@ export interface LetThroughStatus extends AllowedStatus {
 export type RateLimitStatus = LetThroughStatus | DeniedStatus;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
-export type ExactRateLimitStatus = RateLimitStatus & Required<StatusOutlook>;
+export type ExactRateLimitStatus = RateLimitStatus & Required<TypeOf<typeof outlook>>;
 
 export const allStatusValidator = () =>
   v.union(
@@ -112,18 +111,15 @@ export const demandArgs = () => ({
 });
 export const allArgs = () => ({ requests: v.array(v.object(demandArgs())) });
 /** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
-export const adjustArgs = () => ({
-  adjustments: v.array(
-    v.object({
-      ...getArgs(),
-      count: v.number(),
-      at: v.optional(v.number()),
-      takenAt: v.optional(v.number()),
-      row: v.optional(v.string()),
-      describes: v.optional(v.boolean()),
-    }),
-  ),
+const adjustment = () => ({
+  ...getArgs(),
+  count: v.number(),
+  at: v.optional(v.number()),
+  takenAt: v.optional(v.number()),
+  row: v.optional(v.string()),
+  describes: v.optional(v.boolean()),
 });
+export const adjustArgs = () => ({ adjustments: v.array(v.object(adjustment())) });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
 export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
 
@@ -170,10 +166,9 @@ export const listArgs = () => ({
   onlyOverridden: v.optional(v.boolean()),
 });
 
-/** Each target is a limit to sweep: a row goes when it is full under every one of the configs. */
+/** A row of a target goes when it is full under each of the configs. `queues`: the terms of the limits with queues. */
 export const sweepArgs = () => ({
   targets: v.array(v.object({ name: v.string(), configs: v.array(configValidator()) })),
-  /** The terms of the limits with queues. */
   queues: v.optional(v.array(v.object(queueTerms()))),
   cursor: v.optional(v.string()),
 });
