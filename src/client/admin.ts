@@ -12,7 +12,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/answers.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, checkNamed, findWrittenBucket } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, findBucket } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
@@ -110,7 +110,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
       checkNamed("overrideRateLimit", args);
       const { name, key, plan, ...override } = args;
-      const bucket = findWrittenBucket(definitions, "overrideRateLimit", { name, key, plan });
+      const bucket = findBucket(definitions, "overrideRateLimit", { name, key, plan });
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
@@ -122,7 +122,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     },
 
     async clearRateLimitOverride(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const id = idOf(findWrittenBucket(definitions, "clearRateLimitOverride", args));
+      const id = idOf(findBucket(definitions, "clearRateLimitOverride", args));
       if (!component) await inTurn(ctx, () => clearOverride(ctx, id), true);
       else await component.mutation(ctx, component.api.upkeep.clearOverride, id);
       await wakeQueue(set, ctx, id);

@@ -7,6 +7,7 @@ import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, DemandArgs, RequestArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, ThrowChoice } from "./definitionTypes.js";
+import type { LimitSet } from "./place.js";
 import { configsOf, checkWith, definitionUnder, parseDefinition, planAndConfigError, planField } from "./plans.js";
 
 export interface Definitions {
@@ -71,14 +72,16 @@ const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything,
 
 /**
  * The bucket that the arguments of a call name.
- * `more` is what the call may say besides, and `needsPlan` whether it must name the plan of a limit that has plans.
+ * @param more - what the call may say besides.
+ * @param needsPlan - whether it must name the plan of a limit that has plans. Without it, what the call does is the same
+ * under every plan, or follows the one that the rows were written under.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
   definitions: Definitions,
   call: string,
   args: AnyBucketArgs,
-  { more, needsPlan = true }: { readonly more?: Fields; readonly needsPlan?: boolean } = {},
+  { more, needsPlan = false }: { readonly more?: Fields; readonly needsPlan?: boolean } = {},
 ): Readonly<BucketArgs> {
   // The name first, since the other messages name the limit.
   const definition = definitions.get((args as AnyBucketArgs | null)?.name ?? "");
@@ -105,14 +108,6 @@ export function findBucket(
   const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
   const plans = needsPlan || plan !== undefined ? undefined : configsOf(definition);
   return { name, key, config: held.config, plan, plans, definition: held };
-}
-
-/**
- * The bucket of a call that means the same under every plan, or uses the one that the rows were written under: the plan
- * may be left out.
- */
-export function findWrittenBucket(definitions: Definitions, call: string, args: AnyBucketArgs, more: Fields = {}) {
-  return findBucket(definitions, call, args, { more, needsPlan: false });
 }
 
 function keyedError(name: string, key: unknown): Error {
@@ -147,13 +142,9 @@ export interface CompleteRequest extends RequestArgs {
 }
 
 /** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
-export function complete(
-  { definitions, options }: { definitions: Definitions; options: { throws?: ThrowChoice } },
-  call: string,
-  args: AnyArgs,
-  more: Fields,
-): CompleteRequest {
-  const bucket = findBucket(definitions, call, args, { more });
+export function complete(set: LimitSet, call: string, args: AnyArgs, more: Fields): CompleteRequest {
+  const { definitions, options } = set;
+  const bucket = findBucket(definitions, call, args, { more, needsPlan: true });
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.
   const { throws = defined?.throws ?? options.throws, mode = defined?.mode, count, reserve, refundable } = args;

@@ -12,7 +12,7 @@ import {
   type AnyBucketArgs,
   anything,
   checkTokens,
-  findWrittenBucket,
+  findBucket,
   complete,
   type CompleteRequest,
 } from "./definitions.js";
@@ -61,7 +61,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {
-      const bucket = findWrittenBucket(definitions, "pauseRateLimit", args, { until: anything });
+      const bucket = findBucket(definitions, "pauseRateLimit", args, { more: { until: anything } });
       const { until } = args;
       checkField(bucket.name, "until", untilField, until);
       await place.pause(ctx, { ...idOf(bucket), until });
@@ -70,7 +70,7 @@ export function functionsOf(set: LimitSet) {
     },
 
     async resetRateLimit(ctx: Ctx, args: AnyBucketArgs): Promise<null> {
-      const bucket = findWrittenBucket(definitions, "resetRateLimit", args);
+      const bucket = findBucket(definitions, "resetRateLimit", args);
       await place.reset(ctx, bucket);
       await wakeQueue(set, ctx, bucket);
       return null;
@@ -84,7 +84,7 @@ type AdjustmentArgs = AnyBucketArgs & { count: number; takenAt?: number };
 
 async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<RateLimitStatus> {
   const more = { count: anything, takenAt: takenAtField };
-  const bucket = findWrittenBucket(set.definitions, "adjustRateLimit", args, more);
+  const bucket = findBucket(set.definitions, "adjustRateLimit", args, { more });
   const { count, takenAt } = args;
   checkTokens("adjustRateLimit", bucket);
   checkField(bucket.name, "count", adjustedField, count);

@@ -11,7 +11,7 @@ import type { AllowedStatus, DeniedStatus, RateLimitedJob, RateLimitLease } from
 import { present } from "../wire/present.js";
 import type * as args from "./args.js";
 import { concludeOne } from "./decision.js";
-import { type AnyArgs, checkTokens, findWrittenBucket, complete } from "./definitions.js";
+import { type AnyArgs, checkTokens, findBucket, complete } from "./definitions.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import { DAY } from "./entry.js";
 import { modeField, throwsField } from "./options.js";
@@ -143,7 +143,7 @@ function refundOf(set: LimitSet, call: string, job: Omit<RateLimitedJob, "id">) 
   const { name, key, count, dueAt = job.runAt, takenAt, row } = job;
   // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
   const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findWrittenBucket(set.definitions, call, { name, key, config });
+  const bucket = findBucket(set.definitions, call, { name, key, config });
   checkField(name, "count", adjustedField, -count);
   return { ...bucket, count: -count, at: dueAt, takenAt, row };
 }

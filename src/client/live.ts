@@ -12,7 +12,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, NameIn, PlanArg, PlanName, WrittenBucketArgs } from "./args.js";
-import { type AnyBucketArgs, findWrittenBucket } from "./definitions.js";
+import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
 import { setOf } from "./place.js";
 
@@ -94,7 +94,7 @@ export function rateLimitLive<Set extends DefinedRateLimits>(
   const set = setOf(limits, "rateLimitLive");
   return {
     getRateLimit: async (ctx: Ctx, args: AnyBucketArgs) =>
-      await readSnapshot(set, ctx, findWrittenBucket(set.definitions, "getRateLimit", args)),
+      await readSnapshot(set, ctx, findBucket(set.definitions, "getRateLimit", args)),
     exposeRateLimit: (name: string, args: AnyExposeArgs) => expose(set, name, args),
   } satisfies Record<keyof RateLimitLive<never, InTables>, unknown> as never;
 }
@@ -112,7 +112,7 @@ function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRat
     config: { permitted: "a config, or a function from ctx to one", holds: isObjectOrFunction },
   });
   const { key: keyFor, config, plan } = options;
-  const find = (bucket: Omit<AnyBucketArgs, "name">) => findWrittenBucket(set.definitions, call, { name, ...bucket });
+  const find = (bucket: Omit<AnyBucketArgs, "name">) => findBucket(set.definitions, call, { name, ...bucket });
   const isChosenLater = typeof config === "function" || typeof plan === "function";
   if (!isChosenLater) find({ key: keyFor && "any", config, plan });
   // All that a client can say: no name, no config, no shards, and a key only where the server reads it.

@@ -9,7 +9,7 @@ import type { QueueTerms } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { present } from "../wire/present.js";
 import * as wire from "../wire/queue.js";
-import { type AnyArgs, anything, complete, findWrittenBucket } from "./definitions.js";
+import { type AnyArgs, anything, complete, findBucket } from "./definitions.js";
 import { denialError } from "./decision.js";
 import { throwsField } from "./options.js";
 import type { AnyDataModel, ComponentCalls, Ctx, InTables, LimitSet } from "./place.js";
@@ -104,6 +104,6 @@ function parseHandle(set: LimitSet, job: unknown, call: string): QueuedArgs {
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
   }
-  findWrittenBucket(set.definitions, call, { name, key });
+  findBucket(set.definitions, call, { name, key });
   return present({ terms: termsOf(set, name, call), key, id });
 }

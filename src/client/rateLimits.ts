@@ -103,15 +103,16 @@ type StatusOf<Limits, Name> = Name extends keyof Limits
   : RateLimitStatus;
 
 /** The answer of a call that takes: if it allows and the limit has slots, it has the lease. */
-type TakenStatusOf<Limits, Name> = Name extends keyof Limits
-  ? Limits[Name] extends args.GivesSlots
-    ? Leased<StatusOf<Limits, Name>>
-    : StatusOf<Limits, Name>
-  : StatusOf<Limits, Name>;
-type Leased<Status> = Status extends { ok: true } ? Status & { lease: RateLimitLease } : Status;
+type TakenStatusOf<Limits, Name> =
+  Name extends NamesOfSlots<Limits>
+    ? Allowing<StatusOf<Limits, Name>, { lease: RateLimitLease }>
+    : StatusOf<Limits, Name>;
+type NamesOfSlots<Limits> = {
+  [Name in keyof Limits]: Limits[Name] extends args.GivesSlots ? Name : never;
+}[keyof Limits];
+type Allowing<Status, More> = Status extends { ok: true } ? Status & More : Status;
 
 /** The same, and if it allows and is refundable, it has its date. */
 type DatedStatusOf<Limits, Name, Refundable> = [Refundable] extends [true]
-  ? Dated<TakenStatusOf<Limits, Name>>
+  ? Allowing<TakenStatusOf<Limits, Name>, { takenAt: number }>
   : TakenStatusOf<Limits, Name>;
-type Dated<Status> = Status extends { ok: true } ? Status & { takenAt: number } : Status;

@@ -142,7 +142,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   async #read(ctx: QueryCtx, name: string, options: AnyArgs) {
     const set = this.#functions[LIMIT_SET];
     // By the config of a decision, also if the rows were last written under another.
-    const bucket = findBucket(set.definitions, "getValue", bucketOf(name, options));
+    const bucket = findBucket(set.definitions, "getValue", bucketOf(name, options), { needsPlan: true });
     const snapshot = await readSnapshot(set, ctx as never, bucket);
     return { snapshot, value: valueOf(snapshot, (options.config ?? this.limits?.[name])?.shards) };
   }

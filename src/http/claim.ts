@@ -37,7 +37,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const { key, plan, config: own } = await findCaller(visit, given);
   // One look-up serves limits with and without plans.
   const terms = plan !== undefined && set.definitions.get(name)?.plans ? { plan } : { config: own };
-  const bucket = findBucket(set.definitions, "limitHttp", present({ name, key, ...terms }));
+  const bucket = findBucket(set.definitions, "limitHttp", present({ name, key, ...terms }), { needsPlan: true });
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
   if (!isPermitted(costField, count)) throw badRequest("The cost of this request is not a number of at least 0.");

@@ -113,7 +113,8 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   // The choice of a caller is not known here: any config stands for it.
   const anyConfig: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1 };
   const terms = identify ? { config: anyConfig } : { config, plan };
-  const bucket = findBucket(definitions, "limitHttp", { name, key: isKeyless ? undefined : "any", ...terms });
+  const args = { name, key: isKeyless ? undefined : "any", ...terms };
+  const bucket = findBucket(definitions, "limitHttp", args, { needsPlan: true });
   // Nobody would release the slot of a request.
   for (const own of identify && definition ? configsOf(definition) : [bucket]) {
     checkTokens("limitHttp", { name, config: own.config });
