@@ -15,8 +15,8 @@ export function concludeOne(
   status: RateLimitStatus,
   options: RateLimitsOptions,
 ): RateLimitStatus {
-  const [answer = status] = conclude([request], [status], options);
-  return answer;
+  const [own = status] = conclude([request], [status], options);
+  return own;
 }
 
 /**

@@ -5,27 +5,18 @@
 import * as convex from "convex/server";
 import { v, type VString } from "convex/values";
 import { checkFields, isFunction, isObjectOrFunction } from "../engine/fields.js";
-import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
-import type { BucketArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { type RateLimitSnapshot, snapshotValidator } from "../wire/snapshots.js";
 import type { ConfigArg, KeyArg, NameIn, PlanArg, PlanName, WrittenBucketArgs } from "./args.js";
 import { type AnyBucketArgs, findBucket } from "./definitions.js";
 import type { AnyDataModel, Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, TypesOf } from "./place.js";
+import { type ExposedRateLimit, keyFrom, readSnapshot, serverTime } from "./exposure.js";
 import { setOf } from "./place.js";
 
 export type { RateLimitSnapshot } from "../wire/snapshots.js";
-
-/** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
-export interface ExposedRateLimit {
-  getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
-  /**
-   * The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached.
-   */
-  getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
-}
+export type { ExposedRateLimit } from "./exposure.js";
 
 /**
  * A value that the server chooses from a query's ctx and the key that the client requests, if any (for a config or a
@@ -128,25 +119,4 @@ function expose(set: LimitSet, name: string, options: AnyExposeArgs): ExposedRat
     ),
     getServerTime: serverTime(),
   };
-}
-
-export async function readSnapshot(
-  { definitions, place }: LimitSet,
-  ctx: Ctx,
-  bucket: BucketArgs,
-): Promise<RateLimitSnapshot> {
-  const snapshot = await place.get(ctx, bucket);
-  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
-}
-
-/** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
-export function serverTime(): ExposedRateLimit["getServerTime"] {
-  const now = async () => await Promise.resolve(Date.now());
-  return convex.mutationGeneric(functionOf(() => ({}), v.number, now));
-}
-
-/** A key function that finds nobody must not show the bucket that belongs to everybody. */
-export function keyFrom(name: string, call: string, key: unknown): string {
-  if (typeof key === "string" && key !== "") return key;
-  throw fieldError(name, `the key that ${call}'s key function returns`, "a non-empty string", key);
 }

@@ -40,9 +40,9 @@ function withTerms({ keyed, throws, mode, queue, ...config }: RateLimitDefinitio
 
 /** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
 function checkSlots(name: string, definition: Definition): void {
-  const configs = configsOf(definition);
-  const others = configs.filter(({ config }) => !("lease" in config));
-  if (others.length === configs.length) return;
+  const plans = configsOf(definition);
+  const others = plans.filter(({ config }) => !("lease" in config));
+  if (others.length === plans.length) return;
   if (definition.queue) {
     throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
   }

@@ -1,7 +1,7 @@
 /** A limit as public functions, with the arguments and the answer that the official component's React hook expects. */
 import * as convex from "convex/server";
 import { type ObjectType, v } from "convex/values";
-import { keyFrom, serverTime } from "../client/live.js";
+import { keyFrom, serverTime } from "../client/exposure.js";
 import type { AnyDataModel } from "../client/place.js";
 import { misuseError } from "../engine/misuse.js";
 import { configValidator } from "../wire/configs.js";

@@ -6,7 +6,7 @@ import { checkFields, type Fields } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
-import { readSnapshot } from "../client/live.js";
+import { readSnapshot } from "../client/exposure.js";
 import { LIMIT_SET } from "../client/place.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
 import { type GetValueReturns, ownConfig, type RateLimitConfig, type RateLimitError, valueOf } from "./official.js";

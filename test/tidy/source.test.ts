@@ -78,7 +78,7 @@ describe("the source", () => {
 
   it("reads the clock and random numbers only where operations, answers and displays begin", () => {
     const allowed =
-      /^src\/(operations\/|queue\/(settle|start|sweep|terms|worker)\.ts$|http\/|compat\/|browser\/(serverClock|watch)\.ts$|client\/(errors|exposure|jobs|live)\.ts$)/;
+      /^src\/(operations\/|queue\/(settle|start|sweep|terms|worker)\.ts$|http\/|compat\/|browser\/(serverClock|watch)\.ts$|client\/(decision|exposure|jobs)\.ts$)/;
     const elsewhere = projectFiles.filter(
       (file) => /^(src|convex)\//.test(pathOf(file)) && !allowed.test(pathOf(file)),
     );
