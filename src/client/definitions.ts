@@ -6,8 +6,7 @@ import { misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, DemandArgs, RequestArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { Definition, Mode, ThrowChoice } from "./definitionTypes.js";
-import type { LimitSet } from "./place.js";
+import type { Definition, Mode, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { configsOf, checkWith, definitionUnder, parseDefinition, planAndConfigError, planField } from "./plans.js";
 
 export interface Definitions {
@@ -73,8 +72,8 @@ const BUCKET_FIELDS: Fields = { name: anything, key: anything, config: anything,
 /**
  * The bucket that the arguments of a call name.
  * @param more - what the call may say besides.
- * @param needsPlan - whether it must name the plan of a limit that has plans. Without it, what the call does is the same
- * under every plan, or follows the one that the rows were written under.
+ * @param needsPlan - whether it must name the plan of a limit that has plans. Other calls mean the same under every
+ * plan, or follow the one that the rows were written under.
  * @throws when the arguments have another field, a value that is not permitted, or no limit has the name.
  */
 export function findBucket(
@@ -142,8 +141,12 @@ export interface CompleteRequest extends RequestArgs {
 }
 
 /** The request of a call, completed by the definitions. @throws when a field is unknown, or out of range. */
-export function complete(set: LimitSet, call: string, args: AnyArgs, more: Fields): CompleteRequest {
-  const { definitions, options } = set;
+export function complete(
+  { definitions, options }: { definitions: Definitions; options: RateLimitsOptions },
+  call: string,
+  args: AnyArgs,
+  more: Fields,
+): CompleteRequest {
   const bucket = findBucket(definitions, call, args, { more, needsPlan: true });
   const defined = definitions.get(bucket.name);
   // The call decides before the definition, and that before the options.

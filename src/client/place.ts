@@ -80,7 +80,7 @@ export interface Place {
   pause(ctx: Ctx, pausing: BucketId & { until: number }): Promise<null>;
   reset(ctx: Ctx, bucket: BucketId): Promise<null>;
   /** A limit with a queue has changed, or tokens have come back to it: a worker that sleeps looks again. */
-  wake(ctx: Ctx, bucket: BucketId, terms: QueueTerms): Promise<null>;
+  wake(ctx: Ctx, bucket: BucketId, terms: QueueTerms, options: RateLimitsOptions): Promise<null>;
   /** Calls into the component, for what has an entry of its own; undefined in the app's tables. */
   readonly component?: ComponentCalls;
 }
@@ -136,9 +136,9 @@ export function setOf(limits: unknown, call: string): LimitSet {
  * After a change of a bucket: jobs that wait in its queue, or in one that also takes from it, may be paid earlier.
  * Their workers learn the terms.
  */
-export async function wakeQueue({ definitions, place }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
+export async function wakeQueue({ definitions, place, options }: LimitSet, ctx: Ctx, bucket: BucketId): Promise<void> {
   for (const name of [bucket.name, ...definitions.queuesWith(bucket.name)]) {
     const terms = queueTermsOf(definitions, name);
-    if (terms) await place.wake(ctx, { ...idOf(bucket), name }, terms);
+    if (terms) await place.wake(ctx, { ...idOf(bucket), name }, terms, options);
   }
 }

@@ -1,5 +1,5 @@
 /** A definition, and its plans: each is a config of its own, chosen by name with each call. */
-import { booleanField, checkField, type Field, type Fields, isObject } from "../engine/fields.js";
+import { booleanField, checkField, type Field, isObject } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import { bucketNameOf } from "../engine/kinds/policy.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
@@ -15,14 +15,15 @@ export const planField: Field = { permitted: "the name of a plan", holds: (value
 
 /** @param check - checks a config, and may keep what it is parsed to. @throws when the definition is invalid. */
 export function parseDefinition(name: string, given: unknown, check: Check): Definition {
-  if (isPlain(given, true)) return withTerms(given as RateLimitDefinition);
+  const isCommon = isPlain(given, true);
   // JavaScript may pass anything.
-  if (!isObject(given)) throw fieldError(name, "the definition", "an object", given);
-  const terms: Fields = { keyed: booleanField, throws: throwsField, mode: modeField };
-  for (const field in terms) checkField(name, field, terms[field], given[field as never]);
-  const { plans, ...own } = given as RateLimitDefinition & { plans?: unknown };
-  const shared = withTerms(own);
-  const { queue, mode, config } = shared;
+  if (!isCommon && !isObject(given)) throw fieldError(name, "the definition", "an object", given);
+  const { plans, keyed, throws, mode, queue, ...config } = given as RateLimitDefinition & { plans?: unknown };
+  const shared: Definition = { config, keyed, throws, mode, queue };
+  if (isCommon) return shared;
+  checkField(name, "keyed", booleanField, keyed);
+  checkField(name, "throws", throwsField, throws);
+  checkField(name, "mode", modeField, mode);
   if (mode === "shadow" && queue) {
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
@@ -33,10 +34,6 @@ export function parseDefinition(name: string, given: unknown, check: Check): Def
   return definition;
 }
 type Check = (name: string, definition: Definition) => void;
-
-function withTerms({ keyed, throws, mode, queue, ...config }: RateLimitDefinition): Definition {
-  return { config, keyed, throws, mode, queue };
-}
 
 /** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
 function checkSlots(name: string, definition: Definition): void {

@@ -42,39 +42,34 @@ interface ImportDefineRateLimitsFromTheComponentEntry {
  */
 export function defineRateLimits<const Limits extends DraftDefinitions, Default extends ThrowChoice = false>(
   limits: CheckedDefinitions<Limits>,
-  options: RateLimitsOptions<Default> & {
+  options?: RateLimitsOptions<Default> & {
     /** Not here: the compiler shows the name of the entry that takes it. */
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
-  } = NO_OPTIONS,
+  },
 ): RateLimits<Limits, InTables, Default> {
   const definitions = parseDefinitions(limits, (name, definition) => {
     definition.limit = parseLimit(name, definition.config);
   });
-  if (options !== NO_OPTIONS) {
+  if (options !== undefined) {
     const holds = (value: unknown) => typeof value === "string" && /^\w[\w/-]*$/.test(value);
     checkOptions(options, { queueModule: { permitted: 'the path of a module of yours, such as "limits"', holds } });
   }
-  return functionsOf({ definitions, place: inTables(options), options }) as never;
+  return functionsOf({ definitions, place: inTables, options: options ?? {} }) as never;
 }
-
-/** Most apps give none: a run then makes no table of fields. */
-const NO_OPTIONS = {};
 
 const requestsOf = (requests: readonly RequestArgs[]) => requests.map(requestOf);
 const adjustmentsOf = (adjustments: readonly (BucketArgs & AdjustmentArgs)[]) =>
   adjustments.map((asked) => adjustmentOf(bucketOf(asked), asked));
 
-function inTables(options: RateLimitsOptions): Place {
-  return {
-    consume: takingTurns(requestOf, consume),
-    peek: takingTurns(requestOf, check, false),
-    consumeAll: takingTurns(requestsOf, consumeAll),
-    peekAll: takingTurns(requestsOf, checkAll, false),
-    adjust: takingTurns(adjustmentsOf, adjustAll),
-    release: takingTurns(slotOf, release),
-    get: takingTurns(bucketOf, get, false),
-    pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
-    reset: takingTurns(idOf, reset),
-    wake: (ctx, bucket, terms) => inTurn(ctx, () => wake(inQueue(ctx, queueModuleOf(options)), bucket, terms)),
-  };
-}
+const inTables: Place = {
+  consume: takingTurns(requestOf, consume),
+  peek: takingTurns(requestOf, check, false),
+  consumeAll: takingTurns(requestsOf, consumeAll),
+  peekAll: takingTurns(requestsOf, checkAll, false),
+  adjust: takingTurns(adjustmentsOf, adjustAll),
+  release: takingTurns(slotOf, release),
+  get: takingTurns(bucketOf, get, false),
+  pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
+  reset: takingTurns(idOf, reset),
+  wake: (ctx, bucket, terms, options) => inTurn(ctx, () => wake(inQueue(ctx, queueModuleOf(options)), bucket, terms)),
+};
