@@ -32,7 +32,7 @@ type OverrideArgs<Limits, Name> = OverriddenArgs<Limits, Name> &
     [Field in "until" | "note"]?: RateLimitOverride[Field] | undefined;
   };
 type OneOf<Ways> = {
-  [Way in keyof Ways]-?: Required<Pick<Ways, Way>> & { [Other in Exclude<keyof Ways, Way>]?: undefined };
+  [Way in keyof Ways]-?: Required<Pick<Ways, Way>> & Partial<Record<Exclude<keyof Ways, Way>, undefined>>;
 }[keyof Ways];
 
 /** Administration of a set of limits. Misuse throws as it does from the functions of `defineRateLimits`. */
