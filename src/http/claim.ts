@@ -6,7 +6,7 @@ import { fieldError } from "../engine/misuse.js";
 import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
 import { asList } from "./headers.js";
-import { boundedKey, httpKey } from "./keys.js";
+import { boundedKey } from "./keys.js";
 import type { Caller, CallerTerms, CheckedLimit, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
 import { costField } from "./request.js";
@@ -74,7 +74,8 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
     checkField(name, "identify's without", keylessField, without);
     return keyless(without, terms);
   }
-  if (typeof key === "string" && key !== "") return { ...terms, key: await httpKey("caller", key) };
+  // The key of httpKey("caller", key), which brings every source along.
+  if (typeof key === "string" && key !== "") return { ...terms, key: `caller:${await boundedKey(key)}` };
   throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
 }
 
