@@ -2,8 +2,7 @@
 import { isObject } from "../engine/fields.js";
 import { END_OF_TIME } from "../engine/time.js";
 import type { HeaderFields } from "./fields.js";
-import { asList, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
-import { denialIn, type LimitedBy, quotaOf, toAscii } from "./quota.js";
+import { type LimitedBy, quotaOf, rateLimitHeaders, type RateLimitHeadersOptions } from "./headers.js";
 import type { HttpCtx } from "./request.js";
 
 /**
@@ -14,14 +13,14 @@ export function tooManyRequests(
   options: RateLimitHeadersOptions = {},
 ): Response {
   const headers = rateLimitHeaders(limits, options);
-  const denied = asList(limits).filter(({ status }) => !status.ok);
+  const denied = [limits].flat().filter(({ status }) => !status.ok);
   return problem(quotaExceeded(denied, headers["Retry-After"]), headers);
 }
 
 /** The problem that the denials are; 403 if no wait helps with one of them. */
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
-  const closed = denied.filter((limit) => denialIn(limit)?.retryAt === END_OF_TIME);
-  const large = closed.find((limit) => denialIn(limit)?.reason === "too large");
+  const closed = denied.filter(({ status }) => status.retryAt === END_OF_TIME);
+  const large = closed.find(({ status }) => !status.ok && status.reason === "too large");
   if (large) {
     const detail = `This request takes ${large.count ?? 1} of a quota of ${quotaOf(large).quota}.`;
     return { status: 403, title: "More than the quota", detail, ...violated(closed) };
@@ -39,7 +38,7 @@ type Problem = { status: number; title: string; detail: string } & Readonly<Reco
 /** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
 function violated(limits: readonly LimitedBy[]): Readonly<Record<string, unknown>> {
   const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-  return { type, "violated-policies": limits.map(({ name }) => toAscii(name)) };
+  return { type, "violated-policies": limits.map((limit) => quotaOf(limit).name) };
 }
 
 /** No limit can count this request. The client is at fault, so nothing is reported. */

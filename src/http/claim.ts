@@ -5,7 +5,6 @@ import { checkField, isPermitted } from "../engine/fields.js";
 import { fieldError } from "../engine/misuse.js";
 import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
-import { asList } from "./headers.js";
 import { boundedKey } from "./keys.js";
 import type { Caller, CallerTerms, CheckedLimit, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
@@ -60,7 +59,7 @@ type Found = Partial<CallerTerms> & { key?: string };
 async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Found> {
   const { limit: name, by = "everyone", without: otherwise, identify, plan, config } = given;
   if (!identify) {
-    for (const source of by === "everyone" ? [] : asList(by)) {
+    for (const source of by === "everyone" ? [] : [by].flat()) {
       const key = await source.keyOf(ctx, request);
       if (key !== undefined) return { key, plan, config };
     }

@@ -1,7 +1,26 @@
 /** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
 import { checkField, type Field } from "../engine/fields.js";
+import { policyOf } from "../engine/kinds/policy.js";
+import { fieldError } from "../engine/misuse.js";
+import { checkName } from "../engine/names.js";
+import { END_OF_TIME } from "../engine/time.js";
+import type { RateLimitStatus } from "../wire/answers.js";
+import type { RateLimitConfig } from "../wire/configs.js";
 import type { HeaderFields } from "./fields.js";
-import { byTightness, type LimitedBy, type Quota, quotaOf, retryAtOf, seconds } from "./quota.js";
+
+/** A limit that a request was held to, and what it answered. */
+export interface LimitedBy {
+  name: string;
+  status: RateLimitStatus;
+  /** The config, or the definition, that the status was asked with. */
+  config: RateLimitConfig;
+  /** The tokens that the request asked for, default 1. */
+  count?: number | undefined;
+  /** The bucket's key; it is not sent. */
+  key?: string | undefined;
+  /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
+  partitionKey?: string | undefined;
+}
 
 /**
  * The fields of a draft of draft-ietf-httpapi-ratelimit-headers, with seconds from now, or `X-RateLimit-*` as GitHub
@@ -42,7 +61,7 @@ export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
   { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
 ): Record<string, string> {
-  const enforced = asList(limits).filter(({ status }) => !(status.ok && status.shadow) && !status.policy?.unlimited);
+  const enforced = [limits].flat().filter(({ status }) => !(status.ok && status.shadow) && !status.policy?.unlimited);
   const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};
@@ -71,14 +90,51 @@ export const formatsField: Field = {
   },
 };
 
-export function asList<T extends object>(oneOrMany: T | readonly T[]): readonly T[] {
-  return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T];
+/** When all of the limits that denied let the request pass; undefined if none denied, or if no wait helps. */
+export function retryAtOf(limits: readonly LimitedBy[]): number | undefined {
+  const latest = Math.max(...limits.map(({ status }) => (status.ok ? -Infinity : status.retryAt)));
+  return latest > -Infinity && latest < END_OF_TIME ? latest : undefined;
+}
+
+/** The policy of a limit, and the part of its state that a client gets. */
+type Quota = ReturnType<typeof quotaOf>;
+
+export function quotaOf({ name, config, status, count = 1, partitionKey }: LimitedBy) {
+  checkName(name);
+  const { tokens, windowMs } = status.policy ?? policyOf(config);
+  if (!(tokens >= 0 && windowMs >= 0)) throw fieldError(name, "config", "the config of the limit", config);
+  const { remaining, resetAt = END_OF_TIME } = status;
+  return {
+    /** As a String of structured fields requires: % and what is not printable ASCII are percent-encoded. */
+    name: name.replace(/[^ -$&-~]/gu, encodeURIComponent),
+    partitionKey,
+    quota: Math.floor(tokens),
+    windowSeconds: Math.max(1, seconds(windowMs)),
+    /** Absent if the call read only some rows of the bucket, or if the bucket is never full again. */
+    left: remaining === undefined || resetAt >= END_OF_TIME ? undefined : { remaining, resetAt },
+    /** How many more requests like this one are left. */
+    requests: !status.ok ? -1 : count > 0 ? (remaining ?? Infinity) / count : Infinity,
+    until: status.ok ? resetAt : status.retryAt,
+  };
+}
+
+/** The tightest first: denials, then what is used up first. Of two alike, the one that lasts longer. */
+function byTightness(a: Quota, b: Quota): number {
+  // Two infinities are alike.
+  return a.requests - b.requests || b.until - a.until;
+}
+
+/** Whole seconds, rounded up: a client that waits is never early. The most is the largest Integer of RFC 9651. */
+function seconds(ms: number): number {
+  return Math.min(999_999_999_999_999, Math.max(0, Math.ceil(ms / 1000)));
 }
 
 const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: number) => HeaderFields>> = {
   "draft-11": (quotas, now) => {
-    const known = [...quotas].sort(byTightness).filter(({ left }) => left);
-    const states = known.map((quota) => item(quota, `r=${quota.left?.remaining};t=${secondsLeft(quota, now)}`));
+    const states = [...quotas].sort(byTightness).flatMap((quota) => {
+      const { left } = quota;
+      return left ? item(quota, `r=${left.remaining};t=${seconds(left.resetAt - now)}`) : [];
+    });
     const policies = quotas.map((quota) => item(quota, `q=${quota.quota};w=${quota.windowSeconds}`));
     return { "RateLimit-Policy": policies.join(", "), ...(states.length > 0 && { RateLimit: states.join(", ") }) };
   },
@@ -89,11 +145,6 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
   "draft-6": (quotas, now) => ({ ...unnamedPolicies(quotas), ...threeFields("RateLimit", tightestState(quotas, now)) }),
   x: (quotas) => threeFields("X-RateLimit", tightestState(quotas, 0)),
 };
-
-/** @param from - the time from which the reset is counted. */
-function secondsLeft({ left }: Quota, from: number): number {
-  return left ? seconds(left.resetAt - from) : NaN;
-}
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
 function item({ name, partitionKey }: Quota, parameters: string): string {
@@ -108,11 +159,10 @@ function unnamedPolicies(quotas: readonly Quota[]): HeaderFields {
   return { "RateLimit-Policy": quotas.map(({ quota, windowSeconds }) => `${quota};w=${windowSeconds}`).join(", ") };
 }
 
-/** The state of the tightest limit, or its quota alone. */
+/** The state of the tightest limit, or its quota alone. @param from - the time from which the reset is counted. */
 function tightestState(quotas: readonly Quota[], from: number): Readonly<Record<string, number>> {
-  const tightest = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
-  const { quota: Limit, left } = tightest;
-  return left ? { Limit, Remaining: left.remaining, Reset: secondsLeft(tightest, from) } : { Limit };
+  const { quota: Limit, left } = quotas.reduce((least, one) => (byTightness(one, least) < 0 ? one : least));
+  return left ? { Limit, Remaining: left.remaining, Reset: seconds(left.resetAt - from) } : { Limit };
 }
 
 function threeFields(prefix: string, state: Readonly<Record<string, number>>): HeaderFields {

@@ -4,11 +4,10 @@ import { checkField, required } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
 import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";
 import { headerFields, withFields } from "./fields.js";
-import { rateLimitHeaders, retryAfterSeconds } from "./headers.js";
+import { type LimitedBy, rateLimitHeaders, retryAfterSeconds, retryAtOf } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
 import { aFunction, parseOptions, WRAPPER } from "./parseOptions.js";
 import { claimAll } from "./claim.js";
-import { type LimitedBy, retryAtOf } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 import { askAll, type AskedLimit, attempt, type Claim, refund, reportError, type Visit } from "./visit.js";
 

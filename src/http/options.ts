@@ -5,8 +5,7 @@ import type { RateLimitConfig } from "../wire/configs.js";
 import type { DenialAnswer, HttpDenial } from "./answers.js";
 import type { HttpMutation } from "./ask.js";
 import type { HeaderFields } from "./fields.js";
-import type { RateLimitHeadersOptions } from "./headers.js";
-import type { LimitedBy } from "./quota.js";
+import type { LimitedBy, RateLimitHeadersOptions } from "./headers.js";
 import type { HttpCost, HttpCtx, KeySource } from "./request.js";
 
 /** A request without a key gets 403 (`"deny"`), a status of your own, or one bucket with all other such requests. */

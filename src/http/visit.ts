@@ -4,9 +4,9 @@ import { fieldError, show } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { LetThroughStatus, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
+import type { LimitedBy } from "./headers.js";
 import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
 import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
-import type { LimitedBy } from "./quota.js";
 import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
