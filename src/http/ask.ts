@@ -3,8 +3,10 @@ import { type FunctionReference, internalMutationGeneric, type RegisteredMutatio
 import { type ObjectType, v } from "convex/values";
 import { conclude } from "../client/decision.js";
 import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../client/place.js";
+import { show } from "../engine/misuse.js";
 import { adjustArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { functionOf } from "../wire/functionOf.js";
+import type { Visit } from "./visit.js";
 
 /** Takes, or else gives back: `requests` or `adjustments`, in the form that crosses into the component. */
 const asking = () => ({
@@ -16,6 +18,20 @@ export type LimitRequest = NonNullable<HttpMutationArgs["requests"]>[number];
 export type LimitRefund = NonNullable<HttpMutationArgs["adjustments"]>[number];
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
+
+/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */
+export async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
+  const { length } = args.requests ?? args.adjustments ?? [];
+  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
+  const problem = `The limits must answer with a list of ${length} statuses, got ${show(statuses)}`;
+  throw new Error(`${problem}: does via name what httpMutation made?`);
+}
+
+function isStatus(status: unknown): status is RateLimitStatus {
+  const { ok, retryAt }: Record<string, unknown> = { ...(status as object | undefined) };
+  return ok === true || (ok === false && Number(retryAt) === retryAt);
+}
 
 export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const { requests, adjustments = [] } = args;

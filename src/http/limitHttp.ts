@@ -7,9 +7,8 @@ import { headerFields, withFields } from "./fields.js";
 import { type LimitedBy, rateLimitHeaders, retryAfterSeconds, retryAtOf } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
 import { aFunction, parseOptions, WRAPPER } from "./parseOptions.js";
-import { claimAll } from "./claim.js";
 import type { HttpCtx } from "./request.js";
-import { askAll, type AskedLimit, attempt, type Claim, refund, reportError, type Visit } from "./visit.js";
+import { askAll, type AskedLimit, attempt, type Claim, claimAll, refund, reportError, type Visit } from "./visit.js";
 
 /**
  * Wraps the handler of an HTTP action. A request within its limits reaches the handler, and its answer says how much

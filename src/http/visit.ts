@@ -1,13 +1,19 @@
-/** One request on its way through the wrapper: how it asks the limits, and what goes wrong beside it. */
+/** One request on its way through the wrapper: what it asks of each limit, what comes back, what goes wrong beside it. */
+import { findBucket } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
-import { fieldError, show } from "../engine/misuse.js";
+import { checkField, isPermitted } from "../engine/fields.js";
+import { policyOf } from "../engine/kinds/policy.js";
+import { fieldError } from "../engine/misuse.js";
 import { MAX_TOKENS } from "../engine/units.js";
-import type { LetThroughStatus, RateLimitStatus } from "../wire/answers.js";
+import type { LetThroughStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
+import { badRequest, RefusedError } from "./answers.js";
+import { ask, type LimitRefund, type LimitRequest } from "./ask.js";
 import type { LimitedBy } from "./headers.js";
-import { type HttpMutationArgs, type LimitRefund, type LimitRequest, transact } from "./ask.js";
-import type { Caller, CheckedLimit, CommonOptions } from "./options.js";
-import type { HttpCtx } from "./request.js";
+import { boundedKey } from "./keys.js";
+import type { Caller, CallerTerms, CheckedLimit, CommonOptions, Keyless } from "./options.js";
+import { keylessField } from "./parseOptions.js";
+import { costField, type HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
 export interface Visit extends CommonOptions {
@@ -19,7 +25,7 @@ export interface Visit extends CommonOptions {
   readonly identified: Map<unknown, Promise<Caller>>;
 }
 
-/** The request to one limit. */
+/** The request to one limit, and what the handler hears of it besides the status. */
 export interface Claim {
   readonly given: CheckedLimit;
   readonly request: LimitRequest;
@@ -27,32 +33,91 @@ export interface Claim {
 }
 export type AskedLimit = Claim & { readonly limited: LimitedBy };
 
-export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<readonly AskedLimit[]> {
-  const requests = claims.map(({ request }) => request);
-  const statuses = await ask(visit, { requests });
-  const limitedBy = ({ limited }: Claim, status: RateLimitStatus) => ({ ...limited, status });
-  return claims.flatMap((claim, i) =>
-    statuses.slice(i, i + 1).map((one) => ({ ...claim, limited: limitedBy(claim, one) })),
+/** The requests to the limits that apply. @throws RefusedError for a fault of the client, and any error of the app. */
+export async function claimAll(visit: Visit): Promise<Claim[]> {
+  const { limits, ctx, request } = visit;
+  const claims: Claim[] = [];
+  for (const given of limits) {
+    try {
+      // The types forbid undefined, JavaScript does not: a function that forgets its return switches no limit off.
+      const applies: unknown = await given.when?.({ ctx, request });
+      if (applies === false) continue;
+      claims.push(await claimOn(visit, given));
+    } catch (error) {
+      if (given.mode === "enforce") throw error;
+      // A limit in shadow refuses nothing: one that cannot be asked is left out.
+      if (!(error instanceof RefusedError)) await reportError(visit, error);
+    }
+  }
+  return claims;
+}
+
+async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
+  const { ctx, request, set } = visit;
+  const { limit: name, mode, cost = 1 } = given;
+  const { key, plan, config: own } = await findCaller(visit, given);
+  // One look-up serves limits with and without plans.
+  const terms = plan !== undefined && set.definitions.get(name)?.plans ? { plan } : { config: own };
+  const bucket = findBucket(set.definitions, "limitHttp", { name, key, ...terms }, { needsPlan: true });
+  const { config } = bucket;
+  const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
+  if (!isPermitted(costField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
+  const pk = await given.partitionKey?.({ ctx, request, key });
+  // `describes`: the status says what the bucket holds under the override in force.
+  const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };
+  return {
+    given,
+    request: present({ ...bucket, definition: undefined, ...asked }),
+    // Clients only compare a partition key, so the digest of a long one is as good.
+    limited: { name, key, count, config, partitionKey: pk && (await boundedKey(pk)) },
+  };
+}
+
+type Found = Partial<CallerTerms> & { key?: string };
+
+/**
+ * The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none.
+ */
+async function findCaller({ ctx, request, identified }: Visit, given: CheckedLimit): Promise<Found> {
+  const { limit: name, by = "everyone", without: otherwise, identify, plan, config } = given;
+  if (!identify) {
+    for (const source of by === "everyone" ? [] : [by].flat()) {
+      const key = await source.keyOf(ctx, request);
+      if (key !== undefined) return { key, plan, config };
+    }
+    return keyless(otherwise, { plan, config });
+  }
+  const known = identified.get(identify) ?? Promise.resolve(identify(ctx, request));
+  identified.set(identify, known);
+  // JavaScript may pass anything.
+  const { key, without, ...terms } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  if (without !== undefined) {
+    checkField(name, "identify's without", keylessField, without);
+    return keyless(without, terms);
+  }
+  // The key of httpKey("caller", key), which brings every source along.
+  if (typeof key === "string" && key !== "") return { ...terms, key: `caller:${await boundedKey(key)}` };
+  throw fieldError(name, "identify's key", 'a non-empty string, or left out with without: "deny"', key);
+}
+
+/** The keys of all sources have a colon, so none of them is the bucket that requests without a key share. */
+function keyless(without: Keyless | undefined, terms: Partial<CallerTerms>): Found {
+  if (without === undefined || without === "share") return { ...terms, ...(without && { key: "shared" }) };
+  const { status, headers } = without === "deny" ? { status: 403 } : without;
+  const detail = "The request carries nothing by which it could be counted.";
+  throw new RefusedError({ status, title: "Not identified", detail }, headers);
+}
+
+/** Asks them all in one transaction. */
+export async function askAll(visit: Visit, claims: readonly Claim[]): Promise<AskedLimit[]> {
+  const statuses = await ask(visit, { requests: claims.map(({ request }) => request) });
+  return statuses.flatMap((status, i) =>
+    claims.slice(i, i + 1).map((claim) => ({ ...claim, limited: { ...claim.limited, status } })),
   );
-}
-
-/** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */
-async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
-  const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
-  const { length } = args.requests ?? args.adjustments ?? [];
-  if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;
-  const problem = `The limits must answer with a list of ${length} statuses, got ${show(statuses)}`;
-  throw new Error(`${problem}: does via name what httpMutation made?`);
-}
-
-function isStatus(status: unknown): status is RateLimitStatus {
-  const { ok, retryAt }: Record<string, unknown> = { ...(status as object | undefined) };
-  return ok === true || (ok === false && Number(retryAt) === retryAt);
 }
 
 /** Gives back what the limits' `refund` says, in one call. If that fails, the request counts. */
 export async function refund(visit: Visit, asked: readonly AskedLimit[], response?: Response): Promise<LimitedBy[]> {
-  const due: AskedLimit[] = [];
   const adjustments: LimitRefund[] = [];
   for (const one of asked) {
     // Each by itself: the `refund` of one limit that throws must not keep the tokens of another.
@@ -62,33 +127,28 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
     // Tokens come back by the time at which they were taken; a further charge ignores it.
     const { takenAt = 0 } = one.limited.status as LetThroughStatus;
     adjustments.push(present({ name, key, config, plan, count: -count, takenAt, describes: true }));
-    due.push(one);
   }
-  const statuses = due.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
-  return asked.map((one) => {
-    const status = statuses?.[due.indexOf(one)];
-    if (!status) return one.limited;
+  const statuses = adjustments.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
+  return asked.map(({ limited }) => {
+    // A request asks each limit once.
+    const status = statuses?.[adjustments.findIndex(({ name }) => name === limited.name)];
+    if (!status) return limited;
     // Refunds have no mode.
-    const { shadow } = one.limited.status as LetThroughStatus;
-    return { ...one.limited, status: present({ ...status, shadow }) };
+    const { shadow } = limited.status as LetThroughStatus;
+    return { ...limited, status: present({ ...status, shadow }) };
   });
 }
 
 /** At most what the request took; negative for a further charge. */
-async function tokensBack(asked: AskedLimit, request: Request, response?: Response): Promise<number> {
-  const { limited } = asked;
-  const { refund: rule } = asked.given;
-  const { count: taken } = limited;
+async function tokensBack({ given, limited }: AskedLimit, request: Request, response?: Response): Promise<number> {
+  const { refund: rule } = given;
   // A limit in shadow that would have denied has taken nothing.
   if (rule === undefined || (limited.status.ok && limited.status.shadow?.ok === false)) return 0;
-  if (typeof rule !== "function") {
-    const hasFailed = response === undefined || response.status >= 400;
-    return hasFailed === (rule === "failed") ? taken : 0;
-  }
-  const back = await rule(response, request, limited);
-  if (typeof back === "boolean") return back ? taken : 0;
+  const hasFailed = response === undefined || response.status >= 400;
+  const back = typeof rule === "function" ? await rule(response, request, limited) : hasFailed === (rule === "failed");
+  if (typeof back === "boolean") return back ? limited.count : 0;
   // No more than can be charged: a settlement must not fail, nor those of the other limits with it.
-  if (Number.isFinite(back)) return Math.max(-MAX_TOKENS, Math.min(back, taken));
+  if (Number.isFinite(back)) return Math.max(-MAX_TOKENS, Math.min(back, limited.count));
   throw fieldError(limited.name, "refund", "a boolean or a finite number of tokens", back);
 }
 
