@@ -21,25 +21,23 @@ export function tooManyRequests(
 function quotaExceeded(denied: readonly LimitedBy[], retryAfter: string | number = 1, status = 429): Problem {
   const closed = denied.filter(({ status }) => status.retryAt === END_OF_TIME);
   const large = closed.find(({ status }) => !status.ok && status.reason === "too large");
+  // The RateLimit draft's part: the type that it registers, and the names of the limits.
+  const violated = (closed.length > 0 ? closed : denied).map((limit) => quotaOf(limit).name);
+  const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+  const rest = { type, "violated-policies": violated };
   if (large) {
     const detail = `This request takes ${large.count ?? 1} of a quota of ${quotaOf(large).quota}.`;
-    return { status: 403, title: "More than the quota", detail, ...violated(closed) };
+    return { status: 403, title: "More than the quota", detail, ...rest };
   }
   if (closed.length > 0) {
     const detail = "No wait helps: the quota does not permit this request.";
-    return { status: 403, title: "Not permitted", detail, ...violated(closed) };
+    return { status: 403, title: "Not permitted", detail, ...rest };
   }
   const detail = `Try again in ${retryAfter} ${Number(retryAfter) === 1 ? "second" : "seconds"}.`;
-  return { status, title: "Too many requests", detail, ...violated(denied) };
+  return { status, title: "Too many requests", detail, ...rest };
 }
 
 type Problem = { status: number; title: string; detail: string } & Readonly<Record<string, unknown>>;
-
-/** The RateLimit draft's part of a problem: the type that it registers, and the names of the limits. */
-function violated(limits: readonly LimitedBy[]): Readonly<Record<string, unknown>> {
-  const type = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-  return { type, "violated-policies": limits.map((limit) => quotaOf(limit).name) };
-}
 
 /** No limit can count this request. The client is at fault, so nothing is reported. */
 export class RefusedError extends Error {
