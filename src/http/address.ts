@@ -30,12 +30,8 @@ export function callerAddress(text: string | null | undefined, prefix: Ipv6Prefi
   // In brackets, or with a port after it; what is neither is the address.
   const [, bracketed, bare] = /^\[([^[\]]*:[^[\]]*)\](?::\d{1,5})?$|^([^:]*):\d{1,5}$/.exec(trimmed) ?? [];
   const host = bracketed ?? bare ?? trimmed;
-  if (host.includes(":")) return ipv6Caller(host, prefix);
-  return isIpv4(host) ? host : undefined;
-}
-
-function ipv6Caller(text: string, prefix: Ipv6Prefix): string | undefined {
-  const groups = ipv6Groups(text.replace(/%[\w.-]+$/, ""));
+  if (!host.includes(":")) return isIpv4(host) ? host : undefined;
+  const groups = ipv6Groups(host.replace(/%[\w.-]+$/, ""));
   if (!groups) return undefined;
   const [high = 0, low = 0] = groups.slice(6);
   if (hasIpv4(groups)) return [high >> 8, high & 255, low >> 8, low & 255].join(".");

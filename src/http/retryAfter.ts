@@ -48,8 +48,8 @@ function fieldsIn(headers: ReadHeaders, clock: Clock): Budget[] {
   const resets = [...headers].filter(([name]) => /^(anthropic-|x-)?rate-?limit-(.+-)?reset(-.+)?$/i.test(name));
   return resets.map(([name, value]) => {
     const beside = (field: string) => headers.get(name.replace(/reset/i, field))?.trim();
-    // A server cuts the fraction off the second of a reset, as it does in Date. Anthropic's windows end with a second.
-    const isCut = /^x-/i.test(name) && isEpochSeconds(value.trim()) && Number.isNaN(clock.aheadMs);
+    // Seconds since the epoch, whose fraction a server cuts off, as it does in Date. Anthropic's windows end with one.
+    const isCut = /^x-/i.test(name) && /^[1-9]\d{9,11}$/.test(value.trim()) && Number.isNaN(clock.aheadMs);
     const left = beside("status") === "rejected" ? "0" : beside("remaining");
     return { at: timeIn(value, clock) + (isCut ? 1000 : 0), left };
   });
@@ -69,11 +69,6 @@ function itemsIn(headers: ReadHeaders, now: number): Budget[] {
 type Clock = { readonly now: number; readonly aheadMs: number };
 const UNIT_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
-/** Numbers from 1e9 on count from the epoch: nobody waits 31 years. From 1e12 on they are milliseconds. */
-function isEpochSeconds(value: string): boolean {
-  return /^\d+$/.test(value) && Number(value) >= 1e9 && Number(value) < 1e12;
-}
-
 /** Seconds, the epoch's seconds or milliseconds, a duration such as `6m0s`, or a date; NaN for anything else. */
 function timeIn(text: string, { now, aheadMs }: Clock): number {
   // Unlike those of other runtimes, the `Headers` of Convex keep the spaces around a value.
@@ -81,6 +76,7 @@ function timeIn(text: string, { now, aheadMs }: Clock): number {
   const ofServer = (at: number) => at - (aheadMs || 0);
   if (/^\d+(\.\d+)?$/.test(value)) {
     const number = Number(value);
+    // Numbers from 1e9 on count from the epoch: nobody waits 31 years. From 1e12 on they are milliseconds.
     return number < 1e9 ? now + number * 1000 : ofServer(number < 1e12 ? number * 1000 : number);
   }
   if (/^(\d+(\.\d+)?(ms|[dhms]))+$/.test(value)) {
