@@ -14,11 +14,12 @@ import {
   required,
 } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { headerFields } from "./fields.js";
 import { formatsField, jitterField } from "./headers.js";
 import type { AnyHttpLimit, AnyOptions, CheckedLimit, CommonOptions, Keyless } from "./options.js";
-import { costField, isText, type KeySource } from "./request.js";
+import { isText, type KeySource } from "./request.js";
 
 const STATUSES: readonly unknown[] = [400, 401, 403];
 const isFilled = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > 0;
@@ -55,7 +56,7 @@ const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   identify: aFunction,
   mode: modeField,
   when: aFunction,
-  cost: orFunction(costField),
+  cost: orFunction(countField),
   partitionKey: aFunction,
   refund: orFunction({ oneOf: ["successful", "failed"] }),
 };

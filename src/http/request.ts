@@ -58,13 +58,9 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
   };
 }
 
-export const costField: Field = {
-  permitted: "a finite number of at least 0",
-  holds: (value) => Number.isFinite(value) && Number(value) >= 0,
-};
-
 /** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
 export const isText = (value: unknown): value is string => typeof value === "string";
 
-const aNumber = { ...costField, holds: (value: unknown) => typeof value === "number" } as typeof costField;
+/** The range is checked together. */
+const aNumber: Field = { permitted: "a finite number of at least 0", holds: (value) => typeof value === "number" };
 const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };

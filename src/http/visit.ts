@@ -4,6 +4,7 @@ import type { LimitSet } from "../client/place.js";
 import { checkField, isPermitted } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import type { LetThroughStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
@@ -13,7 +14,7 @@ import type { LimitedBy } from "./headers.js";
 import { boundedKey } from "./keys.js";
 import type { Caller, CallerTerms, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
-import { costField, type HttpCtx } from "./request.js";
+import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
 export interface Visit extends CommonOptions {
@@ -61,7 +62,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const bucket = findBucket(set.definitions, "limitHttp", { name, key, ...terms }, { needsPlan: true });
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
-  if (!isPermitted(costField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
+  if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
   const pk = await given.partitionKey?.({ ctx, request, key });
   // `describes`: the status says what the bucket holds under the override in force.
   const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };
@@ -73,7 +74,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   };
 }
 
-type Found = Partial<CallerTerms> & { key?: string };
+type Found = CallerTerms & { key?: string };
 
 /**
  * The key of the bucket, and the terms that hold. @throws RefusedError for a request that has no key and shares none.
@@ -101,7 +102,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
 }
 
 /** The keys of all sources have a colon, so none of them is the bucket that requests without a key share. */
-function keyless(without: Keyless | undefined, terms: Partial<CallerTerms>): Found {
+function keyless(without: Keyless | undefined, terms: CallerTerms): Found {
   if (without === undefined || without === "share") return { ...terms, ...(without && { key: "shared" }) };
   const { status, headers } = without === "deny" ? { status: 403 } : without;
   const detail = "The request carries nothing by which it could be counted.";
