@@ -80,19 +80,17 @@ type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
  * @throws when an option is out of range.
  */
 export function address(options: AddressOptions): KeySource {
-  checkFields({ of: "address" }, "address", options, ADDRESS_FIELDS);
-  return source("address", addressIn(options), (text) => callerAddress(text, options.ipv6Prefix));
-}
-
-function addressIn({ trustedProxies, header }: { trustedProxies?: number | "platform"; header?: string }): Read {
-  if (trustedProxies === undefined) {
-    if (header !== undefined) return (_ctx, { headers }) => headers.get(header);
-    throw fieldError({ of: "address" }, "trustedProxies", ADDRESS_FIELDS.trustedProxies.permitted, trustedProxies);
+  const of = { of: "address" };
+  checkFields(of, "address", options, ADDRESS_FIELDS);
+  const { trustedProxies, header, ipv6Prefix } = options;
+  if (header !== undefined && trustedProxies !== undefined) {
+    throw misuseError(of, "takes trustedProxies or header, not both.");
   }
-  if (header !== undefined) throw misuseError({ of: "address" }, "takes trustedProxies or header, not both.");
-  if (trustedProxies === "platform") return async ({ meta }) => (await meta.getRequestMetadata()).ip;
+  if (header === undefined) checkField(of, "trustedProxies", required(ADDRESS_FIELDS.trustedProxies), trustedProxies);
   let isWarned = false;
-  return (_ctx, { headers }) => {
+  const read: Read = async ({ meta }, { headers }) => {
+    if (trustedProxies === undefined) return headers.get(header);
+    if (trustedProxies === "platform") return (await meta.getRequestMetadata()).ip;
     const hops = headers.get("X-Forwarded-For");
     if (hops === null && headers.has("Forwarded") && !isWarned) {
       isWarned = true;
@@ -100,6 +98,7 @@ function addressIn({ trustedProxies, header }: { trustedProxies?: number | "plat
     }
     return hops?.split(",").at(-trustedProxies);
   };
+  return source("address", read, (text) => callerAddress(text, ipv6Prefix));
 }
 
 const ADDRESS_FIELDS = {

@@ -13,14 +13,13 @@ export type Keyless = "deny" | "share" | { readonly status: 400 | 401 | 403; rea
 
 export interface CallerTerms {
   /** The plan, for limits with plans; the others ignore it. */
-  plan: string | undefined;
+  plan?: string | undefined;
   /** A config in place of the definition's, for limits to which the plan does not apply. */
-  config: RateLimitConfig | undefined;
+  config?: RateLimitConfig | undefined;
 }
 
 /** The caller and its terms: what `identify` returns. */
-export type Caller = Partial<CallerTerms> &
-  ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
+export type Caller = CallerTerms & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
 /** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
 interface HttpCall {
@@ -33,7 +32,7 @@ interface HttpCall {
 type Counted = { by: "everyone"; without?: undefined } | { by: KeySource | readonly KeySource[]; without: Keyless };
 
 /** The options of one limit, as JavaScript may pass them. */
-export interface AnyHttpLimit extends Partial<CallerTerms> {
+export interface AnyHttpLimit extends CallerTerms {
   /** One of your limits, or the name of one that is not defined; clients see it. */
   limit: string;
   by?: Counted["by"] | undefined;
