@@ -1,7 +1,13 @@
 /** convex-rate-limits/eslint: a plugin for ESLint's flat config, with one rule: unread answers limit nothing. */
-import type { Linter, Rule } from "eslint";
-import type { Node, VariableDeclarator } from "estree";
-import { argumentIn, DECISIONS, type LimitCall, limitCallIn, nameIn, useOf } from "./limitCall.js";
+import type { Linter, Rule, SourceCode } from "eslint";
+import type { CallExpression, Node, VariableDeclarator } from "estree";
+import type { Program, Type } from "typescript";
+
+/** The answers of these must be read. All calls must be awaited. */
+const DECISIONS = /^((rateLimit|checkRateLimit)(All)?|(schedule|enqueue)RateLimited)$/;
+const REST = /^((adjust|get|override|pause|release|reset)RateLimit|clearRateLimitOverride|cancel(Queued|RateLimited))$/;
+/** This package, and modules of the app: relative, or by the usual aliases. */
+const SOURCE = /^(convex-rate-limits($|\/)|\.|\/|~|#|@\/)/;
 
 /** Nothing reads these expressions, or waits for them. */
 const FLOATING = ":matches(ExpressionStatement, [operator=void]) > *, [callee.property.name=forEach] > .arguments";
@@ -76,6 +82,65 @@ function isBeside(read: LimitCall, calls: readonly LimitCall[]): boolean {
     // Only the answer of several rows may lack what remains, and that of a config in the call.
     return call.typeOf?.("remaining").includes("undefined") && !argumentIn(call.node, "config");
   });
+}
+
+type LimitCall = ReturnType<typeof limitCallIn>[number];
+
+/** The call of a limit's function, by the type of its answer, or by its import if there are no types; else none. */
+function limitCallIn(code: SourceCode, node: CallExpression & Rule.NodeParentExtension) {
+  let root: Node = node.callee;
+  while (root.type === "MemberExpression") root = root.object;
+  const variable = code.getScope(root).references.find(({ identifier }) => identifier === root)?.resolved;
+  const { parent, node: imported } = variable?.defs[0] ?? {};
+  const isRenamed = root === node.callee && imported?.type === "ImportSpecifier";
+  const name = nameIn(isRenamed ? imported.imported : node.callee);
+  if (!DECISIONS.test(name) && !REST.test(name)) return [];
+  const source = parent?.type === "ImportDeclaration" ? String(parent.source.value) : "";
+  const typeOf = typesOf(code, node);
+  // Ours answer with an `ok`, or at least with null.
+  const isOurs = typeOf ? !/^(|void)$/.test(typeOf(DECISIONS.test(name) ? "ok" : undefined)) : SOURCE.test(source);
+  return isOurs ? [{ node, name, scope: code.getScope(node).variableScope, typeOf }] : [];
+}
+
+/**
+ * Gives the type of the answer, or of a field, as text; "" if it has no such field. `limits?.` makes an answer optional.
+ * Undefined without typescript-eslint's types, or if they say nothing of the answer.
+ */
+function typesOf({ parserServices }: SourceCode, node: Node) {
+  type Services = { program?: Program | null; getTypeAtLocation?: (node: Node) => Type };
+  const { program, getTypeAtLocation } = parserServices as Services;
+  const checker = program?.getTypeChecker();
+  const type = getTypeAtLocation && checker?.getAwaitedType(getTypeAtLocation(node));
+  if (!checker || !type || ["any", "unknown", "error"].includes(checker.typeToString(type))) return undefined;
+  return (field?: string) => {
+    if (field === undefined) return checker.typeToString(type);
+    const symbol = checker.getNonNullableType(type).getProperty(field);
+    return symbol ? checker.typeToString(checker.getTypeOfSymbol(symbol)) : "";
+  };
+}
+
+/** What is not read of an answer in a variable or a pattern: its `ok` is "apart", its `retryAt` "early". */
+function useOf(code: SourceCode, declared: VariableDeclarator): string | undefined {
+  const { id } = declared;
+  const uses = code.getDeclaredVariables(declared).flatMap(({ references }) => references.filter(({ init }) => !init));
+  const members = uses.map(({ identifier }) => (identifier as Rule.Node).parent as Node);
+  const reads = id.type === "ObjectPattern" ? id.properties.map((one) => ("key" in one ? one.key : one)) : members;
+  const isRead = (field: string) => reads.some((read) => ["", field].includes(nameIn(read)));
+  return id.type === "ObjectPattern" && !isRead("ok") ? "apart" : isRead("retryAt") ? undefined : "early";
+}
+
+/** The value of a field in the arguments of a call, where it is written out. */
+function argumentIn({ arguments: given }: CallExpression, field: string): Node | undefined {
+  const fields = given.flatMap((one) => (one.type === "ObjectExpression" ? one.properties : []));
+  return fields.flatMap((one) => (one.type === "Property" && nameIn(one.key) === field ? one.value : [])).at(-1);
+}
+
+/** The name that an identifier, a literal or a member has; "" of a member that is computed. */
+function nameIn(node: Node): string {
+  if (node.type === "MemberExpression") {
+    return node.computed && node.property.type !== "Literal" ? "" : nameIn(node.property);
+  }
+  return node.type === "Literal" ? String(node.value) : node.type === "Identifier" ? node.name : "";
 }
 
 /** Named: otherwise the compiler writes out a type of a package that apps do not have. */
