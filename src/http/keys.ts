@@ -16,12 +16,7 @@ type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Prom
  * @param read - gives the value; undefined, null or "" when there is none.
  */
 export function custom(prefix: string, read: Read): KeySource {
-  checkField(
-    { of: "custom" },
-    "read",
-    required({ permitted: "a function of ctx and request", holds: isFunction }),
-    read,
-  );
+  if (!isFunction(read)) throw fieldError({ of: "custom" }, "read", "a function of ctx and request", read);
   return source(customPrefix(prefix), read);
 }
 

@@ -65,23 +65,18 @@ type TermsOf<Definition> = Definition extends { plans: infer Plans }
   ? { plan: keyof Plans & string; config?: undefined }
   : { plan?: unknown extends Definition ? string : undefined; config?: RateLimitConfig | undefined };
 
+/** A defined limit, or any name with a config of its own. */
+type Named<Limits> =
+  | { [Name in keyof Limits]: { limit: Name & string } & TermsOf<Limits[Name]> }[keyof Limits]
+  | { limit: string; config: RateLimitConfig; plan?: undefined };
+
 type Identified = Required<Pick<AnyHttpLimit, "limit" | "identify">>;
 type NoneOf<Fields extends keyof AnyHttpLimit> = Partial<Record<Fields, undefined>>;
+type Other = Omit<AnyHttpLimit, keyof Identified | keyof Counted | keyof CallerTerms>;
 
 /** A limit that a request is held to. */
-export type HttpLimit<Limits = Record<string, unknown>> = Pick<
-  AnyHttpLimit,
-  "mode" | "when" | "cost" | "partitionKey" | "refund"
-> &
-  (
-    | (Identified & NoneOf<"by" | "without" | "config" | "plan">)
-    | (Counted &
-        NoneOf<"identify"> &
-        (
-          | { [Name in keyof Limits]: { limit: Name & string } & TermsOf<Limits[Name]> }[keyof Limits]
-          | { limit: string; config: RateLimitConfig; plan?: undefined }
-        ))
-  );
+export type HttpLimit<Limits = Record<string, unknown>> = Other &
+  ((Identified & NoneOf<keyof Counted | keyof CallerTerms>) | (Counted & NoneOf<"identify"> & Named<Limits>));
 
 export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   /** Which requests pass without being counted. Any other OPTIONS gets 204 with the fields of `cors`. */
