@@ -103,7 +103,7 @@ function limitCallIn(code: SourceCode, node: CallExpression & Rule.NodeParentExt
 }
 
 /**
- * Gives the type of the answer, or of a field, as text; "" if it has no such field. `limits?.` makes an answer optional.
+ * Gives the type of the answer, or of a field, as text; "" if it has no such field. `limits?.` makes it optional.
  * Undefined without typescript-eslint's types, or if they say nothing of the answer.
  */
 function typesOf({ parserServices }: SourceCode, node: Node) {

@@ -6,7 +6,7 @@ import { type DefinedRateLimits, type LimitSet, setOf, wakeQueue } from "../clie
 import { show } from "../engine/misuse.js";
 import { adjustArgs, allArgs, type RateLimitStatus, statusValidator } from "../wire/answers.js";
 import { functionOf } from "../wire/functionOf.js";
-import type { Visit } from "./visit.js";
+import type { HttpCtx } from "./request.js";
 
 /** Takes, or else gives back: `requests` or `adjustments`, in the form that crosses into the component. */
 const asking = () => ({
@@ -19,8 +19,15 @@ export type LimitRefund = NonNullable<HttpMutationArgs["adjustments"]>[number];
 /** A reference to the function that `httpMutation` made. */
 export type HttpMutation = FunctionReference<"mutation", "internal" | "public", HttpMutationArgs, RateLimitStatus[]>;
 
+/** Whose limits, and the way to them. */
+export interface AskedSet {
+  readonly ctx: HttpCtx;
+  readonly set: LimitSet;
+  via?: HttpMutation;
+}
+
 /** @throws when the answer is not one of limits: no other may let a request pass, and `via` may lead anywhere. */
-export async function ask({ ctx, set, via }: Visit, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
+export async function ask({ ctx, set, via }: AskedSet, args: HttpMutationArgs): Promise<RateLimitStatus[]> {
   const statuses: unknown = await (via ? ctx.runMutation(via, args) : transact(set, ctx as never, args));
   const { length } = args.requests ?? args.adjustments ?? [];
   if (Array.isArray(statuses) && statuses.length === length && statuses.every(isStatus)) return statuses;

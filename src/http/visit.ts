@@ -1,6 +1,5 @@
-/** One request on its way through the wrapper: what it asks of each limit, what comes back, what goes wrong beside it. */
+/** One request on its way through the wrapper: what it asks of each limit, what comes back, and what goes wrong. */
 import { findBucket } from "../client/definitions.js";
-import type { LimitSet } from "../client/place.js";
 import { checkField, isPermitted } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
@@ -9,18 +8,15 @@ import { MAX_TOKENS } from "../engine/units.js";
 import type { LetThroughStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
-import { ask, type LimitRefund, type LimitRequest } from "./ask.js";
+import { ask, type AskedSet, type LimitRefund, type LimitRequest } from "./ask.js";
 import type { LimitedBy } from "./headers.js";
 import { boundedKey } from "./keys.js";
 import type { Caller, CallerTerms, CheckedLimit, CommonOptions, Keyless } from "./options.js";
 import { keylessField } from "./parseOptions.js";
-import type { HttpCtx } from "./request.js";
 
 /** A request, and what all requests of a wrapped handler have in common. */
-export interface Visit extends CommonOptions {
-  readonly ctx: HttpCtx;
+export interface Visit extends CommonOptions, AskedSet {
   readonly request: Request;
-  readonly set: LimitSet;
   readonly limits: readonly CheckedLimit[];
   /** The callers that were looked up: limits with the same `identify` share one call of it. */
   readonly identified: Map<unknown, Promise<Caller>>;
