@@ -78,9 +78,9 @@ export function address(options: AddressOptions): KeySource {
   const of = { of: "address" };
   checkFields(of, "address", options, ADDRESS_FIELDS);
   const { trustedProxies, header, ipv6Prefix } = options;
-  if (header !== undefined && trustedProxies !== undefined) {
-    throw misuseError(of, "takes trustedProxies or header, not both.");
-  }
+  // The types forbid both, JavaScript does not.
+  const isBoth = [trustedProxies, header].every((given) => given !== undefined);
+  if (isBoth) throw misuseError(of, "takes trustedProxies or header, not both.");
   if (header === undefined) checkField(of, "trustedProxies", required(ADDRESS_FIELDS.trustedProxies), trustedProxies);
   let isWarned = false;
   const read: Read = async ({ meta }, { headers }) => {
