@@ -38,25 +38,20 @@ export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now
   return Number.isFinite(until) ? Math.ceil(until) : undefined;
 }
 
-/** When a budget is reset, and what is left of it: "0", or a negative number of one without a limit. */
-interface Budget {
-  readonly at: number;
-  readonly left: string | undefined;
-}
-
-function fieldsIn(headers: ReadHeaders, clock: Clock): Budget[] {
+/** When each budget is reset, and what is left of it: "0", or a negative number of one without a limit. */
+function fieldsIn(headers: ReadHeaders, clock: Clock) {
   const resets = [...headers].filter(([name]) => /^(anthropic-|x-)?rate-?limit-(.+-)?reset(-.+)?$/i.test(name));
   return resets.map(([name, value]) => {
     const beside = (field: string) => headers.get(name.replace(/reset/i, field))?.trim();
-    // Seconds since the epoch, whose fraction a server cuts off, as it does in Date. Anthropic's windows end with one.
+    // Seconds since the epoch, whose fraction a server cuts off, as in Date. Anthropic's windows end at whole seconds.
     const isCut = /^x-/i.test(name) && /^[1-9]\d{9,11}$/.test(value.trim()) && Number.isNaN(clock.aheadMs);
     const left = beside("status") === "rejected" ? "0" : beside("remaining");
     return { at: timeIn(value, clock) + (isCut ? 1000 : 0), left };
   });
 }
 
-/** Of `"day";r=0;t=30, "minute";r=5;t=2` each item, of `limit=9, remaining=0, reset=30` all of it. */
-function itemsIn(headers: ReadHeaders, now: number): Budget[] {
+/** The same of each item in `"day";r=0;t=30, "minute";r=5;t=2`, and of all of `limit=9, remaining=0, reset=30`. */
+function itemsIn(headers: ReadHeaders, now: number) {
   const field = headers.get("ratelimit") ?? "";
   return (/^\s*limit\s*=/i.test(field) ? [field] : itemsOf(field)).map((item) => {
     // What a string holds is no parameter.
