@@ -5,8 +5,9 @@ import { bucketNameOf } from "../engine/kinds/policy.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
 import type { NamedPlan } from "../engine/bucket.js";
-import { checkCount, checkQueueConfig, toStoredTerms } from "../queue/terms.js";
+import { checkCount, checkQueueConfig } from "../queue/terms.js";
 import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { Definition, RateLimitDefinition } from "./definitionTypes.js";
 import { modeField, throwsField } from "./options.js";
 
@@ -87,9 +88,11 @@ export function checkBucketOf(name: string, field: string, config: RateLimitConf
   throw misuseError(name, `${field} must be a ${permitted}, since the limit has shards, got a ${got}.`);
 }
 
-/** The config of each plan, or the only one. */
+/** The config of each plan, or the only one, as they are sent: only a definition may say that a field is undefined. */
 export function configsOf({ config, plans }: Pick<Definition, "config" | "plans">): NamedPlan[] {
-  return plans ? Array.from(plans, ([plan, own]) => ({ plan, config: own.config })) : [{ config }];
+  return plans
+    ? Array.from(plans, ([plan, own]) => ({ plan, config: present(own.config) }))
+    : [{ config: present(config) }];
 }
 
 /** What a limit's queue needs to know of its definition; undefined for a limit without a queue. */
@@ -106,7 +109,8 @@ export function queueTermsOf(
       ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
       : [];
   });
-  return toStoredTerms({ name, queue, configs: configsOf(own), ...(others.length > 0 && { with: others }) });
+  const buckets = others.length > 0 && { with: others };
+  return { name, queue: present(queue), configs: configsOf(own), ...buckets };
 }
 
 /**

@@ -7,8 +7,8 @@ import { fieldError, misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms, RateLimitConfig } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
+import type { WorkerCtx } from "./worker.js";
 
 export const MAX_PRIORITIES = 10;
 
@@ -75,18 +75,15 @@ export function withDefaults({
   return { maxQueued, priorities, aging, fair, attempts };
 }
 
-/** A key of a queue, and the plan of its jobs. */
-export interface QueuePlace {
-  readonly key?: string | undefined;
-  readonly plan?: string | undefined;
-}
-
 /**
  * The queue of one key under the terms of its limit. The jobs of a plan that a deploy has removed wait by the first
  * plan.
  * @throws when name, key, config or the queue's own config are not permitted.
  */
-export function parseQueue({ name, queue, configs, with: others = [] }: QueueTerms, { key, plan }: QueuePlace): Queue {
+export function parseQueue(
+  { name, queue, configs, with: others = [] }: QueueTerms,
+  { key, plan }: Partial<Pick<Queue, "key" | "plan">>,
+): Queue {
   checkQueueConfig(name, queue);
   const under = (all: QueueTerms["configs"]) => {
     const own = all.find((one) => one.plan === plan) ?? all[0];
@@ -102,27 +99,11 @@ export function parseQueue({ name, queue, configs, with: others = [] }: QueueTer
   return { ...bucketOf({ name, key, ...own }), plan: own.plan, terms: withDefaults(queue), with: buckets };
 }
 
-/** The terms as they are stored and sent. A definition may say that a field is undefined; a row never does. */
-export function toStoredTerms({ name, queue, configs, with: others }: QueueTerms): QueueTerms {
-  const stored = (all: QueueTerms["configs"]) =>
-    all.map(({ plan, config }) => present({ plan, config: present(config) }));
-  const buckets = others?.map((other) => ({ ...other, configs: stored(other.configs) }));
-  return present({ name, queue: present(queue), configs: stored(configs), with: buckets });
-}
-
 /**
- * Terms as one text: the row of a worker says which its last run knew, so callers need not read those that are stored.
+ * Terms as they are stored. The row of a worker says which its last run knew, so callers need not read those of the
+ * limit. A definition whose fields have another order counts as changed, which costs a write.
  */
-export const textOf = ({ name, queue, configs, with: others }: QueueTerms): string =>
-  JSON.stringify({ name, queue, configs, with: others }, (_field, value: unknown) =>
-    // In one order of fields, whichever way they have come.
-    isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
-  );
-
-export interface TermsCtx extends QueueWriter {
-  /** In your tables: the terms as the app defines them now. */
-  readonly definedTerms?: (name: string) => QueueTerms | undefined;
-}
+export const textOf = (terms: QueueTerms): string => JSON.stringify(terms);
 
 /**
  * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the
@@ -130,7 +111,7 @@ export interface TermsCtx extends QueueWriter {
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute
  * later starts the worker.
  */
-export async function termsInForce(ctx: TermsCtx, name: string, known?: string): Promise<QueueTerms> {
+export async function termsInForce(ctx: WorkerCtx, name: string, known?: string): Promise<QueueTerms> {
   const defined = ctx.definedTerms?.(name);
   if (defined) {
     await learnTerms(ctx, defined, known);
@@ -138,7 +119,7 @@ export async function termsInForce(ctx: TermsCtx, name: string, known?: string):
   }
   const row = await readTerms(ctx, name);
   if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
-  return row;
+  return JSON.parse(row.terms) as QueueTerms;
 }
 
 /**
@@ -149,9 +130,8 @@ export async function learnTerms(ctx: QueueWriter, terms: QueueTerms, known?: st
   const text = textOf(terms);
   if (text === known) return;
   const row = await readTerms(ctx, terms.name);
-  if (row && textOf(row) === text) return;
-  if (row) await ctx.db.delete("rateLimitQueueTerms", row._id);
-  await ctx.db.insert("rateLimitQueueTerms", toStoredTerms(terms));
+  if (!row) await ctx.db.insert("rateLimitQueueTerms", { name: terms.name, terms: text });
+  else if (row.terms !== text) await ctx.db.patch("rateLimitQueueTerms", row._id, { terms: text });
 }
 
 const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>

@@ -16,7 +16,7 @@ import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
 import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
-import { learnTerms, textOf, type TermsCtx } from "./terms.js";
+import { learnTerms, textOf } from "./terms.js";
 
 /** The ctx of a queue's functions in a mutation. */
 export interface QueueCtx extends QueueWriter {
@@ -28,7 +28,9 @@ export interface QueueCtx extends QueueWriter {
 }
 
 /** The ctx of the worker's own mutations. */
-export interface WorkerCtx extends QueueCtx, TermsCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
+export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
+  /** In your tables: the terms as the app defines them now. */
+  readonly definedTerms?: (name: string) => QueueTerms | undefined;
   /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
   meta: { getSnapshotTs: () => bigint };
 }

@@ -4,7 +4,6 @@
  */
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
-import { queueTerms } from "../wire/configs.js";
 import { callArgs, dropArgs, queuedJobValidator, queuePositionValidator, settlesValidator } from "../wire/queue.js";
 import { type rateLimitTables } from "./schema.js";
 
@@ -75,8 +74,8 @@ export const rateLimitQueueTables = {
     queued: v.optional(v.number()),
   }).index("by_name_key", ["name", "key"]),
 
-  /** One row for each limit with a queue: its terms at the last call that knew them. A change replaces the row. */
-  rateLimitQueueTerms: defineTable(queueTerms()).index("by_name", ["name"]),
+  /** One row for each limit with a queue: its terms at the last call that knew them, as one text. */
+  rateLimitQueueTerms: defineTable({ name: v.string(), terms: v.string() }).index("by_name", ["name"]),
 };
 
 /** A data model that has the tables of limits and of queues. */

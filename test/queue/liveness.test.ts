@@ -3,10 +3,11 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import { setOf } from "../../src/client/place.js";
+import { queueTermsOf } from "../../src/client/plans.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { isFirst, look } from "../../src/queue/batch.js";
-import { parseQueue, toStoredTerms } from "../../src/queue/terms.js";
+import { parseQueue } from "../../src/queue/terms.js";
 import { isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
@@ -267,7 +268,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
 
 it("a row is that of a queue whose config has undefined fields: callers do not write it again", () => {
   const stored = (config: object, queue: QueueConfig) =>
-    toStoredTerms({ name: "llm", queue, configs: [{ config: { ...slow, ...config } }] });
+    queueTermsOf({ get: () => ({ config: { ...slow, ...config }, queue }) }, "llm");
   const undefinedFields = { maxReserved: undefined, shards: undefined };
   expect(stored(undefinedFields, { maxQueued: undefined })).toStrictEqual(stored({}, {}));
 });
