@@ -6,6 +6,7 @@ import { findWorkers, sweepInTurn } from "../src/queue/sweep.js";
 import { inQueue } from "../src/queue/worker.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
+import { queueTerms } from "../src/wire/configs.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 
@@ -29,10 +30,7 @@ export const find = internalQuery({
 /** The same of the workers of queues that must be looked at. */
 export const findQueues = internalQuery({
   get args() {
-    return {
-      known: v.array(v.object({ name: v.string(), terms: v.string() })),
-      cursor: v.string(),
-    };
+    return { queues: v.array(v.object(queueTerms())), cursor: v.string() };
   },
   get returns() {
     return fullBucketsValidator();
@@ -60,7 +58,7 @@ export const sweep = mutation({
         const full: Found = await ctx.runQuery(internal.sweep.find, asked, stale);
         return { deleted: await deleteFull(ctx, targets, full.buckets), cursor: full.cursor };
       },
-      (looked): Promise<Found> => ctx.runQuery(internal.sweep.findQueues, looked, stale),
+      (from): Promise<Found> => ctx.runQuery(internal.sweep.findQueues, { queues, cursor: from }, stale),
     );
     if (cursor !== null) await ctx.scheduler.runAfter(0, api.sweep.sweep, { targets, queues, cursor });
     return { deleted, isDone: cursor === null };

@@ -158,9 +158,8 @@ async function sweep(
   // The queue's tables, and the module of the worker, may be missing if no limit has a queue: then none is read.
   const own = inQueue(ctx, queues.length > 0 ? queueModuleOf(setOptions) : "");
   const sweepBuckets = () => sweepBatch(ctx, { targets, cursor });
-  const swept = await inTurn(ctx, () =>
-    sweepInTurn(own, { cursor, queues }, sweepBuckets, (looked) => findWorkers(ctx, looked)),
-  );
+  const find = (from: string) => findWorkers(ctx, { queues, cursor: from });
+  const swept = await inTurn(ctx, () => sweepInTurn(own, { cursor, queues }, sweepBuckets, find));
   if (swept.cursor !== null) await ctx.scheduler.runAfter(0, next, { cursor: swept.cursor });
   return { deleted: swept.deleted, isDone: swept.cursor === null };
 }

@@ -25,35 +25,35 @@ const WALK = "workers ";
 type FoundBatch = { buckets: BucketId[]; cursor: string | null };
 type SweptBatch = { deleted: number; cursor: string | null };
 
-/** The limits whose workers are looked at: the names, and the texts of their terms. */
-type Known = { name: string; terms: string }[];
-type Looked = { known: Known; cursor: string };
-
 /** One batch of a sweep: of buckets, and after the last of these of workers that `find` has found. */
 export async function sweepInTurn(
   ctx: QueueCtx,
   { cursor, queues }: { cursor: string | undefined; queues: readonly QueueTerms[] },
   sweepBuckets: () => Promise<SweptBatch>,
-  find: (asked: Looked) => Promise<FoundBatch>,
+  find: (cursor: string) => Promise<FoundBatch>,
 ): Promise<SweptBatch> {
   for (const queue of queues) await learnTerms(ctx, queue);
-  const known = queues.map((queue) => ({ name: queue.name, terms: textOf(queue) }));
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;
-  const found = await find({ known, cursor: isAfterBuckets ? cursor : WALK });
+  const found = await find(isAfterBuckets ? cursor : WALK);
+  const texts = queues.map(textOf);
   let { deleted } = swept;
-  for (const bucket of found.buckets) if (await tend(ctx, bucket, known)) deleted++;
+  for (const bucket of found.buckets) if (await tend(ctx, bucket, texts)) deleted++;
   return { deleted, cursor: found.cursor };
 }
 
 /** The buckets of one batch whose workers need a look, and the cursor of the next batch; null after the last. */
-export async function findWorkers(ctx: QueueReader, { known, cursor }: Looked): Promise<FoundBatch> {
+export async function findWorkers(
+  ctx: QueueReader,
+  { queues, cursor }: { queues: readonly QueueTerms[]; cursor: string },
+): Promise<FoundBatch> {
   const now = Date.now();
+  const texts = queues.map(textOf);
   const [first, place]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
   const buckets: BucketId[] = [];
   let room = BATCH_ROWS;
-  const names = known.map(({ name }) => name).filter((name) => name >= first);
+  const names = queues.map(({ name }) => name).filter((name) => name >= first);
   for (const name of names.sort()) {
     const after = name === first ? place : undefined;
     const rows = await ctx.db
@@ -62,7 +62,7 @@ export async function findWorkers(ctx: QueueReader, { known, cursor }: Looked): 
         after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
       )
       .take(room);
-    buckets.push(...rows.filter((row) => isOver(row, now) || mustStart(row, known, now)).map(idOf));
+    buckets.push(...rows.filter((row) => isOver(row, now) || mustStart(row, texts, now)).map(idOf));
     room -= rows.length;
     const last = room === 0 ? rows.at(-1) : undefined;
     if (last) return { buckets, cursor: WALK + JSON.stringify([name, last.key ?? null]) };
@@ -71,7 +71,7 @@ export async function findWorkers(ctx: QueueReader, { known, cursor }: Looked): 
 }
 
 /** Starts the worker of a bucket, or deletes its row, if that is still due; whether it has deleted it. */
-async function tend(ctx: QueueCtx, bucket: BucketId, known: Known): Promise<boolean> {
+async function tend(ctx: QueueCtx, bucket: BucketId, texts: readonly string[]): Promise<boolean> {
   const row = await readWorker(ctx, bucket);
   if (!row) return false;
   // Reading the jobs lets it conflict with a caller who adds one.
@@ -79,12 +79,12 @@ async function tend(ctx: QueueCtx, bucket: BucketId, known: Known): Promise<bool
     await ctx.db.delete("rateLimitWorkers", row._id);
     return true;
   }
-  if (mustStart(row, known, ctx.now)) await wake(ctx, bucket);
+  if (mustStart(row, texts, ctx.now)) await wake(ctx, bucket);
   return false;
 }
 
 const isOver = ({ runsUntil }: WorkerRow, now: number) => now >= runsUntil + KEPT_MS;
 
 /** Whether it was lost, or sleeps by terms that have changed: its job may start earlier now. */
-const mustStart = (row: WorkerRow, known: Known, now: number) =>
-  isLost(row, now) || (row.state === "waiting" && !known.some(({ terms }) => terms === row.terms));
+const mustStart = (row: WorkerRow, texts: readonly string[], now: number) =>
+  isLost(row, now) || (row.state === "waiting" && !texts.some((text) => text === row.terms));
