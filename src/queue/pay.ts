@@ -3,9 +3,9 @@ import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js
 import type { Timing } from "../engine/decide.js";
 import type { Terms } from "../operations/terms.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { areAll, type Change, fold, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
+import { areAll, type Change, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
-import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import type { JobRow } from "./rows.js";
 
 /**
@@ -106,25 +106,4 @@ export function waitWhenFull(limit: Limit, units: number, now: number): number {
   const demand = { units, reserve: true, withinMs: Infinity };
   const { status } = decideOnAll(limit, [fullShard(limit)], { now, pausedUntil: 0 }, demand);
   return (status.retryAt ?? now) - now;
-}
-
-/**
- * About when a bucket will have brought this many units, if nothing else takes any: one decision, however many jobs
- * they are for. A sliding window promises no more than its rate, so the rest comes in whole windows.
- */
-export function whenBrought({ counted, timing }: Terms, shards: readonly Shard[], units: number): number {
-  const { limit } = counted;
-  const { now } = timing;
-  const isLog = limit.mostReserved === limit.capacity;
-  const unbounded = { ...limit, maxReserved: Infinity, mostReserved: isLog ? limit.capacity : Infinity };
-  const most = Math.min(units, unbounded.mostReserved);
-  // As one row: a decision on thousands of rows takes long, and the time need not be exact.
-  const whole = fold(unbounded, shards, now);
-  const { status } = decideOnAll(unbounded, [{ ...whole, limit: unbounded }], timing, {
-    units: most,
-    reserve: true,
-    withinMs: Infinity,
-  });
-  const further = Math.ceil((units - most) / limit.refill) * limit.periodMs;
-  return Math.min(END_OF_TIME, (status.retryAt ?? now) + further);
 }

@@ -8,13 +8,13 @@ import { type Count, countOf, isOld, recounted } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
 import { drop } from "./drop.js";
 import { paceOf } from "./pace.js";
-import { AHEAD_MS } from "./pay.js";
-import { loadPayer, mostPaidBy, payByAll, type Payer, whenBroughtByAll, writePayers } from "./payers.js";
+import { AHEAD_MS, mostPaidFrom } from "./pay.js";
+import { loadPayer, payByAll, type Payer, whenBroughtByAll, writePayers } from "./payers.js";
 import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
 import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
-import { parseQueue, type Queue, termsInForce, textOf } from "./terms.js";
+import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
 import { patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
@@ -113,18 +113,19 @@ async function takeJobs(
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
   const [head] = first;
-  const own = await loadPayer(ctx, queue, all);
+  // Of a damaged bucket there is none. The chain of runs must not break, or nobody would serve the queue after a reset.
+  const load = (bucket: PayingBucket) =>
+    loadPayer(ctx, bucket, all).catch((error: unknown) => void console.error(error));
+  const own = await load(queue);
   // The rows count in the units of the override, if there is one.
-  const counted = own ? { ...queue, limit: own.terms.counted.limit } : queue;
-  const { held, hasUnsettled } = await settleEnded(ctx, counted, settlements, own?.shards);
-  const others = head ? await Promise.all(queue.with.map((bucket) => loadPayer(ctx, bucket, first))) : [];
+  const { held, hasUnsettled } = await settleEnded(ctx, own?.terms.counted ?? queue, settlements, own?.shards);
+  const others = head ? await Promise.all(queue.with.map(load)) : [];
   let payers = [own && held && { ...own, held }, ...others].filter((payer) => payer !== undefined);
   let taken = 0;
-  // Of a damaged bucket. The chain of runs must not break, or nobody would serve the queue after a reset.
   const isDamaged = payers.length <= queue.with.length;
   let awaited: Taken["awaited"] =
     head && isDamaged ? { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } : undefined;
-  for (const job of awaited ? [] : first.slice(0, mostPaidBy(payers))) {
+  for (const job of awaited ? [] : first.slice(0, mostPaidFrom(payers.flatMap(({ shards }) => shards)))) {
     const { later, paid, left } = payByAll(payers, job);
     if (later) {
       awaited = { job, ...later };

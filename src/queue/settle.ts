@@ -2,6 +2,7 @@
  * Settling jobs that have ended: the difference between what they used and their count is charged or given back, once.
  */
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
+import type { Bucket } from "../engine/bucket.js";
 import { misuseError } from "../engine/misuse.js";
 import { adjustOnAll, distribute, refundOnSome } from "../engine/sharding/pool.js";
 import type { Shard } from "../engine/sharding/shard.js";
@@ -54,19 +55,19 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
  * @returns `held`: the rows with the settlements made; `hasUnsettled`: whether more may wait.
  * @param shards - undefined if the bucket is damaged.
  */
-export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly JobRow[], shards?: readonly Shard[]) {
+export async function settleEnded(ctx: QueueCtx, own: Bucket, waiting: readonly JobRow[], shards?: readonly Shard[]) {
   let held = shards;
   let settled = 0;
   for (const row of waiting.slice(0, shards && mostPaidFrom(shards))) {
     try {
-      if (!held) throw misuseError(queue.name, "its bucket is damaged: a queued job that has ended keeps its count.");
-      const difference = differenceOf(queue, row.args as SettledJob);
+      if (!held) throw misuseError(own.name, "its bucket is damaged: a queued job that has ended keeps its count.");
+      const difference = differenceOf(own, row.args as SettledJob);
       const isLapsing = difference.units < 0 && row._creationTime < ctx.now - LAPSE_MS;
       const left = isLapsing
         ? distribute(held, ctx.now, difference)
         : difference.units > 0
           ? adjustOnAll(held, ctx.now, difference)
-          : refundOnSome(queue.limit, held, ctx.now, difference);
+          : refundOnSome(own.limit, held, ctx.now, difference);
       if (!left) continue;
       held = left;
     } catch (error) {
@@ -79,11 +80,11 @@ export async function settleEnded(ctx: QueueCtx, queue: Queue, waiting: readonly
 }
 
 /** The difference between what a job has used and its count, to charge or to give back. */
-function differenceOf(queue: Queue, { count, used, at, takenAt }: SettledJob): Adjustment {
+function differenceOf(own: Bucket, { count, used, at, takenAt }: SettledJob): Adjustment {
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is
   // exact.
-  const units = parseAdjustment(queue.limit, used) - parseAdjustment(queue.limit, count);
-  return { ...adjustmentOf(queue, { count: used - count, at, takenAt }), units };
+  const units = parseAdjustment(own.limit, used) - parseAdjustment(own.limit, count);
+  return { ...adjustmentOf(own, { count: used - count, at, takenAt }), units };
 }
 
 /**

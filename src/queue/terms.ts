@@ -44,12 +44,12 @@ export function checkCount(queue: string, name: string, count: unknown, config: 
   checkField(queue, field, { above: 0, atMost: config.capacity ?? config.rate, isRequired: true }, count);
 }
 
-/** The bucket of a limit in `with`. */
-export interface WithBucket extends Bucket {
-  /** The tokens of each job. */
-  readonly count: number;
+/** A bucket that pays for the jobs of a queue: that of the queue's own limit, or of one in `with`. */
+export interface PayingBucket extends Bucket {
+  /** Of one in `with`: the tokens of each job. */
+  readonly count?: number;
   /** Whether the queues of other keys take from it, too. */
-  readonly isShared: boolean;
+  readonly isShared?: boolean;
 }
 
 /**
@@ -57,10 +57,10 @@ export interface WithBucket extends Bucket {
  * `priorities`. `plan`, for a limit with plans: the one that the last job was enqueued under. All jobs of the bucket
  * wait by it.
  */
-export interface Queue extends Bucket {
+export interface Queue extends PayingBucket {
   readonly terms: Readonly<Required<QueueTerms["queue"]>>;
   /** The buckets of the limits in `with`: if there are any, a job takes its tokens when it starts, and none ahead. */
-  readonly with: readonly WithBucket[];
+  readonly with: readonly PayingBucket[];
   readonly plan?: string | undefined;
 }
 
