@@ -1,6 +1,6 @@
 /**
  * How many jobs wait, where their number is bounded. Callers must not count, or they would conflict: the worker tells
- * them. Pure, so that no rule hides in what reads and writes.
+ * them.
  */
 import { END_OF_TIME } from "../engine/time.js";
 import type { RunArgs } from "../wire/queue.js";
@@ -35,49 +35,50 @@ interface Findings {
   readonly isDrained: boolean;
 }
 
-export function countOf({ now, maxQueued, run, arrived, left, isDrained }: Findings): Count {
+/** @param countAll - counts all jobs; if it was cut off, there may be more. */
+export async function countBacklog(
+  { now, maxQueued, run, arrived, left, isDrained }: Findings,
+  countAll: () => Promise<{ count: number; isCut: boolean }>,
+): Promise<Count> {
   const queued = isDrained ? 0 : Math.max(0, (run.queued ?? 0) + arrived - left);
   // The first count finds all as new.
   const { countedAt = queued < maxQueued ? 0 : now } = run;
-  return { queued, countedAt };
-}
-
-/** Whether a count says that the queue is full, and is too old to say so. The clock may have stepped back. */
-export const isOld = ({ queued, countedAt }: Count, maxQueued: number, now: number): boolean =>
-  queued >= maxQueued && Math.abs(now - countedAt) >= RECOUNT_MS;
-
-/** @param found - a new count of all jobs; if it was cut off, there may be more. */
-export function recounted(old: Count, found: { count: number; isCut: boolean }, maxQueued: number, now: number): Count {
-  const queued = Math.max(found.count, found.isCut ? old.queued : 0);
-  return { queued, countedAt: queued < maxQueued ? old.countedAt : now };
+  // The clock may have stepped back.
+  if (queued < maxQueued || Math.abs(now - countedAt) < RECOUNT_MS) return { queued, countedAt };
+  const { count, isCut } = await countAll();
+  const counted = Math.max(count, isCut ? queued : 0);
+  return { queued: counted, countedAt: counted < maxQueued ? countedAt : now };
 }
 
 /** The state of the row for callers, and when the worker must count again at the latest. */
-interface Report {
-  readonly row: Pick<Partial<WorkerRow>, "queued" | "fullUntil">;
+interface Report extends Pick<WorkerRow, "queued" | "fullUntil"> {
   readonly recountAt: number;
 }
 
-/** @param roomAt - when as many jobs will have left as fill the queue, if that is known. */
-export function reportOf(
-  { queued, countedAt }: Count,
-  { now, row, pace, maxQueued, roomAt }: { now: number; row: WorkerRow; pace: Pace; maxQueued: number; roomAt: number },
-): Report {
-  // A number that was true while the worker slept is taken back.
-  const saying = (known: number | undefined) => (known === row.queued ? {} : { queued: known });
+interface Known {
+  readonly now: number;
+  readonly row: Pick<WorkerRow, "state" | "fullUntil">;
+  readonly pace: Pace;
+  readonly maxQueued: number;
+  /** About when so many of the jobs that wait will have left. */
+  readonly whenLeft: (jobs: number) => number;
+}
+
+export function reportOf({ queued, countedAt }: Count, { now, row, pace, maxQueued, whenLeft }: Known): Report {
   const { fullUntil = 0 } = row;
   if (queued < maxQueued) {
     // A report for a second ends by itself.
-    const isStale = maxQueued < Infinity && fullUntil - now > (row.state === "waiting" ? 0 : FULL_MS);
-    return { row: { ...saying(undefined), ...(isStale && { fullUntil: now }) }, recountAt: Infinity };
+    const isStale = fullUntil - now > (row.state === "waiting" ? 0 : FULL_MS);
+    return { queued: undefined, fullUntil: isStale ? now : row.fullUntil, recountAt: Infinity };
   }
-  if (pace.kind === "wait") {
+  const roomAt = whenLeft(queued - maxQueued + 1);
+  if (pace.state === "waiting") {
     const recountAt = countedAt === now ? Infinity : countedAt + RECOUNT_MS;
-    return { row: { ...saying(queued), fullUntil: later(Math.max(pace.at, roomAt), WAKING_MS) }, recountAt };
+    return { queued, fullUntil: later(Math.max(pace.at, roomAt), WAKING_MS), recountAt };
   }
   const until = Math.max(now + FULL_MS, later(roomAt, WAKING_MS));
   const isSaid = fullUntil >= until - 0.3 * FULL_MS;
-  return { row: { ...saying(undefined), ...(!isSaid && { fullUntil: until }) }, recountAt: Infinity };
+  return { queued: undefined, fullUntil: isSaid ? fullUntil : until, recountAt: Infinity };
 }
 
 /** A later time, at most the last that a Date can name. */

@@ -82,7 +82,7 @@ export async function cancel(
   const isWaiting = job !== null && job.startsAt === undefined;
   if (isWaiting) await deleteJob(ctx, job);
   // The worker of a full queue sleeps on its count.
-  const isMissed = isWaiting && (job.isAwaited === true || (row?.fullUntil ?? 0) > ctx.now);
+  const isMissed = isWaiting && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
   if (row && (isMissed || isLost(row, ctx.now) || row.terms !== textOf(terms))) await wake(ctx, bucket);
   return { canceled: isWaiting };
 }

@@ -1,5 +1,6 @@
-/** When a worker looks again: pure, so that no rule hides in what reads and writes. */
+/** When a worker looks again, and at how many jobs: pure, so that no rule hides in what reads and writes. */
 import type { LaterPayment } from "./pay.js";
+import type { WorkerRow } from "./rows.js";
 
 /** Between two runs while there is more to do: at most 50 a second. */
 const GAP_MS = 20;
@@ -20,6 +21,16 @@ const CALM_NAP_MS = 50;
 /** and after this time it stops: the next caller starts it, which costs that caller a write. */
 export const LINGER_MS = 200;
 
+/**
+ * The number of jobs that a run looks at: the first of a start, and each that may pay for all, as many as keep the
+ * transaction short.
+ */
+export const FIRST_JOBS = 16;
+const MOST_JOBS = 256;
+
+/** While the bucket is short, reading jobs that cannot be paid is wasted: a few more than the last run paid. */
+export const mostJobs = (isShort: boolean, taken: number) => (isShort ? 4 + Math.ceil(1.25 * taken) : MOST_JOBS);
+
 interface Findings {
   readonly now: number;
   /** Whether it took all that it looked at, so that more may wait. */
@@ -29,19 +40,20 @@ interface Findings {
   readonly busyAt: number;
 }
 
-/** The next run; or none before the job that waits can be paid; or none at all. */
-export type Pace =
-  | { readonly kind: "run"; readonly at: number }
-  | { readonly kind: "wait"; readonly at: number }
-  | { readonly kind: "stop" };
+/** The state of a worker after a run, and when the next run comes; of an idle one, now: there is none. */
+export interface Pace extends Pick<WorkerRow, "state"> {
+  readonly at: number;
+}
+
+export const paceWithMore = (now: number): Pace => ({ state: "running", at: now + GAP_MS });
 
 export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
-  if (hasMore) return { kind: "run", at: now + GAP_MS };
+  if (hasMore) return paceWithMore(now);
   if (awaited && awaited.dueAt <= now + MOST_BATCH_MS) {
     // A job that cannot be paid ahead is late from its start time on.
-    return { kind: "run", at: Math.max(awaited.dueAt, now + (awaited.isAhead ? BATCH_MS : GAP_MS)) };
+    return { state: "running", at: Math.max(awaited.dueAt, now + (awaited.isAhead ? BATCH_MS : GAP_MS)) };
   }
   const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
-  if (now < busyAt + LINGER_MS) return { kind: "run", at: soon };
-  return awaited ? { kind: "wait", at: awaited.dueAt } : { kind: "stop" };
+  if (now < busyAt + LINGER_MS) return { state: "running", at: soon };
+  return awaited ? { state: "waiting", at: awaited.dueAt } : { state: "idle", at: now };
 }

@@ -157,11 +157,8 @@ export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settleme
     args: settlement,
   });
 
-export const patchJob = (
-  { db }: QueueWriter,
-  { _id }: Pick<JobRow, "_id">,
-  fields: Partial<Pick<StoredJob, "round" | "isAwaited">>,
-) => db.patch("rateLimitQueue", _id, fields);
+export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fields: Pick<StoredJob, "round">) =>
+  db.patch("rateLimitQueue", _id, fields);
 
 export const deleteJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">) => db.delete("rateLimitQueue", _id);
 

@@ -3,24 +3,26 @@
  * can, schedules those, and plans the next run. All of it is one transaction, so a run that fails or conflicts has done
  * nothing.
  */
+import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
-import { type Count, countOf, isOld, recounted } from "./backlog.js";
+import { countBacklog, reportOf } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
 import { drop } from "./drop.js";
-import { paceOf } from "./pace.js";
-import { AHEAD_MS, mostPaidFrom } from "./pay.js";
-import { loadPayer, payByAll, type Payer, whenBroughtByAll, writePayers } from "./payers.js";
-import { FIRST_JOBS, type Findings, planOf } from "./plan.js";
+import { FIRST_JOBS, LINGER_MS, mostJobs, paceOf, paceWithMore } from "./pace.js";
+import { AHEAD_MS, type LaterPayment, mostPaidFrom } from "./pay.js";
+import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js";
 import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
 import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
-import { patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
+import { LEASE_MS, patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
 /** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
 const MOST_WAITING = 20_000;
+/** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
+const MOST_SLEEP_MS = 86_400_000;
 /** The most jobs that a run drops because they have expired. */
 const MOST_EXPIRED = 64;
 
@@ -34,28 +36,46 @@ export async function work(ctx: WorkerCtx, { run, job, settlement, failed, start
 }
 
 async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
+  const { now } = ctx;
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
   const terms = await termsInForce(ctx, run.name, row.terms);
   const queue = parseQueue(terms, row);
   const { maxQueued } = queue.terms;
   const found = await serve(ctx, queue, run);
-  const { now, awaited } = found;
+  const { awaited, seenTo, busyAt, taken, hasMore } = found;
+  let pace = paceOf({ ...found, now });
   // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
-  const isResting = paceOf(found).kind !== "run";
-  const mustStay = isResting && !(await isFirst(ctx, queue, awaited?.job._id));
-  const findings = mustStay ? { ...found, hasMore: true } : found;
-  const expiresAt = isResting && !mustStay ? await storage.nextExpiry(ctx, queue, now) : Infinity;
-  const count = await countBacklog(ctx, queue, run, findings);
-  const plan = planOf({ ...findings, row, run, terms: textOf(terms), maxQueued, count, expiresAt });
-  const planned = plan.next && (await planWork(ctx, plan.nextAt, { run: plan.next }));
-  const fields = { ...plan.row, ...(plan.isSleeping && { start: planned }) };
-  if (Object.keys(fields).length > 0) await patchWorker(ctx, row, fields);
-  if (plan.isSleeping && awaited) await storage.patchJob(ctx, awaited.job, { isAwaited: true });
+  if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
+  const isSleeping = pace.state === "waiting";
+  const counting = { ...found, now, maxQueued, run, isDrained: !awaited && !hasMore };
+  const count = await countBacklog(counting, () =>
+    storage.countJobs(ctx, queue, { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING }),
+  );
+  const { recountAt, ...report } = reportOf(count, { ...found, now, row, pace, maxQueued });
+  const expiresAt = isSleeping ? await storage.nextExpiry(ctx, queue, now) : Infinity;
+  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, recountAt, expiresAt);
+  const { name, key, generation } = run;
+  const most = mostJobs(awaited !== undefined, taken);
+  // Without a bound nobody counts.
+  const counted = maxQueued < Infinity ? count : {};
+  const next = present({ name, key, plan: row.plan, generation, seenTo, busyAt, most, ...counted });
+  const start = pace.state === "idle" ? undefined : await planWork(ctx, nextAt, { run: next });
+  const isRunning = pace.state === "running";
+  const mustRenew = isSleeping || row.runsUntil - now < LEASE_MS / 2;
+  await patchWorker(ctx, row, {
+    ...report,
+    terms: textOf(terms),
+    // Of one that goes on after a sleep the row is not written: the next caller starts it again.
+    ...(!isRunning && { state: pace.state }),
+    // While it runs on, it stays busy (isBusy).
+    ...(mustRenew && { runsUntil: LEASE_MS + (isRunning ? now - LINGER_MS : nextAt) }),
+    ...(isSleeping && { start, awaits: awaited?.job._id }),
+  });
 }
 
 /** Drops what has expired, settles what has ended, and pays for what can be paid: what a run finds and does. */
-async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs): Promise<Findings> {
+async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   const { now } = ctx;
   const expired = await storage.expiredJobs(ctx, queue, now, MOST_EXPIRED);
   for (const job of expired) {
@@ -68,39 +88,25 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs): Promise<Findin
   // A user whose job has no round yet has no turn.
   const isCut = hasUnsettled || isUnsorted || expired.length === MOST_EXPIRED;
   return {
-    now,
+    /** The arrivals up to this commit have been seen. */
     seenTo,
+    /** The jobs that came; those that were paid or dropped as they were to be paid; all that left. */
     arrived,
     taken,
     left: taken + expired.filter(({ arrivedAt }) => arrivedAt <= seen).length,
+    /** The first job that waits, and for what. */
     awaited,
+    /** Whether it took all that it looked at, so that more may wait. */
     hasMore: isCut || (!awaited && (goesOn || taken < first.length)),
     // A clock that steps back would make it linger until it has come as far again.
     busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
-    whenLeft(jobs) {
+    /** About when so many of the jobs that wait will have left. */
+    whenLeft(jobs: number) {
       const next = first.slice(taken, taken + jobs);
       // Those that it has not read take about as much.
       return payers && next.length > 0 ? whenBroughtByAll(payers, next, jobs / next.length) : now;
     },
   };
-}
-
-/** The jobs that wait: counted anew before the worker says for long that the queue is full. */
-async function countBacklog(ctx: WorkerCtx, queue: Queue, run: RunArgs, found: Findings): Promise<Count> {
-  const { now, awaited, hasMore } = found;
-  const { maxQueued } = queue.terms;
-  const count = countOf({ ...found, maxQueued, run, isDrained: !awaited && !hasMore });
-  if (maxQueued === Infinity || !isOld(count, maxQueued, now)) return count;
-  const all = { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING };
-  return recounted(count, await storage.countJobs(ctx, queue, all), maxQueued, now);
-}
-
-interface Taken {
-  readonly taken: number;
-  readonly awaited?: Findings["awaited"];
-  readonly hasUnsettled: boolean;
-  /** Those that have paid, as they are left. */
-  readonly payers?: readonly Payer[];
 }
 
 /** Settles, then pays for jobs in order and schedules them, as many as one run may. */
@@ -109,7 +115,7 @@ async function takeJobs(
   queue: Queue,
   first: readonly storage.JobRow[],
   settlements: readonly storage.JobRow[],
-): Promise<Taken> {
+) {
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
   const [head] = first;
@@ -123,7 +129,7 @@ async function takeJobs(
   let payers = [own && held && { ...own, held }, ...others].filter((payer) => payer !== undefined);
   let taken = 0;
   const isDamaged = payers.length <= queue.with.length;
-  let awaited: Taken["awaited"] =
+  let awaited: (LaterPayment & { readonly job: storage.JobRow }) | undefined =
     head && isDamaged ? { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } : undefined;
   for (const job of awaited ? [] : first.slice(0, mostPaidFrom(payers.flatMap(({ shards }) => shards)))) {
     const { later, paid, left } = payByAll(payers, job);

@@ -71,8 +71,15 @@ export const readWorker = ({ db }: QueueReader, { name, key }: BucketId): Promis
     .withIndex("by_name_key", (q) => q.eq("name", name).eq("key", key))
     .first();
 
-export const patchWorker = ({ db }: QueueWriter, { _id }: WorkerRow, fields: Partial<WithoutSystemFields<WorkerRow>>) =>
-  db.patch("rateLimitWorkers", _id, fields);
+/** Writes the fields that change, if any do: callers read the row, so each write may make them conflict. */
+export async function patchWorker(
+  { db }: QueueWriter,
+  row: WorkerRow,
+  fields: Partial<WithoutSystemFields<WorkerRow>>,
+) {
+  const changed = Object.entries(fields).filter(([name, value]) => value !== row[name as keyof WorkerRow]);
+  if (changed.length > 0) await db.patch("rateLimitWorkers", row._id, Object.fromEntries(changed));
+}
 
 /**
  * Tokens may have come back, or the terms have changed: a worker that sleeps looks again, and one that was lost starts.
@@ -95,19 +102,19 @@ export async function ensureRunning(
   row: WorkerRow | null,
   known: QueueTerms,
 ): Promise<void> {
-  const { plan } = bucket;
-  const isGoingOn = row && isRunning(row, ctx.now);
+  const isGoingOn = row !== null && isRunning(row, ctx.now);
   // What a worker that rests knew may be older than what is stored.
   await learnTerms(ctx, known, isGoingOn ? row.terms : undefined);
-  if (isGoingOn) {
-    if (row.plan !== plan) await patchWorker(ctx, row, { plan });
-    return;
+  const fields = { plan: bucket.plan, terms: textOf(known) };
+  if (row) {
+    const started = isGoingOn ? {} : await start(ctx, bucket, row);
+    // Under other terms it may not be full.
+    const fullUntil = fields.terms === row.terms ? row.fullUntil : undefined;
+    await patchWorker(ctx, row, { fullUntil, ...fields, ...started });
+  } else {
+    const started = await start(ctx, bucket, null);
+    await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), ...fields, ...started }));
   }
-  const terms = textOf(known);
-  const started = await start(ctx, bucket, row);
-  if (!row) await ctx.db.insert("rateLimitWorkers", present({ ...idOf(bucket), plan, terms, ...started }));
-  // Under other terms it may not be full.
-  else await patchWorker(ctx, row, { plan, ...started, ...(terms !== row.terms && { terms, fullUntil: undefined }) });
 }
 
 /** Plans the first run of a chain; the fields of the worker's row that say so. */

@@ -32,8 +32,6 @@ export const rateLimitQueueTables = {
     ...callArgs(),
     ...dropArgs(),
     settles: v.optional(settlesValidator()),
-    /** The worker sleeps until this job can be paid. */
-    isAwaited: v.optional(v.boolean()),
     /** For a job that waits to run again: how often it has run, and the id under which it was enqueued. */
     runs: v.optional(v.number()),
     first: v.optional(v.string()),
@@ -55,7 +53,7 @@ export const rateLimitQueueTables = {
     /** The plan of the last job, if the limit has plans: all jobs of the bucket wait by it. */
     plan: v.optional(v.string()),
     /**
-     * The terms that its last run knew, as one text: what the row says of a full queue, and until when it sleeps,
+     * The terms that its last run or start knew, as one text: what the row says of a full queue, and until when it sleeps,
      * depends on them.
      */
     terms: v.optional(v.string()),
@@ -68,6 +66,8 @@ export const rateLimitQueueTables = {
     runsUntil: v.number(),
     /** The scheduled function that is the first run of the last start, or the one that a worker sleeps until. */
     start: v.optional(v.id("_scheduled_functions")),
+    /** The job that a worker which waits sleeps for. */
+    awaits: v.optional(v.id("rateLimitQueue")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
     /** The jobs that wait, while the worker of a full queue sleeps. */

@@ -1,10 +1,10 @@
 /** What a worker's run counts as waiting, without counting all of it, and what callers read of it. */
-import { expect, it } from "vitest";
-import { countOf, isOld, recounted, reportOf } from "../../src/queue/backlog.js";
+import { expect, it, vi } from "vitest";
+import { countBacklog, reportOf } from "../../src/queue/backlog.js";
 import { countJobs } from "../../src/queue/rows.js";
 
 const NOW = 1_800_000_000_000;
-const RUN = { kind: "run", at: NOW };
+const RUN = { state: "running", at: NOW };
 const nothing = { now: NOW, maxQueued: 100, run: {}, arrived: 0, left: 0, isDrained: false };
 
 it("a count reads no more jobs than it was asked for, and leaves out settlements and paid jobs", async () => {
@@ -18,26 +18,32 @@ it("a count reads no more jobs than it was asked for, and leaves out settlements
   expect(counted).toEqual({ count: 3, last: 5n, isCut: false });
 });
 
-it("the first count of a start is not taken again at once", () => {
-  const count = countOf({ ...nothing, arrived: 200 });
-  expect(count).toEqual({ queued: 200, countedAt: NOW });
-  expect(isOld(count, 100, NOW)).toBe(false);
+/** Counts what a run has found, and whether it counted all jobs for that. */
+async function counted(found: Partial<Parameters<typeof countBacklog>[0]>, all = { count: 0, isCut: false }) {
+  const countAll = vi.fn().mockResolvedValue(all);
+  const count = await countBacklog({ ...nothing, ...found }, countAll);
+  return { count, isRecount: countAll.mock.calls.length > 0 };
+}
+
+it("the first count of a start is not taken again at once", async () => {
+  const count = { queued: 200, countedAt: NOW };
+  expect(await counted({ arrived: 200 })).toEqual({ count, isRecount: false });
 });
 
 it.each([
   ["more by those that arrived, fewer by those that left", { arrived: 5, left: 8 }, 7],
   ["none, if more left than were counted", { left: 11 }, 0],
   ["none, if all that the run saw have left", { arrived: 5, left: 8, isDrained: true }, 0],
-])("ten jobs that waited become %s", (_what, found, queued) => {
-  const count = countOf({ ...nothing, run: { queued: 10, countedAt: 0 }, ...found });
-  expect(count).toEqual({ queued, countedAt: 0 });
+])("ten jobs that waited become %s", async (_what, found, queued) => {
   // A queue that is not full is not counted anew.
-  expect(isOld(count, 100, NOW)).toBe(false);
+  const expected = { count: { queued, countedAt: 0 }, isRecount: false };
+  expect(await counted({ run: { queued: 10, countedAt: 0 }, ...found })).toEqual(expected);
 });
 
 // A clock may have stepped back.
-it.each([9999, 10_000, -10_000])("a full queue is counted anew after ten seconds: after %i ms", (agoMs) => {
-  expect(isOld({ queued: 155, countedAt: NOW - agoMs }, 100, NOW)).toBe(Math.abs(agoMs) >= 10_000);
+it.each([9999, 10_000, -10_000])("a full queue is counted anew after ten seconds: after %i ms", async (agoMs) => {
+  const { isRecount } = await counted({ run: { queued: 155, countedAt: NOW - agoMs } });
+  expect(isRecount).toBe(Math.abs(agoMs) >= 10_000);
 });
 
 it.each([
@@ -45,36 +51,40 @@ it.each([
   [{ count: 130, isCut: true }, 150, 0],
   [{ count: 170, isCut: true }, 170, 0],
   [{ count: 90, isCut: false }, 90, 10_000],
-])("a new count of 150 jobs that finds %j", (found, queued, agoMs) => {
-  const old = { queued: 150, countedAt: NOW - 10_000 };
-  expect(recounted(old, found, 100, NOW)).toEqual({ queued, countedAt: NOW - agoMs });
+])("a new count of 150 jobs that finds %j", async (all, queued, agoMs) => {
+  const { count } = await counted({ run: { queued: 150, countedAt: NOW - 10_000 } }, all);
+  expect(count).toEqual({ queued, countedAt: NOW - agoMs });
 });
 
 it.each([
-  ["full and has said so", 100, RUN, { fullUntil: NOW + 700 }, {}],
+  ["full and has said so", 100, RUN, { fullUntil: NOW + 700 }, { fullUntil: NOW + 700 }],
   ["full and must say so again", 100, RUN, { fullUntil: NOW + 699 }, { fullUntil: NOW + 1000 }],
   ["full for longer than said", 100, RUN, { fullUntil: NOW + 700 }, { fullUntil: NOW + 4400 }, 4000],
   [
     "full until its worker wakes",
     100,
-    { kind: "wait", at: NOW + 5000 },
+    { state: "waiting", at: NOW + 5000 },
     { fullUntil: NOW + 1000 },
     { queued: 100, fullUntil: NOW + 5400 },
   ],
   [
     "too full to have room when its worker wakes",
     100,
-    { kind: "wait", at: NOW + 5000 },
+    { state: "waiting", at: NOW + 5000 },
     {},
     { queued: 100, fullUntil: NOW + 9400 },
     9000,
   ],
-  ["full again", 100, RUN, { queued: 101 }, { queued: undefined, fullUntil: NOW + 1000 }],
-  ["full no more, which shows soon", 99, RUN, { state: "running", fullUntil: NOW + 1000 }, {}],
+  ["full again", 100, RUN, { queued: 101 }, { fullUntil: NOW + 1000 }],
+  ["full no more, which shows soon", 99, RUN, { state: "running", fullUntil: NOW + 1000 }, { fullUntil: NOW + 1000 }],
   ["full no more, and must say so", 99, RUN, { state: "running", fullUntil: NOW + 1001 }, { fullUntil: NOW }],
   ["full no more, as its worker slept", 99, RUN, { state: "waiting", fullUntil: NOW + 1 }, { fullUntil: NOW }],
-  ["full no more, as said", 99, RUN, { state: "waiting", fullUntil: NOW }, {}],
+  ["full no more, as said", 99, RUN, { state: "waiting", fullUntil: NOW }, { fullUntil: NOW }],
 ])("the row of a queue that is %s", (_what, queued, pace, row, expected, roomInMs = 0) => {
-  const known = { now: NOW, row: row as never, pace: pace as never, maxQueued: 100, roomAt: NOW + roomInMs };
-  expect(reportOf({ queued, countedAt: 0 }, known).row).toStrictEqual(expected);
+  const whenLeft = vi.fn().mockReturnValue(NOW + roomInMs);
+  const known = { now: NOW, row: row as never, pace: pace as never, maxQueued: 100, whenLeft };
+  const { recountAt, ...report } = reportOf({ queued, countedAt: 0 }, known);
+  expect(report).toStrictEqual({ queued: undefined, ...expected });
+  expect(recountAt).toBe(pace.state === "waiting" ? 10_000 : Infinity);
+  expect(whenLeft.mock.calls).toEqual(queued < 100 ? [] : [[1]]);
 });
