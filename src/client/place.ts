@@ -7,7 +7,7 @@ import type { ComponentApi } from "../../convex/_generated/component.js";
 import type { AdjustmentArgs } from "../engine/adjustment.js";
 import { show } from "../engine/misuse.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
-import type { QueueReader, QueueWriter } from "../queue/rows.js";
+import type { QueueReader, QueueWriter } from "../queue/tables.js";
 import { type BucketId, idOf, type Reader, type Writer } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { QueueTerms } from "../wire/configs.js";

@@ -5,7 +5,7 @@
 import { END_OF_TIME } from "../engine/time.js";
 import type { RunArgs } from "../wire/queue.js";
 import type { Pace } from "./pace.js";
-import type { WorkerRow } from "./rows.js";
+import type { WorkerRow } from "./tables.js";
 
 /**
  * The worker's count includes jobs that were cancelled while it ran. So it counts all of them again before it reports a

@@ -7,7 +7,7 @@ import type { RunArgs } from "../wire/queue.js";
 import { mergeClasses, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
-import type { WorkerCtx } from "./worker.js";
+import type { JobRow, QueueReader, QueueWriter, WorkerCtx } from "./tables.js";
 
 /** Jobs that are read of all classes together: with 8 KiB each, an eighth of what a run may read. */
 const MOST_READ = 256;
@@ -17,7 +17,7 @@ export const MOST_SETTLED = 64;
 const MOST_COUNTED = 5000;
 
 /** The first jobs of each class. */
-const readClasses = (ctx: storage.QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
+const readClasses = (ctx: QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
   Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, priority, range)));
 
 /** The jobs to read of each class: of all together, `ofAll` at most. */
@@ -29,7 +29,7 @@ const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.
  * @param most - of each class; without `upTo` the jobs as they are now.
  */
 export async function readHeads(
-  ctx: storage.QueueReader,
+  ctx: QueueReader,
   bucket: BucketId,
   priorities: number,
   range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
@@ -78,7 +78,7 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
 }
 
 /** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
-async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: readonly storage.JobRow[]) {
+async function sortIn(ctx: QueueWriter, bucket: BucketId, arrivals: readonly JobRow[]) {
   const [head] = arrivals;
   if (!head) return;
   const { priority } = head;
@@ -95,7 +95,7 @@ async function sortIn(ctx: storage.QueueWriter, bucket: BucketId, arrivals: read
  * Whether this job, or none, is the first that waits, and no settlement does: read as it is now, so that a caller who
  * comes meanwhile makes the run conflict.
  */
-export async function isFirst(ctx: storage.QueueReader, queue: Queue, id: storage.JobRow["_id"] | undefined) {
+export async function isFirst(ctx: QueueReader, queue: Queue, id: JobRow["_id"] | undefined) {
   const { priorities, fair, aging } = queue.terms;
   const [settlement] = await storage.settlementsOf(ctx, queue, { most: 1 });
   if (settlement) return false;

@@ -2,8 +2,7 @@
 import type { FunctionHandle } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import type { DropReason } from "../wire/queue.js";
-import type { JobRow } from "./rows.js";
-import type { QueueCtx } from "./worker.js";
+import type { JobRow, QueueCtx } from "./tables.js";
 
 /** Reports a job that is dropped: to the app's mutation, if the job names one, else to the log. */
 export async function drop(

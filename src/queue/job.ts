@@ -13,9 +13,10 @@ import { inTurns, mergeClasses, NS_PER_MS } from "./order.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { deleteJob, findJob, insertJob, type JobRow, type QueueReader, type WorkerRow, YET_TO_COME } from "./rows.js";
+import { deleteJob, findJob, insertJob, YET_TO_COME } from "./rows.js";
 import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
-import { checkExported, ensureRunning, isLost, type QueueCtx, readWorker, wake } from "./worker.js";
+import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
+import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;

@@ -6,7 +6,7 @@
  * So users who keep jobs waiting get equally many tokens. Between classes the heads are compared: each level of
  * priority counts as `aging` ms of waiting.
  */
-import type { JobRow } from "./rows.js";
+import type { JobRow } from "./tables.js";
 
 /** The fields that decide a job's turn. */
 type Waiting = Pick<JobRow, "priority" | "at">;

@@ -1,6 +1,6 @@
 /** When a worker looks again, and at how many jobs: pure, so that no rule hides in what reads and writes. */
 import type { LaterPayment } from "./pay.js";
-import type { WorkerRow } from "./rows.js";
+import type { WorkerRow } from "./tables.js";
 
 /** Between two runs while there is more to do: at most 50 a second. */
 const GAP_MS = 20;

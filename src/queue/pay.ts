@@ -6,7 +6,7 @@ import type { Limit } from "../engine/kinds/kind.js";
 import { areAll, type Change, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
-import type { JobRow } from "./rows.js";
+import type { JobRow } from "./tables.js";
 
 /**
  * A job's start time is set when it is at most this far away: until then, later jobs can move up. A second, and what

@@ -34,8 +34,8 @@ export async function loadPayer(ctx: Reader & Call, bucket: PayingBucket, jobs: 
 }
 
 /** All that pay for a queue, with all their rows, to show when a job starts: a random number of 0 reads all. */
-export const loadAllPayers = ({ db }: Reader, queue: Queue, now: number): Promise<Payer[]> =>
-  Promise.all([queue, ...queue.with].map((bucket) => loadPayer({ db, now, random: () => 0 }, bucket, [])));
+export const loadAllPayers = (ctx: Reader, queue: Queue, now: number): Promise<Payer[]> =>
+  Promise.all([queue, ...queue.with].map((bucket) => loadPayer({ ...ctx, now, random: () => 0 }, bucket, [])));
 
 /**
  * The rows that a run pays from. A run that reads all rows of a hot bucket conflicts with each plain call, and the

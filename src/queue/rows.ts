@@ -8,8 +8,6 @@ import { type BucketId, idOf } from "../storage/rows.js";
 import type { SettleArgs } from "../wire/queue.js";
 import type { JobRow, QueueReader, QueueWriter, StoredJob } from "./tables.js";
 
-export type { JobRow, QueueReader, QueueWriter, TermsRow, WorkerRow } from "./tables.js";
-
 /** The tokens that an ended job was charged and has used, and when they were promised and taken. */
 export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 

@@ -15,7 +15,8 @@ import * as storage from "./rows.js";
 import { settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
 import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
-import { LEASE_MS, patchWorker, planWork, type QueueCtx, readOwnWorker, type WorkerCtx } from "./worker.js";
+import { LEASE_MS, patchWorker, planWork, readOwnWorker } from "./worker.js";
+import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
@@ -110,12 +111,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
 }
 
 /** Settles, then pays for jobs in order and schedules them, as many as one run may. */
-async function takeJobs(
-  ctx: WorkerCtx,
-  queue: Queue,
-  first: readonly storage.JobRow[],
-  settlements: readonly storage.JobRow[],
-) {
+async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly JobRow[], settlements: readonly JobRow[]) {
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
   const [head] = first;
@@ -129,7 +125,7 @@ async function takeJobs(
   let payers = [own && held && { ...own, held }, ...others].filter((payer) => payer !== undefined);
   let taken = 0;
   const isDamaged = payers.length <= queue.with.length;
-  let awaited: (LaterPayment & { readonly job: storage.JobRow }) | undefined =
+  let awaited: (LaterPayment & { readonly job: JobRow }) | undefined =
     head && isDamaged ? { job: head, dueAt: ctx.now + DAMAGED_MS, isAhead: true } : undefined;
   for (const job of awaited ? [] : first.slice(0, mostPaidFrom(payers.flatMap(({ shards }) => shards)))) {
     const { later, paid, left } = payByAll(payers, job);

@@ -13,9 +13,10 @@ import type { SettleArgs } from "../wire/queue.js";
 import { MOST_SETTLED } from "./batch.js";
 import { drop } from "./drop.js";
 import { mostPaidFrom } from "./pay.js";
-import { deleteJob, insertJob, insertSettlement, type JobRow, jobsOf, type SettledJob } from "./rows.js";
+import { deleteJob, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
-import { ensureRunning, isBusy, planWork, type QueueCtx, readWorker, wake, type WorkerCtx } from "./worker.js";
+import { ensureRunning, isBusy, planWork, readWorker, wake } from "./worker.js";
+import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
 
 /**
  * How long a refund waits for room on the rows that runs happen to read, some hundred runs. Tokens that found no room

@@ -6,10 +6,10 @@ import { MAX_TOKENS } from "../engine/units.js";
 import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
 import { drop } from "./drop.js";
-import type { JobRow } from "./rows.js";
 import { settle } from "./settle.js";
 import type { Queue } from "./terms.js";
-import { planWork, type QueueCtx, type WorkerCtx, workIn } from "./worker.js";
+import { planWork, workIn } from "./worker.js";
+import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
 
 interface PaidJob extends JobRow {
   readonly runAt: number;

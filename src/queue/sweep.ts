@@ -5,9 +5,10 @@
 import { readCursor } from "../storage/batches.js";
 import { type BucketId, type Cursor, idOf } from "../storage/rows.js";
 import type { QueueTerms } from "../wire/configs.js";
-import { hasJobs, type QueueReader, type WorkerRow } from "./rows.js";
+import { hasJobs } from "./rows.js";
 import { learnTerms, textOf } from "./terms.js";
-import { isLost, type QueueCtx, readWorker, wake } from "./worker.js";
+import { isLost, readWorker, wake } from "./worker.js";
+import type { QueueCtx, QueueReader, WorkerRow } from "./tables.js";
 
 /**
  * Kept this long after it was due: running jobs settle by its plan, actions take ten minutes at most, clocks differ by

@@ -1,55 +1,39 @@
-/** The tables of queues, as the functions of a queue need them from a ctx. */
+/** The ctx of a queue's functions, with the tables of queues. */
 import type * as convex from "convex/server";
 import type { CommitTsPlaceholder } from "convex/values";
 import type { JobReader } from "../storage/jobs.js";
 import type { RateLimitQueuesDataModel } from "../storage/queueSchema.js";
 import type { Reader, TableWriter, Writer } from "../storage/rows.js";
+import type { QueueTerms } from "../wire/configs.js";
 
-type JobTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueue">;
-type WorkerTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitWorkers">;
-type TermsTable = convex.NamedTableInfo<RateLimitQueuesDataModel, "rateLimitQueueTerms">;
-export type StoredJob = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueue">;
+type Table = "rateLimitQueue" | "rateLimitWorkers" | "rateLimitQueueTerms";
+type RowOf<Name extends Table> = convex.DocumentByName<RateLimitQueuesDataModel, Name>;
+export type StoredJob = RowOf<"rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
 export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
   /** In ns of the database's clock: no two that do not come together have the same. */
   readonly at: bigint;
   readonly arrivedAt: bigint;
 }
-export type WorkerRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitWorkers">;
-export type TermsRow = convex.DocumentByName<RateLimitQueuesDataModel, "rateLimitQueueTerms">;
+export type WorkerRow = RowOf<"rateLimitWorkers">;
 
-/**
- * The required part of a `ctx.db`, a type for each table: the compiler compares overloads of one type without type
- * parameters.
- */
+/** Queries of one table, through its indexes. */
+interface TableReader<
+  Name extends Table,
+  Info extends convex.GenericTableInfo = convex.NamedTableInfo<RateLimitQueuesDataModel, Name>,
+> {
+  query(table: Name): Pick<convex.QueryInitializer<Info>, "withIndex">;
+}
+
+/** The required part of a `ctx.db`. */
 export interface QueueReader {
   db: Reader["db"] & {
     /** Never called, as in `Reader`. */
     normalizeId?: (spreadRateLimitQueueTablesIntoTheSchema: "rateLimitQueue", id: string) => unknown;
     get(table: "rateLimitQueue", id: JobRow["_id"]): Promise<StoredJob | null>;
-    query(table: "rateLimitQueue"): {
-      withIndex<Index extends "by_order" | "by_arrival" | "by_user" | "by_expiry" | "by_first">(
-        index: Index,
-        range: (q: convex.IndexRangeBuilder<StoredJob, convex.NamedIndex<JobTable, Index>>) => convex.IndexRange,
-      ): convex.Query<JobTable>;
-    };
-  } & {
-    query(table: "rateLimitWorkers"): {
-      withIndex(
-        index: "by_name_key",
-        range: (
-          q: convex.IndexRangeBuilder<WorkerRow, convex.NamedIndex<WorkerTable, "by_name_key">>,
-        ) => convex.IndexRange,
-      ): convex.Query<WorkerTable>;
-    };
-  } & {
-    query(table: "rateLimitQueueTerms"): {
-      withIndex(
-        index: "by_name",
-        range: (q: convex.IndexRangeBuilder<TermsRow, convex.NamedIndex<TermsTable, "by_name">>) => convex.IndexRange,
-      ): convex.Query<TermsTable>;
-    };
-  };
+  } & TableReader<"rateLimitQueue"> &
+    TableReader<"rateLimitWorkers"> &
+    TableReader<"rateLimitQueueTerms">;
 }
 
 export interface QueueWriter {
@@ -58,6 +42,23 @@ export interface QueueWriter {
     JobReader["db"] &
     TableWriter<"rateLimitQueue", StoredJob> &
     TableWriter<"rateLimitWorkers", WorkerRow> &
-    TableWriter<"rateLimitQueueTerms", TermsRow> & { vars: { commitTs: CommitTsPlaceholder } };
+    TableWriter<"rateLimitQueueTerms", RowOf<"rateLimitQueueTerms">> & { vars: { commitTs: CommitTsPlaceholder } };
   scheduler: convex.Scheduler;
+}
+
+/** The ctx of a queue's functions in a mutation. */
+export interface QueueCtx extends QueueWriter {
+  /** The module that exports the worker's functions: convex/queue.ts, or one of the app. */
+  readonly module: string;
+  /** When the call began, in ms since the epoch. */
+  readonly now: number;
+  readonly random: () => number;
+}
+
+/** The ctx of the worker's own mutations. */
+export interface WorkerCtx extends QueueCtx, Pick<convex.GenericMutationCtx<convex.GenericDataModel>, "runMutation"> {
+  /** In your tables: the terms as the app defines them now. */
+  readonly definedTerms?: (name: string) => QueueTerms | undefined;
+  /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
+  meta: { getSnapshotTs: () => bigint };
 }

@@ -7,8 +7,7 @@ import { fieldError, misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms, RateLimitConfig } from "../wire/configs.js";
-import type { QueueReader, QueueWriter, TermsRow } from "./rows.js";
-import type { WorkerCtx } from "./worker.js";
+import type { QueueReader, QueueWriter, WorkerCtx } from "./tables.js";
 
 export const MAX_PRIORITIES = 10;
 
@@ -134,7 +133,7 @@ export async function learnTerms(ctx: QueueWriter, terms: QueueTerms, known?: st
   else if (row.terms !== text) await ctx.db.patch("rateLimitQueueTerms", row._id, { terms: text });
 }
 
-const readTerms = ({ db }: QueueReader, name: string): Promise<TermsRow | null> =>
+const readTerms = ({ db }: QueueReader, name: string) =>
   db
     .query("rateLimitQueueTerms")
     .withIndex("by_name", (q) => q.eq("name", name))

@@ -2,12 +2,7 @@
  * The worker of a bucket: a chain of scheduled runs. Its row says whether the chain goes on, so a caller reads that one
  * row, which is hardly ever written, and writes nothing as long as the worker runs.
  */
-import {
-  type GenericDataModel,
-  type GenericMutationCtx,
-  makeFunctionReference,
-  type WithoutSystemFields,
-} from "convex/server";
+import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import { cancelPending, readJob } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
@@ -15,25 +10,9 @@ import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
-import { hasJobs, type QueueReader, type QueueWriter, type WorkerRow } from "./rows.js";
+import { hasJobs } from "./rows.js";
 import { learnTerms, textOf } from "./terms.js";
-
-/** The ctx of a queue's functions in a mutation. */
-export interface QueueCtx extends QueueWriter {
-  /** The module that exports the worker's functions: convex/queue.ts, or one of the app. */
-  readonly module: string;
-  /** When the call began, in ms since the epoch. */
-  readonly now: number;
-  readonly random: () => number;
-}
-
-/** The ctx of the worker's own mutations. */
-export interface WorkerCtx extends QueueCtx, Pick<GenericMutationCtx<GenericDataModel>, "runMutation"> {
-  /** In your tables: the terms as the app defines them now. */
-  readonly definedTerms?: (name: string) => QueueTerms | undefined;
-  /** The commit up to which the transaction sees all others: no job that comes later has it, or one before it. */
-  meta: { getSnapshotTs: () => bigint };
-}
+import type { QueueCtx, QueueReader, QueueWriter, WorkerRow } from "./tables.js";
 
 /**
  * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts,

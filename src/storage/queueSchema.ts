@@ -53,8 +53,8 @@ export const rateLimitQueueTables = {
     /** The plan of the last job, if the limit has plans: all jobs of the bucket wait by it. */
     plan: v.optional(v.string()),
     /**
-     * The terms that its last run or start knew, as one text: what the row says of a full queue, and until when it sleeps,
-     * depends on them.
+     * The terms that its last run or start knew, as one text: what the row says of a full queue, and until when it
+     * sleeps, depends on them.
      */
     terms: v.optional(v.string()),
     /** A random number, drawn anew by each start: a run of an earlier start does nothing. */
