@@ -4,7 +4,7 @@
  */
 import type { BucketId } from "../storage/rows.js";
 import type { RunArgs } from "../wire/queue.js";
-import { mergeClasses, roundsOf } from "./order.js";
+import { inTurns, mergeClasses, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { JobRow, QueueReader, QueueWriter, WorkerCtx } from "./tables.js";
@@ -20,30 +20,29 @@ const MOST_COUNTED = 5000;
 const readClasses = (ctx: QueueReader, bucket: BucketId, classes: number, range: storage.JobRange) =>
   Promise.all(Array.from({ length: classes }, (_, priority) => storage.jobsOf(ctx, bucket, priority, range)));
 
-/** The jobs to read of each class: of all together, `ofAll` at most. */
-const shareOfClass = (most: number, classes: number, ofAll = MOST_READ) => Math.min(most, Math.floor(ofAll / classes));
-
 /**
  * The first jobs of all classes: those in no round, up to a commit, and those in rounds. A list of `share` jobs may go
  * on.
- * @param most - of each class; without `upTo` the jobs as they are now.
+ * @param most - of each class, and `ofAll` of all together; without `upTo` the jobs as they are now.
+ * @param mostArrivals - of those in no round, if they are others.
  */
 export async function readHeads(
   ctx: QueueReader,
   bucket: BucketId,
   priorities: number,
-  range: { most: number; ofAll?: number; upTo?: bigint | undefined; withRounds?: boolean },
+  range: { most: number; mostArrivals?: number; ofAll?: number; upTo?: bigint | undefined },
 ) {
-  const { most, ofAll, upTo, withRounds = true } = range;
+  const { most, mostArrivals = most, ofAll = MOST_READ, upTo } = range;
   // While jobs wait that came when there were more priorities, all that there can be.
   const isCut = await storage.hasAbove(ctx, bucket, priorities - 1);
   const classes = isCut ? MAX_PRIORITIES : priorities;
-  const share = shareOfClass(most, classes, ofAll);
+  const share = Math.min(most, Math.floor(ofAll / classes));
+  const arrivalShare = Math.min(mostArrivals, Math.floor(ofAll / classes));
   const [arrivals, rounds] = await Promise.all([
-    readClasses(ctx, bucket, classes, { upTo, most: share }),
-    withRounds ? readClasses(ctx, bucket, classes, { isSorted: true, most: share }) : [],
+    readClasses(ctx, bucket, classes, { upTo, most: arrivalShare }),
+    readClasses(ctx, bucket, classes, { isSorted: true, most: share }),
   ]);
-  return { share, arrivals, rounds };
+  return { share, arrivals, rounds, isCut: arrivals.some(({ length }) => length === arrivalShare) };
 }
 
 /**
@@ -58,37 +57,31 @@ export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "see
   // If nobody has counted yet, all jobs that wait are new.
   const since = isCounted && run.queued === undefined ? undefined : run.seenTo;
   const upTo = ctx.meta.getSnapshotTs();
-  // All arrivals that it may read: a round that is assigned late is a later round. A queue that is not fair has jobs in
-  // rounds only when it was, before a deploy.
-  const range = { most: fair ? MOST_READ : most, upTo, withRounds: !fair };
-  const [{ share, arrivals, rounds }, settlements, { count, last = since }] = await Promise.all([
+  // All arrivals that it may read: a round that is assigned late is a later round.
+  const range = { most, ...(fair && { mostArrivals: MOST_READ }), upTo };
+  const [{ share, arrivals, rounds, isCut }, settlements, { count, last = since }] = await Promise.all([
     readHeads(ctx, queue, priorities, range),
     storage.settlementsOf(ctx, queue, { upTo, most: MOST_SETTLED }),
     isCounted
       ? storage.countJobs(ctx, queue, { since, upTo, most: MOST_COUNTED })
       : storage.countNewest(ctx, queue, { since, upTo }),
   ]);
-  const found = { arrived: count, seenTo: last, settlements };
-  if (!fair) return { ...found, isUnsorted: false, ...mergeClasses([...arrivals, ...rounds], aging, share) };
-  for (const jobs of arrivals) await sortIn(ctx, queue, jobs);
-  const own = shareOfClass(most, arrivals.length);
-  const sorted = await readClasses(ctx, queue, arrivals.length, { isSorted: true, most: own });
-  const isUnsorted = arrivals.some(({ length }) => length === share);
-  return { ...found, isUnsorted, ...mergeClasses(sorted, aging, own) };
+  // A queue that is not fair has jobs in rounds only when it was, before a deploy.
+  const lists = fair
+    ? await Promise.all(arrivals.map((jobs, priority) => sortIn(ctx, jobs, rounds[priority] ?? [])))
+    : [...arrivals, ...rounds];
+  return { arrived: count, seenTo: last, settlements, isUnsorted: fair && isCut, ...mergeClasses(lists, aging, share) };
 }
 
-/** Gives each job of a class that has arrived its round. @param arrivals - in order of arrival. */
-async function sortIn(ctx: QueueWriter, bucket: BucketId, arrivals: readonly JobRow[]) {
-  const [head] = arrivals;
-  if (!head) return;
-  const { priority } = head;
-  const users = [...new Set(arrivals.map(({ fairBy }) => fairBy))];
-  const [[lowest], ...lasts] = await Promise.all([
-    storage.jobsOf(ctx, bucket, priority, { isSorted: true, most: 1 }),
-    ...users.map((fairBy) => storage.lastRoundOf(ctx, bucket, priority, fairBy)),
-  ]);
-  const own = new Map(users.map((user, i) => [user, lasts[i]]));
-  for (const { job, round } of roundsOf(arrivals, lowest?.round, own)) await storage.patchJob(ctx, job, { round });
+/** Gives each job of a class that has arrived its round. @returns the class in its order, as far as it was read. */
+async function sortIn(ctx: QueueWriter, arrivals: readonly JobRow[], sorted: readonly JobRow[]) {
+  const firsts = new Map(arrivals.map((job) => [job.fairBy, job]));
+  const lasts = await Promise.all(
+    Array.from(firsts, async ([user, job]) => [user, await storage.lastRoundOf(ctx, job)] as const),
+  );
+  const joining = roundsOf(arrivals, sorted, lasts);
+  for (const job of joining) await storage.patchJob(ctx, job, { round: job.round });
+  return inTurns(sorted, joining);
 }
 
 /**

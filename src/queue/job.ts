@@ -9,7 +9,7 @@ import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
-import { inTurns, mergeClasses, NS_PER_MS } from "./order.js";
+import { inTurns, mergeClasses, NS_PER_MS, roundsOf } from "./order.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
@@ -118,7 +118,10 @@ async function jobsBefore(ctx: QueueReader & Pick<QueueCtx, "now">, queue: Queue
   const { priorities, fair, aging } = queue.terms;
   const range = { most: MOST_AHEAD + 1, ofAll: MOST_READ };
   const { share, arrivals, rounds } = await readHeads(ctx, queue, priorities, range);
-  const ofClass = (jobs: JobRow[], priority: number) => inTurns(rounds[priority] ?? [], jobs).slice(0, share);
+  const ofClass = (jobs: JobRow[], priority: number) => {
+    const sorted = rounds[priority] ?? [];
+    return inTurns(sorted, roundsOf(jobs, sorted));
+  };
   // A job of this transaction is as old as it is now, not younger than all that will ever come.
   const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
   const lists = (fair ? arrivals.map(ofClass) : [...arrivals, ...rounds]).map((jobs) => jobs.map(dated));

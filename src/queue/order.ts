@@ -23,31 +23,28 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
 }
 
 /**
- * Where the rounds of jobs end that join a class, in tokens: each begins where its user's last one ends, or else the
- * one that is being served. So the job that is being served stays the first, however many others keep coming.
- * @param serving - the lowest round that waits; undefined when none does.
- * @param lasts - each user's own last round that waits.
+ * Jobs that join a class, each with the end of its round, in tokens: it begins where its user's last one ends, or else
+ * the one that is being served. So the job that is being served stays the first, however many others keep coming.
+ * @param sorted - the jobs of the class in rounds, the lowest first: all, or the first of them.
+ * @param lasts - each user's own last round that waits; else the last of `sorted`.
  */
 export function roundsOf(
-  jobs: readonly JobRow[],
-  serving: number | undefined,
-  lasts: ReadonlyMap<string | undefined, number | undefined>,
+  arrivals: readonly JobRow[],
+  sorted: readonly JobRow[],
+  lasts = sorted.map(({ fairBy, round }) => [fairBy, round] as const),
 ) {
+  const [serving] = sorted;
   const own = new Map(lasts);
-  return jobs.map((job) => {
-    const round = (own.get(job.fairBy) ?? serving ?? 0) + job.count;
+  return arrivals.map((job) => {
+    const round = (own.get(job.fairBy) ?? serving?.round ?? 0) + job.count;
     own.set(job.fairBy, round);
-    return { job, round };
+    return { ...job, round };
   });
 }
 
-/** The jobs of a class with those that have no round yet, as these will be sorted in. */
-export function inTurns(sorted: readonly JobRow[], arrivals: readonly JobRow[]): JobRow[] {
-  const known = sorted.map((job) => ({ job, round: job.round ?? 0 }));
-  const lasts = new Map(known.map(({ job, round }) => [job.fairBy, round]));
-  const joining = roundsOf(arrivals, known[0]?.round, lasts);
-  return [...known, ...joining].sort((a, b) => a.round - b.round).map(({ job }) => job);
-}
+/** The jobs of a class in the order of their rounds, with those that join it. */
+export const inTurns = (sorted: readonly JobRow[], joining: readonly JobRow[]): JobRow[] =>
+  [...sorted, ...joining].sort((a, b) => (a.round ?? 0) - (b.round ?? 0));
 
 /**
  * The jobs of several classes, one after another, in the order in which their turn comes, as far as it is known.
@@ -55,7 +52,7 @@ export function inTurns(sorted: readonly JobRow[], arrivals: readonly JobRow[]):
  * A job is overtaken only by one of a higher priority that came at most (difference of the priorities) × aging later.
  * Proof: when that happens, the head of the lower class counts as younger than the head of the higher, and it is not
  * younger than the job.
- * @param classes - the jobs of each priority, in their order. A list of `share` jobs may go on.
+ * @param classes - the jobs of each priority, in their order. After `share` jobs a list may go on.
  */
 export function mergeClasses<Job extends Waiting>(classes: readonly (readonly Job[])[], aging: number, share: number) {
   const next = classes.map(() => 0);

@@ -56,8 +56,8 @@ export async function jobsOf({ db }: QueueReader, { name, key }: BucketId, prior
   return (await found.take(most)).map(toJob);
 }
 
-/** The last round of one user's jobs that wait. */
-export async function lastRoundOf({ db }: QueueReader, { name, key }: BucketId, priority: number, fairBy?: string) {
+/** The last round of the jobs that wait of a job's user. */
+export async function lastRoundOf({ db }: QueueReader, { name, key, priority, fairBy }: JobRow) {
   const sorted = db.query("rateLimitQueue").withIndex("by_user", (q) => {
     const jobs = q.eq("name", name).eq("key", key).eq("priority", priority);
     return jobs.eq("fairBy", fairBy).gt("round", undefined);

@@ -1,7 +1,7 @@
 /** The order of jobs: within a priority class, between classes, and if only the heads of the lists were read. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inTurns, mergeClasses } from "../../src/queue/order.js";
+import { inTurns, mergeClasses, roundsOf } from "../../src/queue/order.js";
 import { forAny } from "../support/random.js";
 
 const NS = 1_000_000;
@@ -73,7 +73,7 @@ it("users whose jobs wait get equally many tokens, however large their jobs are"
   const jobsOf = (fairBy: string, count: number) =>
     Array.from({ length: 60 }, () => ({ fairBy, count, priority: 0, at: 0n }) as never);
   const served = { large: 0, small: 0 };
-  for (const { fairBy, count } of inTurns([], [...jobsOf("large", 100), ...jobsOf("small", 10)])) {
+  for (const { fairBy, count } of inTurns([], roundsOf([...jobsOf("large", 100), ...jobsOf("small", 10)], []))) {
     // The small jobs are 600 tokens in all.
     if (served.small < 600) expect(Math.abs(served.large - served.small)).toBeLessThanOrEqual(110);
     served[fairBy as keyof typeof served] += count;
