@@ -17,14 +17,11 @@ import { queueTermsOf } from "./plans.js";
 import type { ExposedJob, ExposedQueue, RateLimitQueues } from "./queueTypes.js";
 import { checkFunction, isReference, type JobCall } from "./scheduler.js";
 
-/** A job of a queue, in the form that crosses into the component. */
-export type QueuedArgs = Pick<wire.JoinArgs, "terms" | "key"> & { readonly id: string };
-
 /** What a place does with queues. */
 export interface QueueCalls {
   enqueue(ctx: Ctx, joining: wire.JoinArgs): Promise<wire.EnqueueResult>;
-  cancel(ctx: Ctx, job: QueuedArgs): Promise<wire.CancelQueuedResult>;
-  get(ctx: Ctx, job: QueuedArgs): Promise<wire.RateLimitQueuePosition | null>;
+  cancel(ctx: Ctx, job: wire.QueuedArgs): Promise<wire.CancelQueuedResult>;
+  get(ctx: Ctx, job: wire.QueuedArgs): Promise<wire.RateLimitQueuePosition | null>;
 }
 
 export const inComponent = ({ api, mutation, query }: ComponentCalls): QueueCalls => ({
@@ -99,7 +96,7 @@ function termsOf({ definitions }: LimitSet, name: string, call: string): QueueTe
   return terms;
 }
 
-function parseHandle(set: LimitSet, job: unknown, call: string): QueuedArgs {
+function parseHandle(set: LimitSet, job: unknown, call: string): wire.QueuedArgs {
   const { name, key, id } = (job ?? {}) as Partial<wire.RateLimitQueuedJob>;
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);

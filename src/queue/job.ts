@@ -5,16 +5,15 @@ import { unitsOf } from "../engine/units.js";
 import { idOf, readControl } from "../storage/rows.js";
 import { termsOf } from "../operations/terms.js";
 import { controlAmong } from "../storage/shards.js";
-import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
-import type { CancelQueuedResult, JoinArgs, EnqueueResult, RateLimitQueuePosition } from "../wire/queue.js";
+import type { CancelQueuedResult, EnqueueResult, JoinArgs, QueuedArgs, RateLimitQueuePosition } from "../wire/queue.js";
 import { readHeads } from "./batch.js";
 import { inTurns, mergeClasses, NS_PER_MS, roundsOf } from "./order.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
 import { deleteJob, findJob, insertJob, YET_TO_COME } from "./rows.js";
-import { learnTerms, parseQueue, type Queue, textOf } from "./terms.js";
+import { parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
 
@@ -72,19 +71,15 @@ const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Q
   state === "waiting" && plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
 
 /** Removes a job that has no start time, and starts a worker that was lost. */
-export async function cancel(
-  ctx: QueueCtx,
-  { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },
-): Promise<CancelQueuedResult> {
+export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Promise<CancelQueuedResult> {
   const bucket = idOf({ name: terms.name, key });
   const job = await findJob(ctx, bucket, id);
   const row = await readWorker(ctx, bucket);
-  await learnTerms(ctx, terms, row?.terms);
   const isWaiting = job !== null && job.startsAt === undefined;
   if (isWaiting) await deleteJob(ctx, job);
   // The worker of a full queue sleeps on its count.
   const isMissed = isWaiting && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
-  if (row && (isMissed || isLost(row, ctx.now) || row.terms !== textOf(terms))) await wake(ctx, bucket);
+  if (isMissed || row?.terms !== textOf(terms) || isLost(row, ctx.now)) await wake(ctx, bucket, terms);
   return { canceled: isWaiting };
 }
 
@@ -94,7 +89,7 @@ export async function cancel(
  */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
-  { terms, key, id }: { terms: QueueTerms; key?: string | undefined; id: string },
+  { terms, key, id }: QueuedArgs,
 ): Promise<RateLimitQueuePosition | null> {
   const bucket = idOf({ name: terms.name, key });
   const job = await findJob(ctx, bucket, id);

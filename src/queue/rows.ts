@@ -115,20 +115,19 @@ export async function countNewest(ctx: QueueReader, bucket: BucketId, range: Com
 }
 
 /** Jobs by the time by which they must have a start time. */
-const queryExpiries = ({ db }: QueueReader, { name, key }: BucketId, range: { from?: number; to: number }) =>
-  db.query("rateLimitQueue").withIndex("by_expiry", (q) => {
-    const jobs = q.eq("name", name).eq("key", key);
-    return jobs.gt("notAfter", range.from).lte("notAfter", range.to);
-  });
+const queryExpiries = ({ db }: QueueReader, { name, key }: BucketId, upTo = Infinity) =>
+  db
+    .query("rateLimitQueue")
+    .withIndex("by_expiry", (q) => q.eq("name", name).eq("key", key).gt("notAfter", undefined).lte("notAfter", upTo));
 
 /** The jobs that may not wait any longer. Those that come meanwhile are not in the range. */
 export async function expiredJobs(ctx: QueueReader, bucket: BucketId, now: number, most: number): Promise<JobRow[]> {
-  return (await queryExpiries(ctx, bucket, { to: now }).take(most)).map(toJob);
+  return (await queryExpiries(ctx, bucket, now).take(most)).map(toJob);
 }
 
-/** When the next job expires; Infinity if none does. A job that comes meanwhile makes the transaction conflict. */
-export async function nextExpiry(ctx: QueueReader, bucket: BucketId, now: number): Promise<number> {
-  return (await queryExpiries(ctx, bucket, { from: now, to: Infinity }).first())?.notAfter ?? Infinity;
+/** When the first job expires; Infinity if none does. A job that comes meanwhile makes the transaction conflict. */
+export async function nextExpiry(ctx: QueueReader, bucket: BucketId): Promise<number> {
+  return (await queryExpiries(ctx, bucket).first())?.notAfter ?? Infinity;
 }
 
 /** The job that was enqueued under an id: one that waits to run again has another. */

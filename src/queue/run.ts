@@ -7,12 +7,11 @@ import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { countBacklog, reportOf } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
-import { drop } from "./drop.js";
 import { FIRST_JOBS, LINGER_MS, mostJobs, paceOf, paceWithMore } from "./pace.js";
 import { AHEAD_MS, type LaterPayment, mostPaidFrom } from "./pay.js";
 import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js";
 import * as storage from "./rows.js";
-import { settle, settleEnded } from "./settle.js";
+import { drop, settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
 import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork, readOwnWorker } from "./worker.js";
@@ -54,7 +53,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     storage.countJobs(ctx, queue, { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING }),
   );
   const { recountAt, ...report } = reportOf(count, { ...found, now, row, pace, maxQueued });
-  const expiresAt = isSleeping ? await storage.nextExpiry(ctx, queue, now) : Infinity;
+  const expiresAt = isSleeping ? await storage.nextExpiry(ctx, queue) : Infinity;
   const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, recountAt, expiresAt);
   const { name, key, generation } = run;
   const most = mostJobs(awaited !== undefined, taken);

@@ -1,6 +1,8 @@
 /**
  * Settling jobs that have ended: the difference between what they used and their count is charged or given back, once.
+ * A job that will not run is dropped: the app hears of it, with the job's arguments and why.
  */
+import type { FunctionHandle } from "convex/server";
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import type { Bucket } from "../engine/bucket.js";
 import { misuseError } from "../engine/misuse.js";
@@ -9,9 +11,8 @@ import type { Shard } from "../engine/sharding/shard.js";
 import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
-import type { SettleArgs } from "../wire/queue.js";
+import type { DropReason, SettleArgs } from "../wire/queue.js";
 import { MOST_SETTLED } from "./batch.js";
-import { drop } from "./drop.js";
 import { mostPaidFrom } from "./pay.js";
 import { deleteJob, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
@@ -112,4 +113,23 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { a
   // first.
   await insertJob(ctx, present({ ...idOf(queue), ...place, at: place.at - 1n, round, runs, count, ...call }));
   return true;
+}
+
+/** Reports a job that is dropped: to the app's mutation, if the job names one, else to the log. */
+export async function drop(
+  ctx: Pick<QueueCtx, "scheduler">,
+  name: string,
+  { args, onDropped }: Pick<JobRow, "args" | "onDropped">,
+  reason: DropReason,
+): Promise<void> {
+  const problem = `a queued job is dropped (${reason})`;
+  if (onDropped === undefined) {
+    console.error(misuseError(name, `${problem}: give onDropped, a mutation, to hear of it.`));
+    return;
+  }
+  try {
+    await ctx.scheduler.runAfter(0, onDropped as unknown as FunctionHandle<"mutation">, { args, reason });
+  } catch (error) {
+    console.error(misuseError(name, `${problem}, and its onDropped cannot be scheduled: ${String(error)}`));
+  }
 }

@@ -52,6 +52,7 @@ const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });
 const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
 export const wakeArgs = () => ({ ...bucketArgs(), terms: v.optional(v.object(queueTerms())) });
 export const queuedArgs = () => ({ ...knowingArgs(), id: v.string() });
+export type QueuedArgs = ObjectType<ReturnType<typeof queuedArgs>>;
 
 /** The state that one run of a queue's worker passes to the next. */
 const runArgs = () => ({
