@@ -58,8 +58,9 @@ export function queuesOf(set: LimitSet, calls: QueueCalls) {
         const job = await args.job(ctx, requested);
         return job && (await getQueued(ctx as never, job));
       };
-      const returns = () => v.union(wire.queuePositionValidator(), v.null());
-      return { getQueued: convex.queryGeneric(functionOf(() => ({ job: v.string() }), returns, handler)) };
+      return {
+        getQueued: convex.queryGeneric(functionOf(() => ({ job: v.string() }), wire.foundPositionValidator, handler)),
+      };
     },
   } satisfies Record<Exclude<keyof RateLimitQueues<never, InTables>, "exposeQueueWorker">, unknown>;
 }

@@ -8,14 +8,14 @@ import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { countBacklog, reportOf } from "./backlog.js";
 import { isFirst, look } from "./batch.js";
 import { FIRST_JOBS, LINGER_MS, mostJobs, paceOf, paceWithMore } from "./pace.js";
-import { AHEAD_MS, type LaterPayment, mostPaidFrom } from "./pay.js";
+import { type LaterPayment, mostPaidFrom } from "./pay.js";
 import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js";
 import * as storage from "./rows.js";
 import { drop, settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
 import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork, readOwnWorker } from "./worker.js";
-import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
+import type { JobRow, WorkerCtx } from "./tables.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
@@ -133,20 +133,9 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly JobRow[], 
       break;
     }
     // A job that cannot be scheduled is dropped, and its tokens stay.
-    if (paid && (await startJob(ctx, queue, { ...job, ...paid }))) payers = left;
+    if (paid && (await scheduleJob(ctx, queue, { ...job, ...paid }))) payers = left;
     taken++;
   }
   await writePayers(ctx, payers);
   return { taken, awaited, hasUnsettled, payers };
-}
-
-/** Schedules a paid job, and takes it out of the queue; whether it could be scheduled. */
-async function startJob(ctx: QueueCtx, queue: Queue, job: Parameters<typeof scheduleJob>[2]): Promise<boolean> {
-  const isScheduled = await scheduleJob(ctx, queue, job);
-  // A page may show the start of a job that has to wait for more than a full bucket.
-  if (isScheduled && job.runAt > ctx.now + AHEAD_MS) {
-    await storage.keepStarting(ctx, job, job.runAt);
-    await planWork(ctx, job.runAt, { started: job._id });
-  } else await storage.deleteJob(ctx, job);
-  return isScheduled;
 }

@@ -5,6 +5,8 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
+import { AHEAD_MS } from "./pay.js";
+import { deleteJob, keepStarting } from "./rows.js";
 import { drop, settle } from "./settle.js";
 import type { Queue } from "./terms.js";
 import { planWork, workIn } from "./worker.js";
@@ -15,7 +17,7 @@ interface PaidJob extends JobRow {
   readonly takenAt: number;
 }
 
-/** Schedules a job, or drops it if its function is gone; whether it could be scheduled. */
+/** Takes a job out of the queue: schedules it, or drops it if its function is gone; whether it could be scheduled. */
 export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Promise<boolean> {
   const { fn, args, settles, runAt } = job;
   try {
@@ -26,12 +28,18 @@ export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Pr
       const run = convex.makeFunctionReference<"action">(`${ctx.module}:runQueuedAction`);
       await ctx.scheduler.runAt(runAt, run, runOf(queue, job));
     }
-    return true;
   } catch {
     // A deploy has taken the function away. It will not come back for being asked again, and others wait behind it.
     await drop(ctx, queue.name, job, "function missing");
+    await deleteJob(ctx, job);
     return false;
   }
+  // A page may show the start of a job that has to wait for more than a full bucket.
+  if (runAt > ctx.now + AHEAD_MS) {
+    await keepStarting(ctx, job, runAt);
+    await planWork(ctx, runAt, { started: job._id });
+  } else await deleteJob(ctx, job);
+  return true;
 }
 
 /** A job that is settled takes along its bucket, its place in the queue, and how often it will have run. */

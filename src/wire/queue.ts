@@ -32,6 +32,8 @@ export type CancelQueuedResult = Infer<ReturnType<typeof cancelQueuedResultValid
 export const queuePositionValidator = () =>
   v.union(v.object({ ahead: v.number(), startsAt: v.optional(v.number()) }), v.object({ startsAt: v.number() }));
 
+export const foundPositionValidator = () => v.union(queuePositionValidator(), v.null());
+
 /**
  * The place of a job in its queue.
  *

@@ -100,15 +100,18 @@ describe("a job whose function a deploy has removed", () => {
       cancel: vi.fn(),
     };
     const failed = () => Promise.reject(new Error("it has failed"));
-    const ctx = { scheduler, runMutation: failed, runAction: failed, now: NOW } as never;
+    const db = { delete: vi.fn() };
+    const ctx = { db, scheduler, runMutation: failed, runAction: failed, now: NOW } as never;
     const turn = { at: 1n, priority: 0, runs: 1, first: "", onDropped: "hear" };
     const told = [0, "hear", { args: { label: "lost" }, reason: "function missing" }];
-    return { scheduler, ctx, told, run: { name: "llm", count: 0, fn, args: { label: "lost" }, turn } };
+    return { db, scheduler, ctx, told, run: { name: "llm", count: 0, fn, args: { label: "lost" }, turn } };
   };
 
   it("is reported when it is to be scheduled, and takes no tokens", async () => {
-    const { ctx, run, told, scheduler } = open("gone");
-    expect(await scheduleJob(ctx, { name: "llm" } as never, { ...run, onDropped: "hear" } as never)).toBe(false);
+    const { db, ctx, run, told, scheduler } = open("gone");
+    const job = { ...run, _id: "lost", onDropped: "hear" };
+    expect(await scheduleJob(ctx, { name: "llm" } as never, job as never)).toBe(false);
+    expect(db.delete.mock.calls).toEqual([["rateLimitQueue", "lost"]]);
     expect(scheduler.runAfter.mock.calls).toEqual([told]);
   });
 
