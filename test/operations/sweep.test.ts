@@ -281,7 +281,7 @@ describe("in the component", () => {
     type Registered = { _handler: (ctx: object, args: object) => Promise<unknown> };
     const { _handler: handler } = componentSweep as unknown as Registered;
     expect(await handler(ctx, { targets })).toEqual({ deleted: 0, isDone: true });
-    const calls = [{ targets }, { known: [], cursor: "workers " }].map((args) => [args, { useStaleSnapshot: true }]);
+    const calls = [{ targets }, { queues: [], cursor: "workers " }].map((args) => [args, { useStaleSnapshot: true }]);
     expect(asked).toEqual(calls);
   });
 
