@@ -116,7 +116,10 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly JobRow[], 
   const [head] = first;
   // Of a damaged bucket there is none. The chain of runs must not break, or nobody would serve the queue after a reset.
   const load = (bucket: PayingBucket) =>
-    loadPayer(ctx, bucket, all).catch((error: unknown) => void console.error(error));
+    loadPayer(ctx, bucket, all).catch((error: unknown) => {
+      console.error(error);
+      return undefined;
+    });
   const own = await load(queue);
   // The rows count in the units of the override, if there is one.
   const { held, hasUnsettled } = await settleEnded(ctx, own?.terms.counted ?? queue, settlements, own?.shards);
