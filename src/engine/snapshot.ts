@@ -4,8 +4,7 @@
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Limit, Run } from "./kinds/kind.js";
-import { countsOf, EVERYTHING } from "./kinds/everything.js";
-import { logOf } from "./kinds/log.js";
+import { countsOf, logOf } from "./kinds/log.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { heldByAll, type Shard } from "./sharding/shard.js";
@@ -60,7 +59,7 @@ function positive({ start, period }: Run): number {
 /** The units of a quota that were used beside what is missing, under a larger capacity. A pause has used none. */
 function usedBeside({ limit, state }: Shard): number {
   const { value, window } = limit.kind.advance(limit, state, state.ts);
-  if (!window || window.used >= EVERYTHING || !limit.kind.lapses?.(limit)) return 0;
+  if (window?.used === undefined || !limit.kind.lapses?.(limit)) return 0;
   return Math.max(0, window.used - (limit.capacity - value));
 }
 

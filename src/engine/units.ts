@@ -1,18 +1,15 @@
 /** Tokens, as callers give them and rows hold them ↔ whole units, as the engine counts them. */
 import type { StoredState } from "../wire/snapshots.js";
-import type { Entry, Limit, State, Window } from "./kinds/kind.js";
-import { compact } from "./kinds/log.js";
+import { type Entry, type Limit, type State, type Window, withUsed } from "./kinds/kind.js";
+import { bounded, compact } from "./kinds/log.js";
 import { damageError, show } from "./misuse.js";
 import { END_OF_TIME } from "./time.js";
 
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
-/** No debt is larger. More units, or tokens, stand for everything, less what was given, or more for what is owed. */
-export const MOST_DEBT = MAX_UNITS / 2;
-
-/** The most that stands for everything and a debt beside it. */
-export const MOST_ENTRY_UNITS = MAX_UNITS + MOST_DEBT;
+/** No log or window counts more units as taken: more stand for everything. */
+export const MOST_TAKEN = MAX_UNITS / 2;
 
 /**
  * The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a
@@ -74,10 +71,10 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   return {
     value: held,
     ts,
-    ...(isLogLost && { recent: [{ at: ts, units: orEverything(capacity - held) }] }),
+    ...(isLogLost && { recent: [bounded({ at: ts, units: capacity - held })] }),
     ...(seen > 0 && { seen }),
     ...(window && { window: windowFrom(limit, window, key) }),
-    ...(recent && { recent: entriesFrom(limit, "recent", recent, key) }),
+    ...(recent && { recent: entriesFrom(limit, "recent", recent, key).map(bounded) }),
     ...(headroom && { headroom: entriesFrom(limit, "headroom", headroom, key) }),
   };
 }
@@ -91,26 +88,14 @@ function unusableError({ name }: Limit, key: string | undefined, what: string, f
   return damageError(name, key, `the stored ${what} is unusable (${shown.join(", ")})`);
 }
 
-/** Cut off before and after: the product of the largest numbers overflows. */
-function countedUnits(tokens: number, round: typeof ceilUnits, unitsPerToken: number): number {
-  if (tokens > MOST_DEBT) {
-    const beside = MAX_UNITS - floorUnits(MAX_UNITS - Math.min(MOST_ENTRY_UNITS, tokens), unitsPerToken);
-    return Math.min(MOST_ENTRY_UNITS, beside);
-  }
-  return orEverything(round(tokens, unitsPerToken));
-}
-
-/** Units taken, or everything if nobody can owe that much. */
-export function orEverything(units: number): number {
-  return units > MOST_DEBT ? MAX_UNITS : units;
-}
-
-function windowFrom(limit: Limit, window: NonNullable<StoredState["window"]>, key: string | undefined): Window {
-  const { since, used } = window;
+function windowFrom(limit: Limit, stored: NonNullable<StoredState["window"]>, key: string | undefined): Window {
+  const { used, ...window } = stored;
+  const { since } = window;
   // The first window of a bucket may have begun before 1970.
-  const isUsable = Number.isInteger(since) && Math.abs(since) <= END_OF_TIME && Number.isFinite(used) && used >= 0;
-  if (!isUsable) throw unusableError(limit, key, "window", { since, used });
-  return { ...window, used: countedUnits(used, ceilUnits, limit.unitsPerToken) };
+  const isDated = Number.isInteger(since) && Math.abs(since) <= END_OF_TIME;
+  if (!isDated || !(used === undefined || (Number.isFinite(used) && used >= 0)))
+    throw unusableError(limit, key, "window", { since, used });
+  return withUsed(window, used === undefined ? Infinity : ceilUnits(Math.min(MAX_UNITS, used), limit.unitsPerToken));
 }
 
 function entriesFrom(
@@ -122,44 +107,31 @@ function entriesFrom(
   // Tokens taken are rounded up, tokens that may come back are rounded down.
   const round = field === "recent" ? ceilUnits : floorUnits;
   let last = 0;
-  return stored.map(({ at, count, from }) => {
-    const isUsable = isTime(at) && at >= last && isTime(from ?? at) && Number.isFinite(count) && count >= 0;
+  return stored.map(({ count, ...entry }) => {
+    const { at, from = at, all } = entry;
+    const isUsable = isTime(at) && at >= last && isTime(from) && Number.isFinite(count) && (count >= 0 || all);
     if (!isUsable) throw unusableError(limit, key, `entry of ${field}`, { at, count });
     last = at;
-    return { at, units: countedUnits(count, round, limit.unitsPerToken), ...(from !== undefined && { from }) };
+    // Cut off, since the product of the largest numbers overflows.
+    return { ...entry, units: round(Math.min(MAX_UNITS, count), limit.unitsPerToken) };
   });
-}
-
-/** The most that can be counted is the most under any config. */
-function inTokens(units: number, { unitsPerToken }: Limit): number {
-  return units > MOST_DEBT ? MAX_UNITS - (MAX_UNITS - units) / unitsPerToken : units / unitsPerToken;
 }
 
 /** A state as a row holds it, and which of the buckets at a key it is of. */
 type StoredRow = StoredState & { readonly bucket?: string };
 
 export function toStored(limit: Limit, { value, ts, seen, window, recent, headroom }: State): StoredRow {
+  const { unitsPerToken } = limit;
   const store = (entries: readonly Entry[]) =>
-    entries.map(({ at, units, from }) => ({ at, count: inTokens(units, limit), ...(from !== undefined && { from }) }));
+    entries.map(({ units, ...entry }) => ({ ...entry, count: units / unitsPerToken }));
   return {
-    value: value / limit.unitsPerToken,
+    value: value / unitsPerToken,
     ts,
     ...(limit.bucket && { bucket: limit.bucket }),
     ...(seen && { seen }),
-    ...(window && { window: { ...window, used: inTokens(window.used, limit) } }),
+    ...(window && { window: { ...window, ...(window.used !== undefined && { used: window.used / unitsPerToken }) } }),
     // Several rows that have become one remember more than a row holds.
     ...(recent && { recent: store(compact(recent, ts)) }),
     ...(headroom && { headroom: store(headroom) }),
   };
-}
-
-/**
- * A quotient or product of rounded numbers may lie just beside the whole number that it stands for: 0.3 / 0.1 * 1000.
- */
-export function lowered(value: number): number {
-  return value * (1 - 8 * SNAP);
-}
-
-export function raised(value: number): number {
-  return value * (1 + 8 * SNAP);
 }

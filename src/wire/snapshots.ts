@@ -14,15 +14,26 @@ export const stateFields = () => ({
    */
   seen: v.optional(v.number()),
   /**
-   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch),
-   * and whether tokens are owed to reservations.
+   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch), or
+   * no `used` if all of it was; and whether tokens are owed to reservations.
    */
-  window: v.optional(v.object({ since: v.number(), used: v.number(), isReserved: v.optional(v.literal(true)) })),
+  window: v.optional(
+    v.object({ since: v.number(), used: v.optional(v.number()), isReserved: v.optional(v.literal(true)) }),
+  ),
   /**
    * For a sliding window, the takes that still count: tokens, and milliseconds since the epoch. Joined takes also say
-   * the first one's.
+   * the first one's. With `all`, everything was taken, and `count` tokens are owed besides, or were given back.
    */
-  recent: v.optional(v.array(v.object({ at: v.number(), count: v.number(), from: v.optional(v.number()) }))),
+  recent: v.optional(
+    v.array(
+      v.object({
+        at: v.number(),
+        count: v.number(),
+        from: v.optional(v.number()),
+        all: v.optional(v.literal(true)),
+      }),
+    ),
+  ),
   /**
    * If tokens may come back: the least room that the bucket has had since `at` (ms since the epoch). No more than that
    * comes back.

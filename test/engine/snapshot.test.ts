@@ -4,12 +4,11 @@ import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
-import type { Limit } from "../../src/engine/kinds/kind.js";
+import { type Limit, withUsed } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { WHOLE } from "../../src/engine/sharding/interval.js";
 import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
-import { MAX_UNITS } from "../../src/engine/units.js";
 import { NOW } from "./arbitraries.js";
 
 /** The window starts that a snapshot lists: the first, and each start at which units arrive. */
@@ -183,12 +182,12 @@ describe("a snapshot", () => {
       return parseLimit("quota", { kind: "fixed window", rate, period: "month", capacity });
     };
     const used = (limit: Limit, count: number, value: number) => {
-      const units = Math.min(MAX_UNITS, count * limit.unitsPerToken);
-      const state = { value: value * limit.unitsPerToken, ts: NOW, window: { since: NOW, used: units } };
+      const window = withUsed({ since: NOW }, count * limit.unitsPerToken);
+      const state = { value: value * limit.unitsPerToken, ts: NOW, window };
       return snapshotOf(limit, [shardAt(limit, WHOLE, state)]).used;
     };
     expect([used(quota(100), 150, 0), used(quota(200), 150, 50), used(quota(100), 103, -3)]).toEqual([50, 0, 0]);
     // A pause has used nothing, and tokens that are saved up are no quota.
-    expect([used(quota(100), 1e15, 0), used(quota(10, 100), 150, 0)]).toEqual([0, 0]);
+    expect([used(quota(100), Infinity, 0), used(quota(10, 100), 150, 0)]).toEqual([0, 0]);
   });
 });

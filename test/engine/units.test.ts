@@ -4,17 +4,7 @@ import { describe, expect, it } from "vitest";
 import { chooseGrain } from "../../src/engine/grain.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
-import {
-  ceilUnits,
-  floorUnits,
-  fromStored,
-  lowered,
-  MAX_UNITS,
-  MOST_ENTRY_UNITS,
-  raised,
-  toStored,
-  unitsOf,
-} from "../../src/engine/units.js";
+import { ceilUnits, floorUnits, fromStored, MAX_UNITS, toStored, unitsOf } from "../../src/engine/units.js";
 import type { StoredState } from "../../src/wire/snapshots.js";
 import { decimal, histories, limits, NOW, period, stateAfter } from "./arbitraries.js";
 import { forAny } from "../support/random.js";
@@ -62,11 +52,6 @@ it.each([
   expect(unitsOf(whole, count) === Math.sign(count) * whole.capacity).toBe(isWhole);
 });
 
-it("a number very close to a whole one becomes it if lowered and rounded up, or raised and rounded down", () => {
-  expect([0.07 * 100, 7.000_000_000_01].map((number) => Math.ceil(lowered(number)))).toEqual([7, 8]);
-  expect([0.29 * 100, 28.999_999_999_9].map((number) => Math.floor(raised(number)))).toEqual([29, 28]);
-});
-
 const take = (at: number, count: number) => ({ at, count });
 const limit = parseLimit("send", { kind: "token bucket", rate: 10, period: 1000 });
 const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
@@ -98,9 +83,10 @@ describe("a stored state", () => {
 
   it.each<StoredState>([
     { value: 5, ts: NOW, window: { since: NOW, used: 5 } },
-    { value: -5, ts: NOW, seen: 3, window: { since: -END_OF_TIME, used: MAX_UNITS } },
+    { value: -5, ts: NOW, seen: 3, window: { since: -END_OF_TIME } },
     { value: 0, ts: NOW, headroom: [{ at: NOW + 1, count: 2 }] },
     { value: 4, ts: NOW, recent: [{ at: NOW, count: 2, from: NOW - 9 }] },
+    { value: 4, ts: NOW, recent: [{ at: NOW, count: -2, all: true }] },
   ])("is read back unchanged: %j", (stored) => {
     expect(toStored(limit, fromStored(limit, stored, undefined))).toStrictEqual(stored);
   });
@@ -130,7 +116,7 @@ describe("a stored state", () => {
     "has taken everything if it took more units than a debt may have, %f times half of all",
     (times) => {
       const count = (times * 2 ** 49 + 1) / sliding.unitsPerToken;
-      const everything = { recent: [{ at: NOW, units: MAX_UNITS }] };
+      const everything = { recent: [{ at: NOW, units: 0, all: true }] };
       expect(fromStored(sliding, { value: 0, ts: NOW, recent: [{ at: NOW, count }] }, undefined)).toMatchObject(
         everything,
       );
@@ -142,7 +128,7 @@ describe("a stored state", () => {
   it("may hold the largest debt, the first time and the last", () => {
     expect(fromStored(limit, { value: -MAX_UNITS, ts: 0 }, undefined).ts).toBe(0);
     const last = { value: 0, ts: END_OF_TIME, recent: [{ at: END_OF_TIME, count: Number.MAX_VALUE }] };
-    const recent = [{ at: END_OF_TIME, units: MOST_ENTRY_UNITS }];
+    const recent = [{ at: END_OF_TIME, units: 0, all: true }];
     expect(fromStored(sliding, last, undefined)).toMatchObject({ ts: END_OF_TIME, recent });
   });
 });
@@ -174,6 +160,7 @@ describe("a damaged row", () => {
     [[take(-1, 1)], "(at -1, count 1)"],
     [[{ ...take(NOW, 1), from: 0.5 }], `(at ${NOW}, count 1)`],
     [[take(0.25, 1)], "(at 0.25, count 1)"],
+    [[{ ...take(NOW, NaN), all: true as const }], `(at ${NOW}, count NaN)`],
     [[take(NOW, -1)], `(at ${NOW}, count -1)`],
     [[take(NOW, NaN)], `(at ${NOW}, count NaN)`],
     [[take(NOW, Infinity)], `(at ${NOW}, count Infinity)`],

@@ -9,6 +9,7 @@ import type { ConcurrencyConfig, SlidingWindowConfig } from "../../wire/configs.
 import type { Limit, State } from "./kind.js";
 import { logOf, merge } from "./log.js";
 import { bucketNameOf } from "./policy.js";
+import { writeOf } from "./shares.js";
 import { SlidingWindowKind, withEntries } from "./slidingWindow.js";
 import { countIn } from "./terms.js";
 
@@ -50,7 +51,6 @@ export class ConcurrencyKind extends SlidingWindowKind {
 
   /** Entries keep their dates, which name their leases. */
   override join(limit: Limit, states: readonly State[]): State {
-    const { seen, ts } = super.join(limit, states);
-    return withEntries(limit, { value: 0, ts, ...(seen && { seen }) }, merge(states.map(logOf)));
+    return withEntries(limit, { ...writeOf(states), value: 0 }, merge(states.map(logOf)));
   }
 }

@@ -5,7 +5,6 @@ import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
-import { EVERYTHING } from "./everything.js";
 import { bucketNameOf, CALENDAR_MS } from "./policy.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
@@ -69,7 +68,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   protected override held(limit: FixedWindowLimit, state: State): number {
     const { value, window } = state;
     const { capacity } = limit;
-    if (!window || window.used >= EVERYTHING || !this.lapses(limit)) return Math.min(capacity, value);
+    if (window?.used === undefined || !this.lapses(limit)) return Math.min(capacity, value);
     if (value >= 0) return Math.max(0, capacity - window.used);
     // The capacity under which it came to owe was their sum, or less if that was lowered.
     const isRaised = capacity > value + window.used && !window.isReserved;
@@ -84,18 +83,18 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const last = windows.windowAt(ts);
     if (window && current <= last) return window;
     const reserved = value < 0 && window?.isReserved && { isReserved: true as const };
+    const begun = { since: windows.startOf(current), ...reserved };
     const most = this.lapses(limit) ? capacity : Math.min(capacity, refill);
     const isEarly = current === last + 1 && firstRefill(limit, state) < refill;
-    return { since: windows.startOf(current), used: isEarly ? EVERYTHING : Math.max(0, most - value), ...reserved };
+    return isEarly ? begun : { ...begun, used: Math.max(0, most - value) };
   }
 
   protected override usedBy(limit: FixedWindowLimit, state: State): number {
-    const { used = 0 } = state.window ?? {};
     const missing = super.usedBy(limit, state);
-    return this.lapses(limit) && used < EVERYTHING ? Math.max(used, missing) : missing;
+    return this.lapses(limit) ? Math.max(state.window?.used ?? 0, missing) : missing;
   }
 
-  protected override usedAfter(limit: FixedWindowLimit, { used }: Window, units: number, left: number): number {
+  protected override usedAfter(limit: FixedWindowLimit, used: number, units: number, left: number): number {
     return this.lapses(limit) ? Math.min(used, left) : Math.max(0, used - units);
   }
 

@@ -5,6 +5,7 @@
  */
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
+import { MOST_TAKEN } from "../units.js";
 
 /**
  * A bucket holds `value` units at the time `ts` (ms since the epoch). The value is negative while units are owed. Time
@@ -25,19 +26,22 @@ export interface State {
 
 export interface Window {
   readonly since: number;
-  readonly used: number;
+  /** Absent if all of the window is used, under any capacity. */
+  readonly used?: number;
   /** Whether units are owed to reservations: their work starts in later windows, which pay for it. */
   readonly isReserved?: true;
 }
 
 /**
  * Units that were taken at a time, or are promised for it. Of several takes that were joined, `from` is the time of the
- * first.
+ * first. With `all`, everything that a bucket holds was taken, under any capacity; `units` are then what is owed
+ * besides or, below zero, what has been given back of it.
  */
 export interface Entry {
   readonly at: number;
   readonly units: number;
   readonly from?: number;
+  readonly all?: true;
 }
 
 /** When units were taken that come back, and when their work starts: later, if it was reserved. */
@@ -155,6 +159,11 @@ export interface Kind<L extends Limit = Limit> {
   split(left: L, right: L, advanced: State): readonly [State, State];
   /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
+}
+
+/** A window of which so many units are used: all of it if they are more than can be counted. */
+export function withUsed({ used: _, ...window }: Window, used: number): Window {
+  return used <= MOST_TAKEN ? { ...window, used } : window;
 }
 
 /** Units that arrive per ms, on average. */

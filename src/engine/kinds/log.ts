@@ -1,5 +1,6 @@
 /** A log of units taken: entries in the order of their times. */
-import type { Entry, State } from "./kind.js";
+import { MOST_TAKEN } from "../units.js";
+import type { Entry, Limit, State } from "./kind.js";
 
 /** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;
@@ -10,6 +11,17 @@ export function logOf({ recent = [] }: State): readonly Entry[] {
 
 export function sum(entries: readonly Entry[]): number {
   return entries.reduce((total, { units }) => total + units, 0);
+}
+
+/** The entries as they count under a capacity. */
+export function countsOf({ capacity }: Pick<Limit, "capacity">, entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) => (entry.all ? { ...entry, units: Math.max(0, capacity + entry.units) } : entry));
+}
+
+/** An entry, which is of everything if nobody can owe that much. */
+export function bounded(entry: Entry): Entry {
+  if (entry.units <= MOST_TAKEN) return entry;
+  return { ...entry, units: entry.all ? MOST_TAKEN : 0, all: true };
 }
 
 /**
@@ -27,14 +39,14 @@ export function whenGone(entries: readonly Entry[], units: number): number {
 }
 
 /** Adds an entry, to the one at the same time if there is one. */
-export function insert(entries: readonly Entry[], { at, units }: Entry): Entry[] {
-  return units === 0 ? [...entries] : merge([entries, [{ at, units }]]);
+export function insert(entries: readonly Entry[], entry: Entry): Entry[] {
+  return entry.units === 0 && !entry.all ? [...entries] : merge([entries, [entry]]);
 }
 
-/** Two entries as one at the later time; it remembers the time of the first. */
-function join(first: Entry, { at, units, from = at }: Entry): Entry {
+/** Two entries as one at the later time; it remembers the time of the first. All that there is, is there once. */
+function join(first: Entry, { at, units, from = at, all = first.all }: Entry): Entry {
   const earliest = Math.min(from, first.from ?? first.at);
-  return { at, units: first.units + units, ...(earliest < at && { from: earliest }) };
+  return bounded({ at, units: first.units + units, ...(earliest < at && { from: earliest }), ...(all && { all }) });
 }
 
 /** Several logs as one: by one sort, since a bucket of two thousand rows remembers 131,072 times. */
@@ -51,13 +63,14 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 
 /**
  * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An
- * entry that has started is never joined with one that is promised for after `now`. The oldest entry with units is
- * never joined: clients were told when it leaves.
+ * entry that has started is never joined with one that is promised for after `now`, and one of everything with none
+ * that is later. The oldest entry with units is never joined: clients were told when it leaves.
  */
 export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
-  const oldest = entries.findIndex(({ units }) => units > 0);
+  const oldest = entries.findIndex(({ units, all }) => units > 0 || all);
   return shortened(entries, MAX_ENTRIES, {
-    cost: ({ at, units }, next, i) => (i > oldest && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity),
+    cost: ({ at, units, all }, next, i) =>
+      i > oldest && !all && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity,
     join,
   });
 }
@@ -101,7 +114,7 @@ function joinCheapest(entries: readonly Entry[], most: number, { cost, join }: J
 export function removeBackwards(entries: readonly Entry[], units: number, upTo: number): Entry[] {
   let left = units;
   const kept = entries.toReversed().flatMap((entry) => {
-    const removed = entry.at <= upTo ? Math.min(left, entry.units) : 0;
+    const removed = entry.at <= upTo ? Math.min(left, entry.all ? left : entry.units) : 0;
     left -= removed;
     return removed === 0 ? [entry] : reduced(entry, removed);
   });
@@ -114,12 +127,12 @@ export function removeFrom(entries: readonly Entry[], own: Entry, units: number)
 }
 
 function reduced(entry: Entry, units: number): Entry[] {
-  return entry.units === units ? [] : [{ ...entry, units: entry.units - units }];
+  return entry.units === units && !entry.all ? [] : [{ ...entry, units: entry.units - units }];
 }
 
 /**
  * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in multiples of `grain` as far as they go. An
- * entry without units, which says since when there was room, is in both parts.
+ * entry of everything is in both parts, and so is one without units, which says since when there was room.
  */
 export function cut(
   entries: readonly Entry[],
@@ -133,18 +146,14 @@ export function cut(
   const ofRight: Entry[] = [];
   for (const entry of entries) {
     const { units } = entry;
-    if (units === 0) {
-      ofLeft.push(entry);
-      ofRight.push(entry);
-      continue;
-    }
+    const isInBoth = entry.all || units === 0;
     before += units;
-    const fair = Math.floor(((before / taken) * takenLeft) / grain) * grain;
+    const fair = Math.floor(((before / (taken || 1)) * takenLeft) / grain) * grain;
     const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
     const own = Math.min(units, upTo - given);
     given += own;
-    if (own > 0) ofLeft.push({ ...entry, units: own });
-    if (units > own) ofRight.push({ ...entry, units: units - own });
+    if (own > 0 || isInBoth) ofLeft.push({ ...entry, units: own });
+    if (units > own || isInBoth) ofRight.push({ ...entry, units: units - own });
   }
   return [ofLeft, ofRight];
 }

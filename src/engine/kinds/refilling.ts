@@ -4,9 +4,8 @@
  */
 import * as refunds from "../headroom.js";
 import { MAX_UNITS } from "../units.js";
-import { EVERYTHING } from "./everything.js";
-import type { Limit, Pause, Reservation, State, Taking, Window } from "./kind.js";
-import { leftHalf } from "./shares.js";
+import { type Limit, type Pause, type Reservation, type State, type Taking, type Window, withUsed } from "./kind.js";
+import { leftHalf, writeOf } from "./shares.js";
 
 /** A kind whose units arrive from the last write on. */
 export abstract class RefillingKind<L extends Limit> {
@@ -33,7 +32,7 @@ export abstract class RefillingKind<L extends Limit> {
   }
 
   /** The units used in a window after units have come back. @param left - what still counts as used. */
-  protected usedAfter?(limit: L, window: Window, units: number, left: number): number;
+  protected usedAfter?(limit: L, used: number, units: number, left: number): number;
 
   advance(limit: L, state: State, now: number): State {
     const { ts, headroom } = state;
@@ -55,7 +54,7 @@ export abstract class RefillingKind<L extends Limit> {
     // for the debt, which it is not; so no more of what was taken before comes back.
     const isBeside = units > value && this.usedBeside(limit, state, value);
     const headroom = state.headroom && isBeside ? refunds.since(state.headroom, ts, 0) : state.headroom;
-    const used = window && { window: { ...window, used: Math.min(EVERYTHING, window.used + units) } };
+    const used = window && { window: withUsed(window, (window.used ?? Infinity) + units) };
     const taken = { ...state, ...used, ...(headroom && { headroom }) };
     if (value - units >= -MAX_UNITS) return { ...taken, value: value - units };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
@@ -79,17 +78,16 @@ export abstract class RefillingKind<L extends Limit> {
     const { capacity } = limit;
     const { ts, headroom, window } = state;
     const missing = capacity - state.value;
-    const isClosed = window?.used === EVERYTHING;
     const used = this.usedBy(limit, state);
     const most = taking ? refunds.headroomSince(state, taking.takenAt) : Infinity;
     const back = Math.min(units, used, most);
     if (back === 0) return state;
     const left = used - back;
     // What was used after the date stays used.
-    const least = Math.min(window?.used ?? 0, missing - most);
-    const kept = window &&
-      this.usedAfter &&
-      !isClosed && { used: Math.max(least, this.usedAfter(limit, window, back, left)) };
+    const kept = window?.used !== undefined &&
+      this.usedAfter && {
+        used: Math.max(Math.min(window.used, missing - most), this.usedAfter(limit, window.used, back, left)),
+      };
     // A debt first, and what was used beside it, under a larger capacity, before what is missing now.
     const paid = Math.min(back, Math.max(0, -state.value));
     const value = Math.max(state.value + paid, capacity - Math.min(missing, left));
@@ -105,7 +103,7 @@ export abstract class RefillingKind<L extends Limit> {
     const { window } = advanced;
     const value = Math.min(0, advanced.value);
     // Nothing is left of the window, however large it is.
-    const paused = { ...advanced, value, ...(window && { window: { ...window, used: EVERYTHING } }) };
+    const paused = { ...advanced, value, ...(window && { window: withUsed(window, Infinity) }) };
     // Earlier takes pay for the debt, and for no more: without them the pause would have taken as much.
     return withHeadroom(paused, headroom && refunds.since(headroom, refunds.dateOf(pause, ts), -value));
   }
@@ -118,48 +116,32 @@ export abstract class RefillingKind<L extends Limit> {
     // The missing units are cut as the value is. Units used beside them, above a capacity that was lowered, are cut by
     // the shares.
     const missing = left.capacity + right.capacity - value;
-    const beside = window ? window.used - missing : 0;
+    const beside = (window?.used ?? missing) - missing;
     const ofLeft = Math.floor(beside * share);
     const half = (limit: L, own: 0 | 1, more: number): State => ({
       ...state,
       value: values[own],
       ...(pairs && { headroom: pairs[own] }),
-      ...(window && { window: { ...window, used: usedBy(window, limit.capacity - values[own] + more) } }),
+      ...(window?.used !== undefined && {
+        window: { ...window, used: Math.max(0, limit.capacity - values[own] + more) },
+      }),
     });
     return [half(left, 0, ofLeft), half(right, 1, beside - ofLeft)];
   }
 
   join(_limit: L, states: readonly State[]): State {
-    const [first, ...others] = states;
-    if (!first) throw new Error("No states.");
     const windows = states.map(({ window }) => window).filter((window) => window !== undefined);
-    const used = Math.min(
-      EVERYTHING,
-      windows.reduce((sum, window) => sum + window.used, 0),
-    );
-    const joined = others.reduce<State>(
-      (sum, { value, ts, seen = 0 }) => ({
-        value: sum.value + value,
-        ts: Math.max(sum.ts, ts),
-        ...countSeen(Math.min(sum.seen ?? 0, seen)),
-      }),
-      { value: first.value, ts: first.ts, ...countSeen(first.seen ?? 0) },
-    );
-    const isKnown = windows.length === states.length;
+    const used = windows.reduce((sum, window) => sum + (window.used ?? Infinity), 0);
     const reserved = windows.some(({ isReserved }) => isReserved) && { isReserved: true as const };
     const since = Math.max(...windows.map((window) => window.since));
-    const window = isKnown && { window: { since, used, ...reserved } };
-    return withHeadroom({ ...joined, ...window }, refunds.joined(states.map(({ headroom }) => headroom)));
+    const isKnown = windows.length === states.length;
+    const joined = {
+      ...writeOf(states),
+      value: states.reduce((sum, { value }) => sum + value, 0),
+      ...(isKnown && { window: withUsed({ since, ...reserved }, used) }),
+    };
+    return withHeadroom(joined, refunds.joined(states.map(({ headroom }) => headroom)));
   }
-}
-
-/** All of a window stays all of each half. */
-function usedBy(window: Window, units: number): number {
-  return window.used >= EVERYTHING ? EVERYTHING : Math.max(0, units);
-}
-
-function countSeen(seen: number) {
-  return seen > 0 ? { seen } : {};
 }
 
 /** A field is absent, not undefined. */

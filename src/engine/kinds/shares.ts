@@ -1,5 +1,5 @@
 /** Cutting quantities into the shares of shards. */
-import type { Limit, Share } from "./kind.js";
+import type { Limit, Share, State } from "./kind.js";
 
 /**
  * A share of a quantity: whole tokens, as even as possible, so that no shard holds a fraction that it could never
@@ -22,4 +22,10 @@ export function leftHalf(units: number, left: Limit, right: Limit): number {
   if (units < 0) return 0 - Math.floor(-units * (left.refill / (left.refill + right.refill || 1)));
   const half = Math.floor(units / unitsPerToken / 2) * unitsPerToken;
   return Math.min(capacity, Math.max(half, units - right.capacity));
+}
+
+/** The last write of several shards, and what all of them have seen of their control row. */
+export function writeOf(states: readonly State[]): Pick<State, "ts" | "seen"> {
+  const seen = Math.min(...states.map((state) => state.seen ?? 0));
+  return { ts: Math.max(...states.map(({ ts }) => ts)), ...(seen > 0 && { seen }) };
 }

@@ -5,12 +5,11 @@
 import type { SlidingWindowConfig } from "../../wire/configs.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
-import { MOST_DEBT } from "../units.js";
-import { countsOf, EVERYTHING, isEverything, together } from "./everything.js";
+import { MOST_TAKEN } from "../units.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
-import { cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
+import { countsOf, cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { bucketNameOf } from "./policy.js";
-import { leftHalf, shareOfUnits } from "./shares.js";
+import { leftHalf, shareOfUnits, writeOf } from "./shares.js";
 import { countIn } from "./terms.js";
 
 export class SlidingWindowKind implements Kind {
@@ -50,11 +49,10 @@ export class SlidingWindowKind implements Kind {
   take(limit: Limit, state: State, units: number): State {
     const { ts } = state;
     const recent = logOf(state);
-    const counted = recent.filter((entry) => !isEverything(entry));
-    const isCounted = units <= MOST_DEBT - sum(counted);
-    // A debt beyond what can be counted is cut off: one entry as large as this says so, and none comes back of it.
-    const taken = insert(counted, { at: ts, units: isCounted ? units : EVERYTHING });
-    return withEntries(limit, state, together([taken, recent.filter(isEverything)]));
+    // A debt beyond what can be counted is cut off, and none comes back of it.
+    const isCounted = units <= MOST_TAKEN - sum(recent);
+    const taken: Entry = isCounted ? { at: ts, units } : { at: ts, units: 0, all: true };
+    return withEntries(limit, state, insert(recent, taken));
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
@@ -85,12 +83,12 @@ export class SlidingWindowKind implements Kind {
     if (!taking) {
       const missing = limit.capacity - state.value - sum(promisedAfter(recent, ts));
       const left = removeBackwards(recent, Math.min(units, missing), ts);
-      const known = left.filter((entry) => !isEverything(entry));
+      const known = left.filter((entry) => !entry.all);
       return withEntries(limit, state, left, refunds.since(headroom, ts + 1, sum(known)));
     }
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
-    if (!own || isEverything(own)) return state;
+    if (!own || own.all) return state;
     // Promises come back from their own entries only, so they are no headroom of a take that has started.
     const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
     const most = Math.max(
@@ -110,7 +108,7 @@ export class SlidingWindowKind implements Kind {
     const later = recent.filter(isLater);
     const started = recent.filter((entry) => !isLater(entry));
     const owed = Math.max(0, sum(countsOf(limit, started)) - limit.capacity);
-    const entries = insert(later, { at: ts, units: EVERYTHING + owed });
+    const entries = insert(later, { at: ts, units: owed, all: true });
     const pairs = refunds.since(headroom, refunds.dateOf(pause, state.ts), sum(later));
     return withEntries(limit, { ...state, ts }, entries, pairs);
   }
@@ -124,7 +122,6 @@ export class SlidingWindowKind implements Kind {
   split(left: Limit, right: Limit, state: State): readonly [State, State] {
     const { headroom } = state;
     const recent = logOf(state);
-    const everything = recent.filter(isEverything);
     const capacity = left.capacity + right.capacity;
     const counted = countsOf({ capacity }, recent);
     const taken = sum(counted);
@@ -136,15 +133,15 @@ export class SlidingWindowKind implements Kind {
     const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), grain);
     const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, capacity)) : [];
     const half = (limit: Limit, own: 0 | 1) => {
-      const beside = everything.map((entry) => ({ ...entry, units: EVERYTHING - limit.capacity }));
-      return withEntries(limit, state, merge([cuts[own], beside]), pairs[own]);
+      const entries = cuts[own].map((entry) => (entry.all ? { ...entry, units: entry.units - limit.capacity } : entry));
+      return withEntries(limit, state, entries, pairs[own]);
     };
     return [half(left, 0), half(right, 1)];
   }
 
   join(limit: Limit, states: readonly State[]): State {
-    const ts = Math.max(...states.map((state) => state.ts));
-    const seen = Math.min(...states.map((state) => state.seen ?? 0));
+    const write = writeOf(states);
+    const { ts } = write;
     // A row that a clock ahead has written moves the time of all: what the others have taken moves with it, and leaves
     // no earlier.
     const logs = states.map((state) =>
@@ -153,8 +150,7 @@ export class SlidingWindowKind implements Kind {
       ),
     );
     const pairs = refunds.joined(states.map(({ headroom }) => headroom));
-    const joined = { value: 0, ts, ...(seen > 0 && { seen }) };
-    return this.advance(limit, withEntries(limit, joined, together(logs), pairs), ts);
+    return this.advance(limit, withEntries(limit, { ...write, value: 0 }, merge(logs), pairs), ts);
   }
 
   lapses(): "singly" {

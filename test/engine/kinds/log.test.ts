@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/engine/kinds/kind.js";
-import { compact, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
+import { compact, countsOf, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
+import { MOST_TAKEN } from "../../../src/engine/units.js";
 import { forAny } from "../../support/random.js";
 
 const log = (...entries: [at: number, units: number, from?: number][]): Entry[] =>
@@ -34,6 +35,29 @@ it("logs are merged in the order of their times, in any order of the logs", () =
   });
 });
 
+/** What a pause takes, or a debt that cannot be counted. */
+const all = (at: number, units = 0): Entry => ({ at, units, all: true });
+
+it.each<[what: string, units: number, counts: number]>([
+  ["as the capacity", 0, 10],
+  ["with what is owed beside it", 3, 13],
+  ["without what was given of it", -3, 7],
+  ["as nothing if all of it was given", -11, 0],
+])("an entry of everything counts %s", (_what, units, counts) => {
+  expect(countsOf({ capacity: 10 }, [all(1, units)])).toMatchObject([{ units: counts }]);
+});
+
+it.each<[what: string, logs: Entry[][], merged: Entry[]]>([
+  ["have everything once, with all that is owed", [[all(1, 2)], [all(1, -5)]], [all(1, -3)]],
+  ["owe what was taken at the end of the pause", [[all(1)], log([1, 4])], [all(1, 4)]],
+  ["owe what was taken before its end in another row", [log([1, 4]), [all(1)]], [all(1, 4)]],
+  ["keep the ends of different pauses", [[all(1)], [all(2)]], [all(1), all(2)]],
+  ["cut a debt off that cannot be counted", [[all(1, MOST_TAKEN)], log([1, 1])], [all(1, MOST_TAKEN)]],
+  ["have everything if two debts cannot be counted", [log([1, MOST_TAKEN]), log([1, 1])], [all(1)]],
+])("several logs %s", (_what, logs, merged) => {
+  expect(merge(logs)).toEqual(merged);
+});
+
 describe("a compact log", () => {
   it("is unchanged while it has at most 64 times", () => {
     expect(MAX_ENTRIES).toBe(64);
@@ -53,9 +77,18 @@ describe("a compact log", () => {
     ["of equal neighbours no more than it must", odd, 1000, log([20, 18, 10], [410, 10, 400])],
     ["never the very oldest, even if close and small", [small, ...spaced(64)], 1000, [small, ...log([10, 18, 0])]],
   ])("joins %s", (_what, entries, now, joined) => {
-    const all = compact(entries, now);
-    expect(all).toHaveLength(MAX_ENTRIES);
-    expect(all.filter(({ units }) => units !== 9)).toEqual(joined);
+    const compacted = compact(entries, now);
+    expect(compacted).toHaveLength(MAX_ENTRIES);
+    expect(compacted.filter(({ units }) => units !== 9)).toEqual(joined);
+  });
+
+  it("never joins everything with a later entry, and another with it only if that is short", () => {
+    const paused = [...spaced(30), all(300), ...spaced(66).slice(31)];
+    expect(compact(paused, 1000)).toContainEqual(all(300));
+    const close = [...spaced(30), { at: 299, units: 1 }, all(300), ...spaced(66).slice(33)];
+    expect(compact(close, 1000)).toContainEqual({ ...all(300, 1), from: 299 });
+    const oldest = compact([all(-1), ...spaced(64)], 1000);
+    expect(oldest.slice(0, 2)).toEqual([all(-1), { at: 10, units: 18, from: 0 }]);
   });
 
   it("never joins started entries with future ones", () => {
@@ -106,6 +139,11 @@ it.each<[units: number, at: number, left: Entry[]]>([
   [5, 0, entries],
 ])("removes %d units backwards, from time %d", (units, at, left) => {
   expect(removeBackwards(entries, units, at)).toEqual(left);
+});
+
+it("of everything any units can be removed", () => {
+  expect(removeBackwards([...log([1, 4]), all(3), ...log([7, 2])], 9, 7)).toEqual([...log([1, 4]), all(3, -7)]);
+  expect(removeBackwards([all(3, 5)], 5, 7)).toEqual([all(3)]);
 });
 
 it("an entry that is joined twice says the time of the first take in it", () => {

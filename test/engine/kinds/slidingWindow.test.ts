@@ -41,19 +41,19 @@ const paused = (ms: number) => (state: State) => kind.pause(limit, state, { at: 
 const owing = (ms: number, count: number): State => ({
   value: tokens(-count),
   ts: NOW + ms,
-  recent: [{ at: NOW + ms, units: MAX_UNITS + tokens(count) }],
+  recent: [{ at: NOW + ms, units: tokens(count), all: true }],
 });
 /** The state at the end of a pause, beside the tokens that are promised for then or later. */
 const stopped = (ms: number, ...later: Entries): State => {
   const promised = later.reduce((sum, [, count]) => sum + count, 0);
-  const everything = { at: NOW + ms, units: MAX_UNITS };
+  const everything = { at: NOW + ms, units: 0, all: true as const };
   return { value: tokens(0 - promised), ts: NOW + ms, recent: [everything, ...entries(...later)] };
 };
 /** A state at the end of a pause that was given tokens since: of everything that was taken, all others are still missing. */
 const opened = (ms: number, given: number): State => ({
   value: tokens(given),
   ts: NOW + ms,
-  recent: [{ at: NOW + ms, units: MAX_UNITS - tokens(given) }],
+  recent: [{ at: NOW + ms, units: -tokens(given), all: true }],
 });
 const two: Entries = [
   [-500, 4],
@@ -153,7 +153,7 @@ describe("a sliding window", () => {
 
   it("owes no more than can be counted, in few entries", () => {
     const state = kind.take(limit, stateOf(0, [-500, 4]), 2 * MAX_UNITS);
-    expect(state.recent).toEqual([...entries([-500, 4]), { at: NOW, units: MAX_UNITS }]);
+    expect(state.recent).toEqual([...entries([-500, 4]), { at: NOW, units: 0, all: true }]);
     expect(kind.take(limit, state, MAX_UNITS)).toEqual(state);
     // The amount that was cut off is unknown, so a refund by date would create tokens.
     expect(refunded(4, 0)(state)).toEqual(state);
