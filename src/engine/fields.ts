@@ -5,30 +5,20 @@
  */
 import { fieldError, type Subject, misuseError, show } from "./misuse.js";
 
-/** A number within a range; NaN and infinities are within none. */
-type Range = {
-  readonly atMost: number;
-  readonly unit?: string;
+/** A field is a number within a range, one of some values, or anything for which `holds` is true. */
+export interface Field {
+  readonly isRequired?: boolean;
+  /** The range: NaN and infinities are within none. Its lower bound is `above` or `atLeast`. */
+  readonly atMost?: number;
+  readonly above?: number;
+  readonly atLeast?: number;
   readonly isWhole?: boolean;
-} & (
-  | { readonly above: number; readonly atLeast?: undefined }
-  | { readonly atLeast: number; readonly above?: undefined }
-);
-
-/**
- * A field is a number within a range, one of some values, or anything for which `holds` is true; `permitted` completes
- * "must be …".
- */
-export type Field = { readonly isRequired?: boolean } & (
-  | (Range & { readonly oneOf?: readonly (string | boolean)[]; readonly holds?: undefined })
-  | { readonly oneOf: readonly (string | boolean)[]; readonly atMost?: undefined; readonly holds?: undefined }
-  | {
-      readonly permitted: string;
-      readonly holds: (value: unknown) => boolean;
-      readonly atMost?: undefined;
-      readonly oneOf?: undefined;
-    }
-);
+  readonly unit?: string;
+  readonly oneOf?: readonly (string | boolean)[];
+  readonly holds?: (value: unknown) => boolean;
+  /** Beside `holds`: completes the sentence "<field> must be …". */
+  readonly permitted?: string;
+}
 
 export type Fields = Readonly<Record<string, Field>>;
 
@@ -68,11 +58,11 @@ export function isPermitted(field: Field, value: unknown): boolean {
 
 /** Completes the sentence "<field> must be …". */
 export function describePermitted(field: Field): string {
-  if (field.holds) return field.permitted;
+  if (field.permitted) return field.permitted;
   const words = field.oneOf?.map((word) => (typeof word === "string" ? `"${word}"` : String(word))) ?? [];
   const list = [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" or ");
   if (field.atMost === undefined) return list;
-  const { above, atLeast, atMost, unit, isWhole } = field;
+  const { above, atLeast = -Infinity, atMost, unit, isWhole } = field;
   const least = above === undefined ? `at least ${plain(atLeast)}` : `above ${plain(above)}`;
   const number = `a ${isWhole ? "whole " : ""}number${unit ? ` of ${unit}` : ""} ${least} and at most ${plain(atMost)}`;
   return list ? `${number}, or ${list}` : number;
