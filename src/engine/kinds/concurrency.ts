@@ -11,17 +11,13 @@ import { logOf, merge } from "./log.js";
 import { bucketNameOf } from "./policy.js";
 import { writeOf } from "./shares.js";
 import { SlidingWindowKind, withEntries } from "./slidingWindow.js";
-import { countIn } from "./terms.js";
 
 export class ConcurrencyKind extends SlidingWindowKind {
   override parse(name: string, config: SlidingWindowConfig | ConcurrencyConfig): Limit {
-    const own = config as ConcurrencyConfig;
-    const { slots, lease } = own;
+    const { slots, lease } = config as ConcurrencyConfig;
     // Nothing is reserved: nobody knows when a slot is given back.
-    const counted = countIn(name, { rate: slots, capacity: slots, maxReserved: 0, per: "window", periodMs: lease });
-    const { capacity } = counted;
-    const bucket = bucketNameOf(own);
-    return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
+    const window = { kind: "sliding window", rate: slots, period: lease, maxReserved: 0 } as const;
+    return { ...super.parse(name, window), config, bucket: bucketNameOf(config) };
   }
 
   override take(limit: Limit, state: State, units: number): State {

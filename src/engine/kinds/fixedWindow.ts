@@ -1,14 +1,14 @@
 /** Fixed window: `refill` units arrive at the start of each window and are saved up to the capacity. */
 import type { FixedWindowConfig } from "../../wire/configs.js";
+import { limitOf } from "../grain.js";
 import { hashedStart } from "../phase.js";
 import { END_OF_TIME } from "../time.js";
 import { type Calendar, calendarOf, listedFrom, periodic } from "./calendar.js";
 import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
-import { bucketNameOf, CALENDAR_MS } from "./policy.js";
+import { CALENDAR_MS } from "./policy.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { countIn } from "./terms.js";
 
 interface FixedWindowLimit extends Limit {
   readonly windows: Calendar;
@@ -23,16 +23,11 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
     const periodMs = isCalendar ? CALENDAR_MS[period] : period;
     // By default the first of January, the first of the month, Monday, midnight.
     const anchor = config.anchor ?? (isCalendar ? ANCHORS[period][0] : 0);
-    return {
-      ...countIn(name, { ...config, capacity, per: "window", periodMs }),
-      name,
-      kind: this,
-      bucket: bucketNameOf(config),
-      config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) },
-      windows: isCalendar
-        ? calendarOf(period, timeZone, anchor)
-        : periodic(period, config.start ?? hashedStart(name, period)),
-    };
+    const own = { name, kind: this, config: { ...config, capacity, ...(isCalendar && { timeZone, anchor }) } };
+    const windows = isCalendar
+      ? calendarOf(period, timeZone, anchor)
+      : periodic(period, config.start ?? hashedStart(name, period));
+    return { ...limitOf(own, { ...config, capacity, per: "window", periodMs }), windows };
   }
 
   /** If the config does not say when windows start, a hash of the key does. */

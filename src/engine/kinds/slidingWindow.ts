@@ -3,22 +3,20 @@
  * that, neighbours are joined at the later time, which waits longer and never lets more through.
  */
 import type { SlidingWindowConfig } from "../../wire/configs.js";
+import { limitOf } from "../grain.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
 import { MOST_TAKEN } from "../units.js";
 import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
 import { countsOf, cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
-import { bucketNameOf } from "./policy.js";
 import { leftHalf, shareOfUnits, writeOf } from "./shares.js";
-import { countIn } from "./terms.js";
 
 export class SlidingWindowKind implements Kind {
   parse(name: string, config: SlidingWindowConfig): Limit {
     const { rate, period } = config;
-    const counted = countIn(name, { ...config, capacity: rate, per: "window", periodMs: period });
-    const { capacity } = counted;
-    const bucket = bucketNameOf(config);
-    return { ...counted, name, kind: this, bucket, config, refill: capacity, mostReserved: capacity };
+    const own = { name, kind: this, config };
+    const limit = limitOf(own, { ...config, capacity: rate, per: "window", periodMs: period });
+    return { ...limit, refill: limit.capacity, mostReserved: limit.capacity };
   }
 
   /**

@@ -1,12 +1,12 @@
 /** Token bucket: units arrive continuously, `refill` of them per millisecond, and are saved up to the capacity. */
 import type { TokenBucketConfig } from "../../wire/configs.js";
+import { limitOf } from "../grain.js";
 import { fieldError } from "../misuse.js";
 import { END_OF_TIME } from "../time.js";
 import { MAX_TOKENS } from "../units.js";
 import type { Kind, Limit, Run, Share, State } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
 import { shareOfUnits } from "./shares.js";
-import { countIn } from "./terms.js";
 
 export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
   parse(name: string, config: TokenBucketConfig): Limit {
@@ -15,8 +15,8 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
       // A steeper slope has no use, leaves no units for the tokens, and may even overflow to infinity.
       throw fieldError(name, "period", `at least ${rate / MAX_TOKENS} at this rate`, period);
     }
-    const counted = countIn(name, { ...config, capacity, per: period, periodMs: 1 });
-    return { ...counted, name, kind: this, bucket: undefined, config: { ...config, capacity } };
+    const own = { name, kind: this, config: { ...config, capacity } };
+    return limitOf(own, { ...config, capacity, per: period, periodMs: 1 });
   }
 
   protected accrued({ refill }: Limit, { ts }: State, to: number): number {
