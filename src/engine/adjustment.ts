@@ -3,17 +3,14 @@ import { checkField, type Field } from "./fields.js";
 import type { Limit, Taking } from "./kinds/kind.js";
 import type { Bucket } from "./bucket.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
-import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
+import { MAX_TOKENS, unitsOf } from "./units.js";
 
 export const adjustedField: Field = { atLeast: -MAX_TOKENS, atMost: MAX_TOKENS, isRequired: true };
 
-/**
- * The units of an adjustment. A charge is rounded up, a refund down. Both are cut off at what any bucket can hold.
- * @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS.
- */
+/** The units of an adjustment. @throws when `count` is not a number from -MAX_TOKENS to MAX_TOKENS. */
 export function parseAdjustment(limit: Limit, count: number): number {
   checkField(limit.name, "count", adjustedField, count);
-  return Math.min(2 * MAX_UNITS, Math.max(-2 * MAX_UNITS, unitsOf(limit, count)));
+  return unitsOf(limit, count);
 }
 
 /** As the caller says it: tokens, and when they were taken, or promised for. */

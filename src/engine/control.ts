@@ -62,12 +62,14 @@ export function applyControl(limit: Limit, state: State, { count, reset, pause }
   return { ...left, seen: count };
 }
 
-/** The override in force, as it applies to a bucket. `until` is the end of time if it has no end. */
-export type Override = { readonly until: number } & (
-  | { readonly limit: Limit; readonly unlimited?: undefined; readonly reason?: undefined }
-  | { readonly unlimited: true; readonly limit?: undefined; readonly reason?: undefined }
-  | { readonly reason: "blocked"; readonly unlimited?: undefined; readonly limit?: undefined }
-);
+/** The override in force, as it applies to a bucket: it blocks, has no bound, or has a limit. */
+export interface Override {
+  /** The end of time if it has no end. */
+  readonly until: number;
+  readonly reason?: "blocked";
+  readonly unlimited?: true;
+  readonly limit?: Limit;
+}
 
 const WAYS = ["config", "more", "block", "unlimited"] as const;
 
@@ -126,11 +128,12 @@ export function overrideOf(bucket: Bucket, { override }: Control, now: number): 
 /** A config whose periods bring more. */
 function added({ config }: Limit, more: number): Limit["config"] {
   if ("lease" in config) return { ...config, slots: Math.min(MAX_SLOTS, Math.floor(config.slots + more)) };
-  const rate = config.rate + more;
-  // A capacity that is not given is the rate.
-  return "capacity" in config && config.capacity !== undefined
-    ? { ...config, rate, capacity: config.capacity + more }
-    : { ...config, rate };
+  const { rate, capacity } = config;
+  return {
+    ...config,
+    rate: rate + more,
+    ...(capacity !== undefined && { capacity: capacity + more }),
+  } as typeof config;
 }
 
 export function overrideError({ name, key }: { name: string; key?: string | undefined }, problem: string): Error {

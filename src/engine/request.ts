@@ -2,12 +2,12 @@
 import type { RateLimitLease } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field, isObject } from "./fields.js";
-import type { Limit } from "./kinds/kind.js";
+import { type Limit, unitsPerMs } from "./kinds/kind.js";
 import { MAX_SLOTS } from "./kinds/fields.js";
 import { parseChecked, parseLimit } from "./kinds/limit.js";
-import { fieldError } from "./misuse.js";
+import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
-import { MAX_TOKENS, MAX_UNITS, unitsOf } from "./units.js";
+import { unitsOf } from "./units.js";
 import { type Bucket, type NamedPlan, storedConfig } from "./bucket.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
@@ -66,14 +66,12 @@ export function checkSlot(name: string, { count = 1, reserve = false, refundable
   if (refundable) throw fieldError(name, "refundable", "false or left out: a slot comes back by its lease", refundable);
 }
 
-/** A count of a request in units: of more than can be counted, the most. */
 export function demandOf(limit: Limit, asked: DemandArgs): Demand {
   const { count = 1, reserve = false, refundable } = asked;
   if (asked.count !== undefined || asked.reserve !== undefined || refundable !== undefined)
     checkDemand(limit.name, asked);
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
-  const units = count > 2 * MAX_TOKENS ? 2 * MAX_UNITS : Math.min(2 * MAX_UNITS, unitsOf(limit, count));
-  return { units, reserve: reserve !== false, withinMs, isRefundable: refundable };
+  return { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, isRefundable: refundable };
 }
 
 /** A demand on one bucket. */
@@ -122,18 +120,33 @@ export function requestOf(asked: RequestArgs): Request {
 }
 
 /** A slot, as its lease names it. */
-export interface Slot {
+export interface Slot extends RateLimitLease {
   readonly bucket: Bucket;
-  readonly takenAt: number;
-  readonly until: number;
-  readonly seen: number;
 }
 
 /**
  * The bucket is that of the lease's own length, also if the limit has changed. How many slots it has does not matter.
  * @throws when no lease is as long, or name or key are none.
  */
-export function slotOf({ name, key, takenAt, until, seen = 0 }: RateLimitLease): Slot {
+export function slotOf(lease: RateLimitLease): Slot {
+  const { name, key, takenAt, until } = lease;
   const config = { kind: "concurrency", slots: MAX_SLOTS, lease: until - takenAt } as const;
-  return { bucket: bucketOf({ name, key, config }), takenAt, until, seen };
+  return { ...lease, bucket: bucketOf({ name, key, config }) };
+}
+
+/**
+ * Which request is read when: those of fast limits last, since a row of a fast limit is the likeliest to be written
+ * meanwhile.
+ * @returns each with its place in the list.
+ * @throws when two requests are to one bucket: the caller adds the counts.
+ */
+export function orderOf(requests: readonly Request[]): [place: number, request: Request][] {
+  const asked = new Set<string>();
+  for (const { name, key } of requests) {
+    const id = JSON.stringify([name, key]);
+    if (asked.has(id)) throw misuseError(name, "one bucket may be asked once in a call: add the counts.");
+    asked.add(id);
+  }
+  const tokensPerMs = ({ limit }: Request) => unitsPerMs(limit) / limit.unitsPerToken;
+  return [...requests.entries()].sort(([, a], [, b]) => tokensPerMs(a) - tokensPerMs(b));
 }

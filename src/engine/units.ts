@@ -43,14 +43,17 @@ function isAllOf(capacity: number, count: number): boolean {
 }
 
 /**
- * A count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units.
+ * A count in units: a charge is rounded up, a refund down, and both are cut off at what any bucket can hold or owe. A
+ * count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units.
  */
 export function unitsOf(limit: Limit, count: number): number {
   const { capacity, unitsPerToken, tokens } = limit;
   // Most counts are far from it. A capacity of less than a unit is none.
   if (2 * Math.abs(count) > tokens && isAllOf(tokens, Math.abs(count)) && capacity > 0)
     return Math.sign(count) * capacity;
-  return -floorUnits(-count, unitsPerToken);
+  const MOST = 2 * MAX_UNITS;
+  const counted = Math.max(-MOST, Math.min(MOST, count));
+  return Math.max(-MOST, Math.min(MOST, -floorUnits(-counted, unitsPerToken)));
 }
 
 /**

@@ -1,8 +1,7 @@
 /**
  * Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call.
  */
-import { orderOf } from "../engine/requests.js";
-import type { Request } from "../engine/request.js";
+import { orderOf, type Request } from "../engine/request.js";
 import { decide } from "../engine/decide.js";
 import { fullState, type Limit } from "../engine/kinds/kind.js";
 import { nameOfRow, pointAt, WHOLE } from "../engine/sharding/interval.js";

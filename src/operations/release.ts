@@ -7,7 +7,7 @@ import { changeOf, foundAmong, isOf, shardsOf } from "../storage/shards.js";
  * Frees the slot of a lease. One that has ended, was released, or is from before a reset holds none: nothing is
  * written.
  */
-export async function release(ctx: Writer, { bucket, takenAt, until, seen }: Slot): Promise<null> {
+export async function release(ctx: Writer, { bucket, takenAt, until, seen = 0 }: Slot): Promise<null> {
   if (!(Date.now() < until)) return null;
   const { limit } = bucket;
   const { control, rows } = foundAmong(bucket, await readRows(ctx, bucket));

@@ -5,7 +5,16 @@ import type { TokensConfig } from "../support/configs.js";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { canServe } from "../../src/engine/decide.js";
 import { show } from "../../src/engine/misuse.js";
-import { bucketOf, type DemandArgs, demandOf, requestOf, slotOf } from "../../src/engine/request.js";
+import {
+  bucketOf,
+  type DemandArgs,
+  demandOf,
+  orderOf,
+  type Request,
+  requestOf,
+  requestTo,
+  slotOf,
+} from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
 import { NOW } from "../support/clock.js";
@@ -98,7 +107,7 @@ const lease = { name: "jobs", key: "ann", takenAt: NOW, until: NOW + 1000 };
 
 it("a lease names the bucket of leases that are as long as it is", () => {
   const { bucket, ...slot } = slotOf(lease);
-  expect(slot).toEqual({ takenAt: NOW, until: NOW + 1000, seen: 0 });
+  expect(slot).toEqual(lease);
   expect(bucket).toMatchObject({ name: "jobs", key: "ann", limit: { bucket: "concurrency 1000" } });
   expect(slotOf({ ...lease, seen: 3 }).seen).toBe(3);
 });
@@ -109,3 +118,23 @@ it.each([{ until: NOW }, { until: NaN }, { until: NOW + 0.5 }, { takenAt: -Infin
     expect(() => slotOf({ ...lease, ...wrong })).toThrow(/lease must be a whole number|key must be|name must be/);
   },
 );
+
+const ask = (name: string, rate: number, period: number, key?: string) =>
+  requestTo(bucketOf({ name, key, config: { kind: "token bucket", rate, period } }), {});
+
+const placesOf = (requests: readonly Request[]) => orderOf(requests).map(([place]) => place);
+
+it("fast limits are read last, and limits of the same speed in the order of the call", () => {
+  const requests = [ask("fast", 1000, 1000), ask("slow", 1, 1000), ask("slow too", 60, 60_000)];
+  expect(placesOf(requests)).toEqual([1, 2, 0]);
+  expect(orderOf([])).toEqual([]);
+});
+
+it("one bucket may be asked once; one limit may be asked at several keys", () => {
+  const [plain, keyed, other] = [ask("a", 1, 1), ask("a", 1, 1, "x"), ask("a", 1, 1, '"')];
+  expect(placesOf([plain, keyed, other])).toEqual([0, 1, 2]);
+  for (const twice of [plain, keyed]) {
+    const problem = 'Rate limit "a": one bucket may be asked once in a call: add the counts.';
+    expect(() => orderOf([other, twice, twice])).toThrow(problem);
+  }
+});
