@@ -63,69 +63,48 @@ export function calendarOf(period: CalendarPeriod, timeZone: string, anchor: num
 }
 
 /**
- * The starts of the windows from the one at `from`, or just before it, to the one at `to`, as runs of equally distant
- * ones. From one change of the clocks to the next all days are alike, so most windows need not be looked at.
+ * The windows of the next years, for a client, as runs of equally distant ones. What arrives before the first window is
+ * unknown. From one change of the clocks to the next all days are alike, so most windows need not be looked at.
  */
-export function runsOf({ windowAt, startOf }: Calendar, from: number, to: number, averageMs: number): Required<Run>[] {
+export function listedFrom({ windowAt, startOf }: Calendar, ts: number, averageMs: number): Run[] {
+  // A bucket that was never used is full, so a client need not know the windows before this package's first year.
+  const FIRST_USE = 1_767_225_600_000;
+  // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
+  const LISTED_MS = 10 * 366 * DAY_MS;
   // No two changes of one zone's clocks since 1970 are less than six days apart.
   const LEAST_CHANGE_MS = 5 * DAY_MS;
   const stride = Math.max(1, Math.floor(LEAST_CHANGE_MS / averageMs));
-  const last = windowAt(to);
-  const runs: Required<Run>[] = [];
-  const first = windowAt(from);
+  const begin = ts || FIRST_USE;
+  const last = windowAt(begin + LISTED_MS);
+  const runs: Run[] = [];
   // Lists that begin on different days look at the same windows, which the zone remembers.
-  let next = stride * Math.floor(first / stride);
+  let next = stride * Math.floor(windowAt(begin) / stride);
   while (next <= last) {
     const start = startOf(next);
     const period = startOf(next + 1) - start;
     const goesOn = (count: number) => next + count <= last && startOf(next + count) === start + count * period;
     let count = 1;
     for (const step of [stride, 1]) while (goesOn(count - 1 + step)) count += step;
-    runs.push({ start, period, count });
+    // Units arrive a period after the start of a run, and then `count` times in all.
+    runs.push(runs.length > 0 ? { start: start - period, period, count } : { start, period, count: count - 1 });
     next += count;
   }
   return runs;
 }
 
-/**
- * The windows of the next years, for a client: as runs that begin a window earlier. What arrives before the first
- * window is unknown.
- */
-export function listedFrom(windows: Calendar, ts: number, averageMs: number): Run[] {
-  // A bucket that was never used is full, so a client need not know the windows before this package's first year.
-  const FIRST_USE = 1_767_225_600_000;
-  // How much of a calendar a snapshot lists: 20 runs of days in a zone that changes its clocks, 60 of months.
-  const LISTED_MS = 10 * 366 * DAY_MS;
-  const begin = ts || FIRST_USE;
-  return runsOf(windows, begin, begin + LISTED_MS, averageMs).map((run, i) =>
-    i > 0 ? { ...run, start: run.start - run.period } : { ...run, count: run.count - 1 },
-  );
-}
-
 /** Windows by the clocks alone: their times are local, and none is cut off. */
 function nominalWindows(period: CalendarPeriod, anchor: number): Calendar {
-  if (period === "month") return months(anchor);
-  if (period === "year") return years(anchor);
+  if (period === "day") return periodic(DAY_MS, anchor * 60_000, Infinity);
   // The first of January 1970 was a Thursday, the fourth day of its week.
   if (period === "week") return periodic(7 * DAY_MS, (anchor - 4) * DAY_MS, Infinity);
-  return periodic(DAY_MS, anchor * 60_000, Infinity);
-}
-
-function years(anchor: number): Calendar {
   return {
-    startOf: (year) => firstDayOf(12 * year + anchor - 1) * DAY_MS,
-    windowAt: (local) => Math.floor(local / CALENDAR_MS.year),
-  };
-}
-
-function months(anchor: number): Calendar {
-  return {
-    startOf(month) {
-      const first = firstDayOf(month);
-      return (first + Math.min(anchor, firstDayOf(month + 1) - first) - 1) * DAY_MS;
-    },
     // A guess, from which calendarOf searches: months differ, and the anchor may be any day. No zone skipped a whole
     // one.
-    windowAt: (local) => Math.floor(local / CALENDAR_MS.month),
+    windowAt: (local) => Math.floor(local / CALENDAR_MS[period]),
+    startOf(window) {
+      const first = firstDayOf(period === "year" ? 12 * window + anchor - 1 : window);
+      const days = period === "year" ? 1 : Math.min(anchor, firstDayOf(window + 1) - first);
+      return (first + days - 1) * DAY_MS;
+    },
   };
 }
