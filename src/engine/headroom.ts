@@ -19,9 +19,6 @@ import type { Entry, Limit, Pause, State } from "./kinds/kind.js";
 import { merge, shortened } from "./kinds/log.js";
 import { END_OF_TIME } from "./time.js";
 
-/** For a bucket with a debt too large to count: nothing comes back until it has been full. */
-export const UNKNOWN: readonly Entry[] = [{ at: END_OF_TIME, units: 0 }];
-
 /** A state whose take at `date` may be undone. A kind that logs its takes needs no pairs. */
 export function remembering(state: State, date: number): State {
   return state.recent || state.headroom ? state : { ...state, headroom: [{ at: date, units: 0 }] };

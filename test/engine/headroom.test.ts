@@ -10,10 +10,10 @@ import {
   remembering,
   returned,
   since,
-  UNKNOWN,
 } from "../../src/engine/headroom.js";
 import type { Entry, State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
+import { END_OF_TIME } from "../../src/engine/time.js";
 import { forAny } from "../support/random.js";
 
 const CAPACITY = 8;
@@ -120,9 +120,10 @@ it("a state without pairs refunds nothing; a kind that logs its takes gets no pa
 });
 
 it("a bucket that owes more than can be counted refunds nothing until it was full", () => {
-  expect(headroomSince({ value: -5, ts: 5, headroom: UNKNOWN }, 5)).toBe(0);
-  expect([noted(UNKNOWN, 5, 9, 3), since(UNKNOWN, 6, 0)]).toEqual([UNKNOWN, UNKNOWN]);
-  expect(noted(UNKNOWN, 5, 9, 0)).toBeUndefined();
+  const unknown = since([{ at: 4, units: 2 }], END_OF_TIME, 0);
+  expect(headroomSince({ value: -5, ts: 5, headroom: unknown }, 5)).toBe(0);
+  expect([noted(unknown, 5, 9, 3), since(unknown, 6, 0)]).toEqual([unknown, unknown]);
+  expect(noted(unknown, 5, 9, 0)).toBeUndefined();
 });
 
 it("a bucket that was reset gives back nothing that a clock, even one ahead, took before", () => {

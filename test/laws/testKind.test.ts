@@ -78,7 +78,7 @@ const kinds = KINDS as Record<string, Kind>;
 const fieldsOf = fieldsByKind() as Record<string, Fields>;
 kinds["tidal"] = new Tidal();
 const { capacity: depth, ...fields } = fieldsByKind()["token bucket"] as { readonly capacity: Field } & Fields;
-fieldsOf["tidal"] = { ...fields, depth, kind: { oneOf: ["tidal"] } };
+fieldsOf["tidal"] = { ...fields, depth };
 afterAll(() => {
   Reflect.deleteProperty(kinds, "tidal");
   Reflect.deleteProperty(fieldsOf, "tidal");

@@ -3,7 +3,7 @@
  * its definitions by this table and leaves the rest to the component.
  */
 import type { FixedWindowConfig, RateLimitConfig } from "../../wire/configs.js";
-import { checkFields, type Field, type Fields, isObject } from "../fields.js";
+import { checkFields, type Field, type Fields, isObject, isPermitted } from "../fields.js";
 import { fieldError } from "../misuse.js";
 import { MAX_SHARDS } from "../sharding/interval.js";
 import { MAX_TOKENS, MIN_TOKENS } from "../units.js";
@@ -14,39 +14,32 @@ export const MAX_SLOTS = 64;
 /** Made by the first check, and then remembered: a run that checks no config does not pay for it. */
 let byKind: Readonly<Record<string, Fields>> | undefined;
 
-/** The fields of each kind of limit, by its name. */
+/** The fields of each kind of limit besides `kind`, by its name. */
 export function fieldsByKind(): Readonly<Record<string, Fields>> {
   return (byKind ??= makeFields());
 }
 
+/** Exported for mutation testing, which makes the table in each test (scripts/mutants/setup.ts). */
 export function makeFields(): Readonly<Record<string, Fields>> {
   // Milliseconds: 31,000 years.
   const MAX_PERIOD_MS = 1e15;
   const rate: Field = { atLeast: MIN_TOKENS, atMost: MAX_TOKENS, isRequired: true };
   const tokens: Field = { atLeast: 0, atMost: MAX_TOKENS };
-  const isRowCount = (value: unknown): value is number =>
-    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SHARDS;
-  const isRange = (value: unknown) => {
-    if (!isObject(value)) return false;
-    const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: unknown; atMost?: unknown };
-    return Object.keys(others).length === 0 && isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost;
-  };
+  const isRowCount = isPermitted.bind(null, { atLeast: 1, atMost: MAX_SHARDS, isWhole: true });
   const shards: Field = {
     permitted: `a whole number from 1 to ${MAX_SHARDS}, "auto", or { atLeast, atMost } of such numbers`,
-    holds: (value) => value === "auto" || isRowCount(value) || isRange(value),
+    holds(value) {
+      if (!isObject(value)) return value === "auto" || isRowCount(value);
+      const { atLeast = 1, atMost = MAX_SHARDS, ...others } = value as { atLeast?: number; atMost?: number };
+      return isRowCount(atLeast) && isRowCount(atMost) && atLeast <= atMost && Object.keys(others).length === 0;
+    },
   };
   const owing = { maxReserved: tokens, shards };
   const saving = { capacity: tokens, ...owing };
   const ms = { above: 0, atMost: MAX_PERIOD_MS, isWhole: true, unit: "milliseconds", isRequired: true } as const;
   return {
-    "token bucket": {
-      kind: { oneOf: ["token bucket"] },
-      rate,
-      period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true },
-      ...saving,
-    },
+    "token bucket": { rate, period: { above: 0, atMost: MAX_PERIOD_MS, isRequired: true }, ...saving },
     "fixed window": {
-      kind: { oneOf: ["fixed window"] },
       rate,
       period: { ...ms, oneOf: ["day", "week", "month", "year"] },
       ...saving,
@@ -55,17 +48,8 @@ export function makeFields(): Readonly<Record<string, Fields>> {
       timeZone: { permitted: 'the IANA name of a time zone, such as "Europe/Berlin"', holds: isTimeZone },
       anchor: { permitted: "a whole number", holds: Number.isInteger },
     },
-    "sliding window": {
-      kind: { oneOf: ["sliding window"] },
-      rate,
-      period: ms,
-      ...owing,
-    },
-    concurrency: {
-      kind: { oneOf: ["concurrency"] },
-      slots: { atLeast: 1, atMost: MAX_SLOTS, isWhole: true, isRequired: true },
-      lease: ms,
-    },
+    "sliding window": { rate, period: ms, ...owing },
+    concurrency: { slots: { atLeast: 1, atMost: MAX_SLOTS, isWhole: true, isRequired: true }, lease: ms },
   };
 }
 
@@ -86,7 +70,7 @@ export function checkConfig(name: string, config: RateLimitConfig): void {
   }
   // The name of this kind alone is no limit.
   const what = config.kind === "concurrency" ? "a concurrency limit" : `a ${config.kind}`;
-  checkFields(name, what, config, fields);
+  checkFields(name, what, config, { kind: { oneOf: [config.kind] }, ...fields });
   checkWindows(name, config as FixedWindowConfig);
 }
 

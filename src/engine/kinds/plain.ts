@@ -1,12 +1,9 @@
 /** The common form of a config, told at a glance. */
+import { CALENDAR_MS } from "./policy.js";
 
 /** Every config in whole numbers up to these can be counted: a property test holds this. */
 const PLAIN_TOKENS = 1e9;
 const PLAIN_PERIOD_MS = 1e12;
-
-function isCalendarUnit(period: unknown): boolean {
-  return period === "day" || period === "week" || period === "month" || period === "year";
-}
 
 /**
  * Whether a config surely is valid: whole numbers of a common size. A quick look without tables, which are slow to
@@ -23,7 +20,7 @@ export function isPlain(given: unknown, flags = false): boolean {
   if (typeof rate !== "number" || !(rate >= 1 && rate <= PLAIN_TOKENS && rate % 1 === 0)) return false;
   if (typeof period === "number") {
     if (!(period >= 1 && period <= PLAIN_PERIOD_MS && period % 1 === 0)) return false;
-  } else if (kind !== "fixed window" || !isCalendarUnit(period)) return false;
+  } else if (kind !== "fixed window" || typeof period !== "string" || !Object.hasOwn(CALENDAR_MS, period)) return false;
   let required = 0;
   for (const field in fields) {
     if (field === "kind" || field === "rate" || field === "period") {

@@ -3,6 +3,7 @@
  * debts are paid by what accrues. The rules are those of the token bucket (ITU-T I.371, the leaky bucket as a meter).
  */
 import * as refunds from "../headroom.js";
+import { END_OF_TIME } from "../time.js";
 import { MAX_UNITS } from "../units.js";
 import { type Limit, type Pause, type Reservation, type State, type Taking, type Window, withUsed } from "./kind.js";
 import { leftHalf, writeOf } from "./shares.js";
@@ -59,7 +60,8 @@ export abstract class RefillingKind<L extends Limit> {
     if (value - units >= -MAX_UNITS) return { ...taken, value: value - units };
     // A debt beyond what can be counted is cut off there; that of a larger limit before may be more, and stays.
     const cut = { ...taken, value: Math.min(value, -MAX_UNITS) };
-    return units > 0 && headroom ? { ...cut, headroom: refunds.UNKNOWN } : cut;
+    // Nothing comes back of it until the bucket has been full.
+    return units > 0 && headroom ? { ...cut, headroom: refunds.since(headroom, END_OF_TIME, 0) } : cut;
   }
 
   reserve(limit: L, advanced: State, units: number): Reservation {

@@ -3,8 +3,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseDefinitions } from "../../../src/client/definitions.js";
-import { checkFields } from "../../../src/engine/fields.js";
-import { fieldsByKind } from "../../../src/engine/kinds/fields.js";
+import { checkConfig } from "../../../src/engine/kinds/fields.js";
 import { isPlain } from "../../../src/engine/kinds/plain.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { forAny } from "../../support/random.js";
@@ -24,6 +23,8 @@ it.each<[unknown, boolean]>([
   [{ ...window, period: "month" }, true],
   [{ ...window, period: "year" }, true],
   [{ ...bucket, overrides: true }, false],
+  [{ ...window, period: ["day"] }, false],
+  [{ ...window, period: "toString" }, false],
   [sliding, true],
   // The first ones are valid, but not plain. A property below checks that invalid configs are never plain.
   [{ ...bucket, rate: 0.5 }, false],
@@ -86,7 +87,7 @@ describe("a plain config", () => {
       if (!isAccepted) return;
       accepted++;
       // The parser does not check what is plain, so the table does here.
-      checkFields("some", "a config", config, fieldsByKind()[config.kind] ?? {});
+      checkConfig("some", config as RateLimitConfig);
       const limit = parseLimit("some", config as RateLimitConfig);
       expect(limit.config).toMatchObject(config);
     });
