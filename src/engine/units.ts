@@ -36,21 +36,14 @@ export function ceilUnits(tokens: number, unitsPerToken: number): number {
 }
 
 /**
- * Whether a count is all that a bucket holds, up to the rounding of a sum of a few doubles: 10.000000000000002 of 10.
- */
-function isAllOf(capacity: number, count: number): boolean {
-  return Math.abs(count - capacity) <= capacity * 4 * SNAP;
-}
-
-/**
  * A count in units: a charge is rounded up, a refund down, and both are cut off at what any bucket can hold or owe. A
- * count that is equal to the capacity as a number, up to the rounding of a sum of a few doubles, is equal in units.
+ * count that is equal to the capacity as a number is equal in units, also 10.000000000000002 of 10, a sum of doubles.
  */
 export function unitsOf(limit: Limit, count: number): number {
   const { capacity, unitsPerToken, tokens } = limit;
-  // Most counts are far from it. A capacity of less than a unit is none.
-  if (2 * Math.abs(count) > tokens && isAllOf(tokens, Math.abs(count)) && capacity > 0)
-    return Math.sign(count) * capacity;
+  const isAll = Math.abs(Math.abs(count) - tokens) <= tokens * 4 * SNAP;
+  // A capacity of less than a unit is none.
+  if (isAll && capacity > 0) return Math.sign(count) * capacity;
   const MOST = 2 * MAX_UNITS;
   const counted = Math.max(-MOST, Math.min(MOST, count));
   return Math.max(-MOST, Math.min(MOST, -floorUnits(-counted, unitsPerToken)));
@@ -65,8 +58,7 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
-  const isDated = Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME;
-  if (!(isPlausible && isDated && Number.isInteger(seen)))
+  if (!(isPlausible && isTime(ts) && Number.isInteger(seen)))
     throw unusableError(limit, key, "state", { value, ts, seen });
   const held = Math.min(capacity, floorUnits(value, unitsPerToken));
   // A log that was lost does not say that nothing was taken.
@@ -112,7 +104,8 @@ function entriesFrom(
   let last = 0;
   return stored.map(({ count, ...entry }) => {
     const { at, from = at, all } = entry;
-    const isUsable = isTime(at) && at >= last && isTime(from) && Number.isFinite(count) && (count >= 0 || all);
+    const isCount = Number.isFinite(count) && count >= (all ? -MAX_TOKENS : 0);
+    const isUsable = isTime(at) && at >= last && isTime(from) && isCount;
     if (!isUsable) throw unusableError(limit, key, `entry of ${field}`, { at, count });
     last = at;
     // Cut off, since the product of the largest numbers overflows.

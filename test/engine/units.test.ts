@@ -160,7 +160,7 @@ describe("a damaged row", () => {
     [[take(-1, 1)], "(at -1, count 1)"],
     [[{ ...take(NOW, 1), from: 0.5 }], `(at ${NOW}, count 1)`],
     [[take(0.25, 1)], "(at 0.25, count 1)"],
-    [[{ ...take(NOW, NaN), all: true as const }], `(at ${NOW}, count NaN)`],
+    [[{ ...take(NOW, -1e12 - 1), all: true as const }], `(at ${NOW}, count -1000000000001)`],
     [[take(NOW, -1)], `(at ${NOW}, count -1)`],
     [[take(NOW, NaN)], `(at ${NOW}, count NaN)`],
     [[take(NOW, Infinity)], `(at ${NOW}, count Infinity)`],

@@ -31,9 +31,7 @@ export class SlidingWindowKind implements Kind {
     const [past, counted] = first < 0 ? [recent, []] : [recent.slice(0, first), recent.slice(first)];
     const last = limit.levels.most > 0 ? past.at(-1) : undefined;
     const entries = last ? [{ at: last.at, units: 0 }, ...counted] : counted;
-    // The log does not have takes from that long ago, so they cannot come back. It may have promises made then.
-    const pairs = counted.length > 0 ? state.headroom : state.headroom?.filter(({ at }) => at > left);
-    return withEntries(limit, { ...state, ts }, entries, pairs);
+    return withEntries(limit, { ...state, ts }, entries);
   }
 
   whenHolding(limit: Limit, state: State, units: number): number {
