@@ -6,11 +6,11 @@
  * floating point, so nothing drifts, for years and at any rate.
  */
 import type { SlidingWindowConfig } from "../wire/configs.js";
-import { DAY_MS } from "./kinds/civil.js";
 import type { Limit } from "./kinds/kind.js";
 import { bucketNameOf } from "./kinds/policy.js";
 import { misuseError } from "./misuse.js";
 import { levelsOf } from "./sharding/levels.js";
+import { DAY_MS } from "./time.js";
 import { floorUnits, MAX_UNITS, SNAP } from "./units.js";
 
 /** A rate, per ms or per window, and what is saved and owed, in tokens. */

@@ -4,8 +4,10 @@
  */
 export const END_OF_TIME = 8.64e15;
 
+export const DAY_MS = 86_400_000;
+
 /** The scheduler refuses a start further away than five years of 366 days. */
-export const FURTHEST_MS = 5 * 366 * 86_400_000;
+export const FURTHEST_MS = 5 * 366 * DAY_MS;
 
 /**
  * The first millisecond from `from` on at which a condition that stays true becomes true; END_OF_TIME if it never does.

@@ -58,7 +58,8 @@ export function fromStored(limit: Limit, stored: StoredState, key: string | unde
   const { unitsPerToken, capacity } = limit;
   // A token is at least one unit, under any config that the row was written with.
   const isPlausible = Number.isFinite(value) && value <= MAX_TOKENS && value >= -MAX_UNITS;
-  if (!(isPlausible && isTime(ts) && Number.isInteger(seen)))
+  const isDated = Number.isInteger(ts) && ts >= 0 && ts <= END_OF_TIME;
+  if (!(isPlausible && isDated && Number.isInteger(seen)))
     throw unusableError(limit, key, "state", { value, ts, seen });
   const held = Math.min(capacity, floorUnits(value, unitsPerToken));
   // A log that was lost does not say that nothing was taken.

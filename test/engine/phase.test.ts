@@ -1,6 +1,6 @@
 /** The start of a bucket's windows if its config has no start. */
 import { describe, expect, it } from "vitest";
-import { hashedStart, hashOf } from "../../src/engine/phase.js";
+import { hashedStart, hashOf } from "../../src/engine/kinds/fixedWindow.js";
 
 const HOUR = 3_600_000;
 const PHASES = 64;

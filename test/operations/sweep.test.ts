@@ -5,7 +5,7 @@ import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { describe, expect, it, vi } from "vitest";
 import { sweep as componentSweep } from "../../convex/sweep.js";
 import { CONTROL_SHARD } from "../../src/engine/sharding/interval.js";
-import { hashedStart } from "../../src/engine/phase.js";
+import { hashedStart } from "../../src/engine/kinds/fixedWindow.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
 import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";

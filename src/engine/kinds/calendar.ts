@@ -6,11 +6,10 @@
  * lies in, such as 30 December 2011 in Samoa, has no number. The others are numbered consecutively, so each next number
  * brings the tokens of one window. Clocks that are put back behind a window's start do not end the window.
  */
-import { END_OF_TIME } from "../time.js";
-import { DAY_MS, firstDayOf } from "./civil.js";
+import { DAY_MS, END_OF_TIME } from "../time.js";
 import type { Run } from "./kind.js";
 import { CALENDAR_MS } from "./policy.js";
-import { timeZoneOf } from "./timeZone.js";
+import { firstDayOf, timeZoneOf } from "./timeZone.js";
 
 export type CalendarPeriod = keyof typeof CALENDAR_MS;
 

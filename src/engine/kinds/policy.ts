@@ -1,6 +1,6 @@
 /** What a config says by itself: an app with limits in the component loads no engine. */
 import type { RateLimitConfig } from "../../wire/configs.js";
-import { DAY_MS } from "./civil.js";
+import { DAY_MS } from "../time.js";
 
 /** The average length of calendar periods: a year has 365.2425 days, and a month is its twelfth part. */
 export const CALENDAR_MS = {

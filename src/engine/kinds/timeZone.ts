@@ -2,8 +2,7 @@
  * Time zones: what `Intl` knows about the clocks of a place. A local time is what the clocks show, in milliseconds, as
  * if it were UTC. Before 1970 a zone keeps the offset that it had when 1970 began: no limit counts there.
  */
-import { END_OF_TIME, firstTime } from "../time.js";
-import { DAY_MS, firstDayOf } from "./civil.js";
+import { DAY_MS, END_OF_TIME, firstTime } from "../time.js";
 
 interface TimeZone {
   /** The first time at which the clocks show `local` or later; the day after, if they never show it. */
@@ -74,6 +73,20 @@ function offsets(timeZone: string): (time: number) => number {
 }
 
 type ClockFace = [month: number, day: number, year: number, hours: number, minutes: number, seconds: number];
+
+/** The day on which a month of the Gregorian calendar begins; month 0 is January 1970, day 0 its first day. */
+export function firstDayOf(month: number): number {
+  // From the first of March of the year 0 to the first of January 1970.
+  const MONTHS_TO_1970 = 12 * 1970 - 2;
+  const DAYS_TO_1970 = 719_468;
+  // A year that begins in March ends with its leap day, so the leap days before a month follow from the year alone.
+  const fromMarch = month + MONTHS_TO_1970;
+  const year = Math.floor(fromMarch / 12);
+  const leapDays = Math.floor(year / 4) - Math.floor(year / 100) + Math.floor(year / 400);
+  // From March on the lengths repeat 31, 30, 31, 30, 31: 153 days in five months.
+  const daysInYear = Math.floor((153 * (fromMarch - 12 * year) + 2) / 5);
+  return 365 * year + leapDays + daysInYear - DAYS_TO_1970;
+}
 
 /** The result of a pure function. All results are forgotten when there are many, so that memory stays bounded. */
 function remember<Argument, Result>(

@@ -1,7 +1,8 @@
 /** The calendar as numbers, compared with JavaScript's Date. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { DAY_MS, firstDayOf } from "../../../src/engine/kinds/civil.js";
+import { firstDayOf } from "../../../src/engine/kinds/timeZone.js";
+import { DAY_MS } from "../../../src/engine/time.js";
 import { forAny } from "../../support/random.js";
 
 it("a month begins on the same day as in Date, from the first month of a Date to the last", () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { remembering } from "../../../src/engine/headroom.js";
 import { fullState, type Limit, unitsPerMs } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
-import { hashedStart } from "../../../src/engine/phase.js";
+import { hashedStart } from "../../../src/engine/kinds/fixedWindow.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
 import { fromStored, toStored } from "../../../src/engine/units.js";
 
