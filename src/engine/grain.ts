@@ -91,8 +91,10 @@ export function chooseGrain(rate: number, per: number, { exact, debt }: { exact:
   if (Math.max(numerator, denominator) <= Number.MAX_SAFE_INTEGER) {
     const divisor = commonDivisor(numerator, denominator);
     // A token is at least one unit, even where the debts do not fit.
-    const finest = REFINEMENTS.find((refinement) => (denominator / divisor) * refinement <= most);
-    if (finest) return { unitsPerToken: (denominator / divisor) * finest, refill: (numerator / divisor) * finest };
+    for (const refinement of REFINEMENTS) {
+      const unitsPerToken = (denominator / divisor) * refinement;
+      if (unitsPerToken <= most) return { unitsPerToken, refill: (numerator / divisor) * refinement };
+    }
   }
   const unitsPerToken = 2 ** Math.floor(Math.log2(most));
   return { unitsPerToken, refill: (rate / per) * unitsPerToken * (1 - 4 * SNAP) };
