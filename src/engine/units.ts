@@ -8,9 +8,6 @@ import { END_OF_TIME } from "./time.js";
 /** No value is further from zero than this: low enough that tokens → units → tokens gives the same number back. */
 export const MAX_UNITS = 2 ** 50;
 
-/** No log or window counts more units as taken: more stand for everything. */
-export const MOST_TAKEN = MAX_UNITS / 2;
-
 /**
  * The most tokens that a config or an adjustment may name: beyond any real limit, and a unit is never more than a
  * token.

@@ -14,8 +14,8 @@ export const stateFields = () => ({
    */
   seen: v.optional(v.number()),
   /**
-   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch), or
-   * no `used` if all of it was; and whether tokens are owed to reservations.
+   * For a fixed window, the tokens that were used in the window that began at `since` (milliseconds since the epoch),
+   * or no `used` if all of it was; and whether tokens are owed to reservations.
    */
   window: v.optional(
     v.object({ since: v.number(), used: v.optional(v.number()), isReserved: v.optional(v.literal(true)) }),

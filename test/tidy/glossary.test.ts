@@ -14,7 +14,6 @@ const BANNED_IN_TYPES = ["home", "part", "node", "leaf", "probe", "dice", "wish"
 const BANNED = ["told", "standing", "leaving", "even", "seen", "concluded", "home", "leaf", "probe", "dice", "wish"];
 const BANNED_ALLOWED: Readonly<Record<string, string>> = {
   seen: "a field of rows: the count of the control row that they have applied",
-  countSeen: "writes that field",
   seenTo: "a field of rows and of scheduled runs, which outlive a deploy",
 };
 

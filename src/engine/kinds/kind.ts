@@ -5,7 +5,6 @@
  */
 import type { RateLimitConfig } from "../../wire/configs.js";
 import type { Levels } from "../sharding/levels.js";
-import { MOST_TAKEN } from "../units.js";
 
 /**
  * A bucket holds `value` units at the time `ts` (ms since the epoch). The value is negative while units are owed. Time
@@ -160,6 +159,9 @@ export interface Kind<L extends Limit = Limit> {
   /** The states of several shards, all advanced to the same time, as one. It may remember more than a row does. */
   join(limit: L, advanced: readonly State[]): State;
 }
+
+/** No window or log counts more units as taken, half of MAX_UNITS (units.ts): more stand for everything. */
+export const MOST_TAKEN = 2 ** 49;
 
 /** A window of which so many units are used: all of it if they are more than can be counted. */
 export function withUsed({ used: _, ...window }: Window, used: number): Window {

@@ -1,6 +1,5 @@
 /** A log of units taken: entries in the order of their times. */
-import { MOST_TAKEN } from "../units.js";
-import type { Entry, Limit, State } from "./kind.js";
+import { type Entry, type Limit, MOST_TAKEN, type State } from "./kind.js";
 
 /** This many times are exact, and a row stays below 4 kB. */
 export const MAX_ENTRIES = 64;

@@ -6,8 +6,17 @@ import type { SlidingWindowConfig } from "../../wire/configs.js";
 import { limitOf } from "../grain.js";
 import * as refunds from "../headroom.js";
 import { END_OF_TIME } from "../time.js";
-import { MOST_TAKEN } from "../units.js";
-import type { Entry, Kind, Limit, Pause, Reservation, Share, State, Taking } from "./kind.js";
+import {
+  type Entry,
+  type Kind,
+  type Limit,
+  MOST_TAKEN,
+  type Pause,
+  type Reservation,
+  type Share,
+  type State,
+  type Taking,
+} from "./kind.js";
 import { countsOf, cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
 import { leftHalf, shareOfUnits, writeOf } from "./shares.js";
 

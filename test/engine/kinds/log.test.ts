@@ -1,9 +1,8 @@
 /** The log of takes and their times. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../../src/engine/kinds/kind.js";
+import { type Entry, MOST_TAKEN } from "../../../src/engine/kinds/kind.js";
 import { compact, countsOf, insert, MAX_ENTRIES, merge, removeBackwards, sum } from "../../../src/engine/kinds/log.js";
-import { MOST_TAKEN } from "../../../src/engine/units.js";
 import { forAny } from "../../support/random.js";
 
 const log = (...entries: [at: number, units: number, from?: number][]): Entry[] =>
