@@ -859,82 +859,87 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             | { kind: "concurrency"; lease: number; slots: number };
           few: number;
           fullAt: number;
-          lastStart?: number;
-          lastsMs?: number;
-          maxReserved: number;
+          lastStart: number;
+          lastsMs: number;
+          least: number;
           mode?: "shadow";
+          mostReserved: number;
           name: string;
-          override?:
-            | { reason: "blocked"; until: number }
-            | { unlimited: true; until: number }
-            | {
-                capacity: number;
-                config:
-                  | {
-                      capacity?: number;
-                      kind: "token bucket";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | {
-                      anchor?: number;
-                      capacity?: number;
-                      kind: "fixed window";
-                      maxReserved?: number;
-                      period: number | "day" | "week" | "month" | "year";
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                      start?: number;
-                      timeZone?: string;
-                    }
-                  | {
-                      kind: "sliding window";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | { kind: "concurrency"; lease: number; slots: number };
-                few: number;
-                fullAt: number;
-                lastStart?: number;
-                lastsMs?: number;
-                maxReserved: number;
-                name: string;
-                parts: Array<{
-                  capacity: number;
-                  runs: Array<{
-                    count?: number;
-                    period: number;
-                    start: number;
-                    units: number;
-                  }>;
-                  shard?: string;
-                  ts: number;
-                  value: number;
-                }>;
-                restMs?: number;
-                runs: Array<{
-                  count?: number;
+          override?: {
+            capacity: number;
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
                   period: number;
-                  start: number;
-                  units: number;
-                }>;
-                tokens: number;
-                ts: number;
-                unitsPerToken: number;
-                until: number;
-                used: number;
-                value: number;
-                windowsFrom?: number;
-              };
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month" | "year";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
+            few: number;
+            fullAt: number;
+            lastStart: number;
+            lastsMs: number;
+            least: number;
+            mostReserved: number;
+            name: string;
+            parts: Array<{
+              capacity: number;
+              least: number;
+              runs: Array<{
+                count?: number;
+                period: number;
+                start: number;
+                units: number;
+              }>;
+              shard?: string;
+              ts: number;
+              value: number;
+            }>;
+            pausedUntil: number;
+            plan?: string;
+            reason?: "blocked";
+            restMs: number;
+            runs?: Array<{
+              count?: number;
+              period: number;
+              start: number;
+              units: number;
+            }>;
+            tokens: number;
+            ts: number;
+            unitsPerToken: number;
+            unlimited?: true;
+            until: number;
+            used: number;
+            value: number;
+            windowsFrom?: number;
+          };
           parts: Array<{
             capacity: number;
+            least: number;
             runs: Array<{
               count?: number;
               period: number;
@@ -945,10 +950,11 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
             ts: number;
             value: number;
           }>;
-          pausedUntil?: number;
+          pausedUntil: number;
           plan?: string;
-          restMs?: number;
-          runs: Array<{
+          reason?: "blocked";
+          restMs: number;
+          runs?: Array<{
             count?: number;
             period: number;
             start: number;
@@ -957,6 +963,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           tokens: number;
           ts: number;
           unitsPerToken: number;
+          unlimited?: true;
+          until?: number;
           used: number;
           value: number;
           windowsFrom?: number;

@@ -10,63 +10,12 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
-type ShardSnapshot = RateLimitSnapshot["parts"][number];
-
-/** A bucket under its own config, or under the override in force. */
-export interface BucketInForce extends RateLimitSnapshot {
-  /** When the override ends. */
-  until?: number;
-  /** The bucket denies any count. */
-  reason?: "blocked";
-  /** The bucket allows any count. */
-  unlimited?: true;
-}
-
-interface BucketDecision {
-  /** When the work may start; Infinity for a denial. */
-  start: number;
-  describe: () => { value: number; remaining: number; resetAt?: number };
-}
+type Row = RateLimitSnapshot["parts"][number];
 
 /** The last time that a JavaScript Date can name: a later time is cut to this one. */
 export const END_OF_TIME = 8.64e15;
 /** Two units in the last place of a product: 0.29 tokens are not charged as more. */
 const SNAP = Number.EPSILON * 2;
-
-type Row = ReturnType<typeof rowAt>;
-
-/**
- * A row at a time: what it holds, what it will hold if nothing is taken, and what it owes. What is owed may be more
- * than a full row: `runs` go on. In a log each unit comes back `lastsMs` after it was taken; what is still missing then
- * was promised.
- */
-function rowAt(part: ShardSnapshot, runs: ShardSnapshot["runs"], now: number, lastsMs: number | undefined) {
-  const held = heldBy(part, now);
-  const ts = Math.max(now, part.ts);
-  return {
-    held,
-    later: (time: number) => (lastsMs ? heldBy(part, time) : held + arrived(runs, ts, time)),
-    owed: lastsMs ? part.capacity - heldBy(part, ts + lastsMs) : -held,
-    part,
-  };
-}
-
-/** When a reservation starts on a row, which may owe its share of what the bucket may; Infinity for never. */
-function reservedOn(bucket: BucketInForce, { later, owed, part }: Row, units: number, from: number): number {
-  const { capacity, maxReserved, lastStart = 0 } = bucket;
-  // A bucket of one row may have no capacity at all.
-  if (units && owed + units > (part.capacity / capacity || 1) * maxReserved) return Infinity;
-  const isThere = (time: number) => (units ? later(time) >= units : heldBy(part, time) >= 0);
-  return Math.max(from, units && lastStart, firstTime(from, isThere));
-}
-
-/** All rows as one: it owes what comes in until the debts of all are paid. A log has the time of each promise. */
-function wholeOf({ capacity, runs, lastsMs }: BucketInForce, rows: readonly Row[], from: number): Row {
-  const paidAt = lastsMs ? from : Math.max(...rows.map(({ later }) => firstTime(from, (time) => later(time) >= 0)));
-  const value = paidAt > from ? -arrived(runs, from, paidAt) : sum(rows, ({ held }) => held);
-  const all = lastsMs ? rows.flatMap(({ part }) => part.runs) : runs;
-  return rowAt({ capacity, value, ts: from, runs: all }, all, from, lastsMs);
-}
 
 /**
  * A demand.
@@ -75,44 +24,44 @@ function wholeOf({ capacity, runs, lastsMs }: BucketInForce, rows: readonly Row[
  * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
  * - `decide`: the decision at a time.
  */
-export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
-  const { parts, unitsPerToken, runs, ts: lastWrite, capacity, maxReserved, windowsFrom, reason, few, tokens } = bucket;
-  const { until = END_OF_TIME, lastsMs, unlimited, pausedUntil = 0 } = bucket;
-  const bound = reserve && !lastsMs ? capacity + maxReserved : capacity;
+export function requestOn(bucket: RateLimitSnapshot, count: number, reserve: boolean | undefined) {
+  const { parts, unitsPerToken, ts: lastWrite, tokens, capacity, mostReserved, windowsFrom, reason, few } = bucket;
+  const { lastsMs, unlimited, pausedUntil, until = END_OF_TIME } = bucket;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
   const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
-  const units = (unlimited ?? (!reason && asked <= bound)) ? asked : Infinity;
+  const units = (unlimited ?? (!reason && asked <= (reserve ? mostReserved : capacity))) ? asked : Infinity;
 
-  const decide = (now: number): BucketDecision => {
+  const decide = (now: number) => {
     const from = units ? Math.max(now, pausedUntil) : now;
     const ts = Math.max(from, lastWrite);
-    const rows = parts.map((part) => rowAt(part, parts.length === 1 ? runs : part.runs, from, lastsMs));
-    const given = sum(rows, ({ held }) => Math.max(0, held));
+    const rows = parts.map((part) => ({ ...part, value: heldBy(part, from), ts: Math.max(from, part.ts) }));
+    const given = sum(rows, ({ value }) => Math.max(0, value));
     // A demand for nothing waits until debts are paid.
-    const isThere = unlimited ?? (units ? units <= given : rows.some(({ held }) => held >= 0));
-    // Each row promises no more than its share. A count that is larger than each is promised by all as one.
-    const able = rows.filter(({ part }) => units <= part.capacity || !rows[1]);
-    const reservedFrom = () =>
-      Math.min(...(able[0] ? able : [wholeOf(bucket, rows, ts)]).map((row) => reservedOn(bucket, row, units, ts)));
-    const start = isThere && (reserve || from === now) ? from : reserve ? reservedFrom() : Infinity;
+    const isThere = unlimited ?? (units ? units <= given : rows.some(({ value }) => value >= 0));
+    const start =
+      isThere && (reserve || from === now)
+        ? from
+        : reserve
+          ? reservedFrom(bucket, units ? rows : parts, units, ts)
+          : Infinity;
     const taken = start < Infinity ? units : 0;
 
     const describe = () => {
-      const seen = Math.max(now, lastWrite);
+      // During a block only its end matters.
+      const seen = Math.max(reason ? until : now, lastWrite);
       // Only a log has back what it gave.
-      const backAt = Math.max(ts, start) + (lastsMs ?? NaN);
+      const backAt = lastsMs ? Math.max(ts, start) + lastsMs : Infinity;
       const resetAt = firstTime(seen, (time) =>
         windowsFrom === undefined
-          ? sum(rows, ({ later }) => later(time)) - (time >= backAt ? 0 : taken) >= capacity
-          : arrived(runs, seen, time) > 0,
+          ? sum(rows, (row) => laterOn(row, time)) - (time >= backAt ? 0 : taken) >= capacity
+          : arrived(runsOf(bucket), seen, time) > 0,
       );
       // A list of windows says nothing about windows before its first or after its last.
       const isListed = windowsFrom === undefined || ts >= (resetAt < END_OF_TIME ? windowsFrom : resetAt);
       return {
-        // During a block only its end matters.
-        ...(reason && now < until ? decide(until).describe() : isListed && { resetAt }),
-        value: sum(rows, ({ held }) => held) / unitsPerToken,
-        remaining: reason || now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
+        ...(isListed && { resetAt }),
+        value: sum(parts, (part) => heldBy(part, now)) / unitsPerToken,
+        remaining: now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
       };
     };
     return { start, describe };
@@ -128,20 +77,52 @@ export function requestOn(bucket: BucketInForce, count: number, reserve: boolean
 }
 
 /**
+ * When a reservation starts; Infinity for never. Each row promises no more than its share. A count that is larger than
+ * each is promised by all as one.
+ */
+function reservedFrom(bucket: RateLimitSnapshot, rows: readonly Row[], units: number, from: number): number {
+  const { lastsMs, lastStart } = bucket;
+  const whenHas = (row: Row, least: number) => firstTime(from, (time) => laterOn(row, time) >= least);
+  const able = rows.filter(({ capacity }) => units <= capacity || !rows[1]);
+  if (!able[0]) {
+    const runs = runsOf(bucket);
+    // All as one owes what comes in until the debts of all are paid. A log has the time of each promise.
+    const paidAt = lastsMs ? from : Math.max(...rows.map((row) => whenHas(row, 0)));
+    const value = paidAt > from ? -arrived(runs, from, paidAt) : sum(rows, (row) => row.value);
+    able.push({ ...bucket, value, ts: from, runs });
+  }
+  const starts = able.map((row) =>
+    units && heldBy(row, row.ts + lastsMs) - units < row.least ? Infinity : whenHas(row, units),
+  );
+  return Math.max(from, units && lastStart, Math.min(...starts));
+}
+
+/** How units arrive in the whole bucket. */
+function runsOf({ parts, runs = parts.flatMap((part) => part.runs) }: RateLimitSnapshot): Row["runs"] {
+  return runs;
+}
+
+/**
  * The tokens that were used: those that are missing, and in the same window also what was used above a capacity that
  * was lowered.
  */
-export function usedOf({ parts, unitsPerToken, capacity, used, runs, ts }: BucketInForce, now: number): number {
+export function usedOf(bucket: RateLimitSnapshot, now: number): number {
+  const { parts, unitsPerToken, capacity, used, ts } = bucket;
   const missing = capacity - sum(parts, (part) => heldBy(part, now));
-  return missing / unitsPerToken + (arrived(runs, ts, Math.max(now, ts)) > 0 ? 0 : used);
+  return missing / unitsPerToken + (arrived(runsOf(bucket), ts, Math.max(now, ts)) > 0 ? 0 : used);
 }
 
-function heldBy({ capacity, value, runs, ts }: ShardSnapshot, time: number): number {
-  return Math.min(capacity, value + arrived(runs, ts, time));
+function heldBy(row: Row, time: number): number {
+  return Math.min(row.capacity, laterOn(row, time));
+}
+
+/** What a row has at a time if nothing is taken, also beyond its capacity: a debt may be more than a full row. */
+function laterOn({ value, runs, ts }: Row, time: number): number {
+  return value + arrived(runs, ts, time);
 }
 
 /** The units that arrive after `from`, up to and including `to`. */
-function arrived(runs: ShardSnapshot["runs"], from: number, to: number): number {
+function arrived(runs: Row["runs"], from: number, to: number): number {
   return Math.floor(
     sum(runs, ({ start, units, period, count = Infinity }) => {
       const steps = (time: number) => Math.max(0, Math.min(count, Math.floor((time - start) / period)));

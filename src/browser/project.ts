@@ -4,7 +4,7 @@
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type BucketInForce, type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
+import { type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
 
 /**
  * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative
@@ -78,10 +78,10 @@ export function projectRateLimit(snapshot: RateLimitSnapshot, options: { now: nu
 export function usageOf(snapshot: RateLimitSnapshot, now: number): RateLimitUsage {
   checkSnapshot("usageOf", snapshot, now);
   const time = Math.floor(now);
-  const bucket = inForce(snapshot, time);
-  const { resetAt } = requestOn(bucket, 0, false).decide(time).describe();
-  const { plan } = bucket;
-  return { used: usedOf(bucket, time), of: bucket.tokens, ...(resetAt && { resetAt }), ...(plan && { plan }) };
+  const { bucket, status } = projectUntilChange(snapshot, { now: time, count: 0 });
+  const { tokens: of, plan } = bucket;
+  const { resetAt } = status;
+  return { used: usedOf(bucket, time), of, ...(resetAt && { resetAt }), ...(plan && { plan }) };
 }
 
 /** The types forbid anything else, JavaScript does not. */
@@ -92,39 +92,32 @@ function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now?: number):
   }
 }
 
-/** The bucket under the override in force. One by another config is a whole bucket. */
-function inForce(snapshot: RateLimitSnapshot, now: number): BucketInForce {
-  const { override, pausedUntil } = snapshot;
-  if (!override || now >= override.until) return snapshot;
-  return "parts" in override ? { ...override, pausedUntil } : { ...snapshot, ...override };
-}
-
-/** A status at a whole millisecond, and when time alone changes it. @throws when `count` is no count. */
+/** A status at a whole millisecond, the bucket in force, and when time alone changes the status. @throws when `count` is no count. */
 export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
-  const bucket = inForce(snapshot, now);
-  const { fullAt, until = END_OF_TIME, reason, restMs = 0, config, tokens, plan, pausedUntil = 0 } = bucket;
   if (!(Number.isFinite(count) && count >= 0)) {
     throw new Error(`Rate limit "${snapshot.name}": count must be a finite number of at least 0, got ${count}.`);
   }
+  const { override } = snapshot;
+  const bucket: RateLimitSnapshot = override && now < override.until ? override : snapshot;
+  const { fullAt, until = END_OF_TIME, reason, restMs, pausedUntil } = bucket;
   const request = requestOn(bucket, count, reserve);
-  /** The same demand on the limit's own config, which holds again from `until` on. */
-  const later = requestOn(snapshot, count, reserve);
+  /** The same demand on the limit's own config, if that holds again from `until` on. */
+  const last = until < END_OF_TIME ? requestOn(snapshot, count, reserve) : request;
   const { start, describe } = request.decide(now);
   const ok = start < Infinity;
   let retryAt = ok ? start : request.servedFrom(now);
-  if (!ok && retryAt >= until) retryAt = later.servedFrom(until);
+  if (!ok && retryAt >= until) retryAt = last.servedFrom(until);
   const outlook = describe();
-  const isTooLarge = (until < END_OF_TIME ? later : request).units === Infinity;
-  const denialReason = reason ?? (isTooLarge && retryAt >= END_OF_TIME ? ("too large" as const) : undefined);
+  const denial = reason ?? (last.units === Infinity && retryAt >= END_OF_TIME && ("too large" as const));
   return {
     status: {
       ...outlook,
       // In shadow every call is allowed at once, under any override.
       ...(snapshot.mode || start <= now
         ? { ok: true as const }
-        : { ok, retryAt, ...(!ok && denialReason && { reason: denialReason }) }),
+        : { ok, retryAt, ...(!ok && denial && { reason: denial }) }),
     } as ProjectedStatus,
-    limit: { config, tokens, plan },
+    bucket,
     // A full bucket stays as it is. The start of a reservation that waits moves on with time, and is shown once a
     // second.
     changesAt: Math.min(

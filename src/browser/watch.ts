@@ -50,25 +50,26 @@ export function watchSource(
   let digest: string | undefined;
 
   const current = () => (getServerTime && !isKnown() ? undefined : source?.localQueryResult());
-
-  const check = (other?: Demand) => {
+  const project = (other?: Demand) => {
     const latest = current();
-    return latest && projectUntilChange(latest, { ...demand, ...other, now: now() }).status;
+    return latest && projectUntilChange(latest, { ...demand, ...other, now: now() });
   };
+  const check = (other?: Demand) => project(other)?.status;
 
   const loading: WatchResult = { status: undefined, limit: undefined, check };
   let result = loading;
 
   /** Updates `result` if its status has changed, and returns when time alone changes it next. */
   const refresh = () => {
-    const latest = current();
-    const next = latest && projectUntilChange(latest, { ...demand, now: now() });
-    snapshot = latest;
+    const { status, bucket, changesAt = END_OF_TIME } = project() ?? {};
+    // If that throws, `result` throws it again.
+    snapshot = current();
+    const limit = bucket && { config: bucket.config, tokens: bucket.tokens, plan: bucket.plan };
     // All of a status but what changes all the time.
-    const nextDigest = next && JSON.stringify([{ ...next.status, value: 0, resetAt: 0 }, next.limit]);
-    if (nextDigest !== digest) result = next ? { status: next.status, limit: next.limit, check } : loading;
+    const nextDigest = status && JSON.stringify([{ ...status, value: 0, resetAt: 0 }, limit]);
+    if (nextDigest !== digest) result = { status, limit, check };
     digest = nextDigest;
-    return next?.changesAt ?? END_OF_TIME;
+    return changesAt;
   };
 
   return {
@@ -79,7 +80,7 @@ export function watchSource(
           try {
             changesAt = refresh();
           } catch {
-            // `result` throws it again.
+            // So does `result`.
           }
           onChange();
           return changesAt;

@@ -91,14 +91,18 @@ export function snapshotFrom(answer: GetValueReturns | RateLimitSnapshot): RateL
   const run = isWindow ? { period, units: rate * period } : { period: 1, units: rate };
   const runs = [{ start: ts || (start ?? 0), ...run }];
   const missing = (capacity - value) / rate;
-  const row = { value: value * period, ts, capacity: capacity * period, runs };
+  const row = { value: value * period, ts, capacity: capacity * period, least: 0, runs };
   return {
     ...row,
     name: "",
     config: ownConfig(config),
     tokens: capacity,
     unitsPerToken: period,
-    maxReserved: 0,
+    mostReserved: row.capacity,
+    lastsMs: 0,
+    lastStart: 0,
+    restMs: 0,
+    pausedUntil: 0,
     ...(isWindow && { windowsFrom: ts }),
     fullAt: ts + (isWindow ? Math.ceil(missing) * period : Math.ceil(missing * period)),
     parts: [row],

@@ -12,10 +12,10 @@ import { heldByAll, type Shard } from "./sharding/shard.js";
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
 /** The snapshot of all shards of a bucket, at the latest time at which one of them was written. */
-export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): RateLimitSnapshot {
+export function snapshotOf(limit: Limit, shards: readonly Shard[], pausedUntil = 0): RateLimitSnapshot {
   // Windows shorter than this start too often to be shown one by one.
   const SHORT_MS = 1000;
-  const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity, maxReserved } = limit;
+  const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity, mostReserved } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   // No two leases have one date, so the next one begins after the last.
@@ -34,20 +34,19 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], paused = 0): 
     tokens: capacity > 0 ? tokens : 0,
     unitsPerToken,
     capacity,
-    maxReserved,
+    mostReserved,
+    least: leastOf(limit),
+    lastsMs: kind.runsFrom ? 0 : periodMs,
     // The last start of each part: all entries together are too many for the arguments of a call.
-    ...(!kind.runsFrom && {
-      lastsMs: periodMs,
-      lastStart: Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0)),
-    }),
-    runs: [...bringing(refill, runs), ...shards.flatMap(correction)],
+    lastStart: kind.runsFrom ? 0 : Math.max(0, ...parts.map((part) => part.runs.at(-1)?.start ?? 0)),
+    ...(shards.length > 1 && kind.runsFrom && { runs: [...bringing(refill, runs), ...shards.flatMap(correction)] }),
     ...(kind.whenReset && firstRun && { windowsFrom: firstRun.start }),
-    ...(Number(config.period) < SHORT_MS && { restMs: SHORT_MS }),
+    restMs: Number(config.period) < SHORT_MS ? SHORT_MS : 0,
     fullAt: Math.max(...shards.map((shard) => kind.whenHolding(shard.limit, shard.state, shard.limit.capacity))),
     parts,
     few: fastUnits(limit),
     used: shards.reduce((sum, shard) => sum + usedBeside(shard), 0) / unitsPerToken,
-    ...(paused > 0 && { pausedUntil: paused }),
+    pausedUntil,
   };
 }
 
@@ -67,6 +66,11 @@ function bringing(units: number, runs: readonly Run[]): SnapshotRun[] {
   return runs.map((run) => ({ ...run, units }));
 }
 
+/** What a reservation leaves: of a kind that keeps a log, once all that has started is back. */
+function leastOf({ kind, capacity, maxReserved }: Limit): number {
+  return kind.runsFrom ? -maxReserved : capacity - maxReserved;
+}
+
 function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {
   const { interval, limit, state } = shard;
   const { kind, refill, periodMs, capacity } = limit;
@@ -74,17 +78,18 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const advanced = kind.advance(limit, state, ts);
   const { value } = advanced;
   const short = correction(shard);
-  // A row that is full needs a step once something is taken from it; the whole bucket has its own runs.
-  const least = interval === WHOLE ? 0 : 1;
+  // Rows that are many list no more steps than fill them, and one for what is taken from a full row.
+  const steps = interval === WHOLE ? Infinity : 1 + (capacity - value) / refill + short.length;
   const entries = kind.runsFrom ? undefined : countsOf(limit, logOf(advanced)).filter(({ units }) => units > 0);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,
     ts,
     capacity,
+    least: leastOf(limit),
     runs: entries
       ? entries.map(({ at, units }) => ({ start: at, period: periodMs, count: 1, units }))
-      : [...bringing(refill, untilFull(runs, ts, least + (capacity - value) / refill + short.length)), ...short],
+      : [...bringing(refill, untilFull(runs, ts, steps)), ...short],
   };
 }
 

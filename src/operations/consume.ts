@@ -123,15 +123,12 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const { control, rows } = found;
   const { bucket, override } = termsOf(asked, found, 0);
   const { plan } = bucket;
-  const snapshotUnder = ({ limit }: Bucket, paused = 0) =>
-    snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);
-  const snapshot = {
-    ...snapshotUnder(bucket, pausedUntil(control)),
-    ...(typeof plan === "string" && { plan }),
-  };
+  const paused = pausedUntil(control);
+  const under = (limit: Limit) => snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);
+  const snapshot = { ...under(bucket.limit), ...(typeof plan === "string" && { plan }) };
   if (!override) return snapshot;
   const { limit, ...held } = override;
-  // A pause also holds under the override.
-  const inForce = limit ? { ...snapshotUnder({ ...bucket, limit }), until: held.until } : (held as never);
-  return { ...snapshot, override: inForce };
+  // A block is a pause until its end.
+  const block = held.reason && { pausedUntil: Math.max(paused, held.until) };
+  return { ...snapshot, override: { ...(limit ? under(limit) : snapshot), ...held, ...block } };
 }

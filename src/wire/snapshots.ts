@@ -65,39 +65,39 @@ const bucket = () => ({
   tokens: v.number(),
   unitsPerToken: v.number(),
   capacity: v.number(),
-  maxReserved: v.number(),
-  lastStart: v.optional(v.number()),
-  lastsMs: v.optional(v.number()),
+  mostReserved: v.number(),
+  least: v.number(),
+  lastStart: v.number(),
+  lastsMs: v.number(),
   windowsFrom: v.optional(v.number()),
-  restMs: v.optional(v.number()),
+  restMs: v.number(),
   fullAt: v.number(),
-  runs: runs(),
+  runs: v.optional(runs()),
   parts: v.array(
     v.object({
       shard: v.optional(v.string()),
       value: v.number(),
       ts: v.number(),
       capacity: v.number(),
+      least: v.number(),
       runs: runs(),
     }),
   ),
   few: v.number(),
   used: v.number(),
+  plan: v.optional(v.string()),
+  pausedUntil: v.number(),
+  // Only of an override.
+  until: v.optional(v.number()),
+  reason: v.optional(v.literal("blocked")),
+  unlimited: v.optional(v.literal(true)),
 });
 
 export const snapshotValidator = () =>
   v.object({
     ...bucket(),
     mode: v.optional(v.literal("shadow")),
-    plan: v.optional(v.string()),
-    pausedUntil: v.optional(v.number()),
-    override: v.optional(
-      v.union(
-        v.object({ until: v.number(), reason: v.literal("blocked") }),
-        v.object({ until: v.number(), unlimited: v.literal(true) }),
-        v.object({ ...bucket(), until: v.number() }),
-      ),
-    ),
+    override: v.optional(v.object({ ...bucket(), until: v.number() })),
   });
 
 /**
@@ -108,29 +108,29 @@ export const snapshotValidator = () =>
  * - `mode`: present if the limit is in shadow, which lets every call through.
  * - `plan`: the plan, if the limit has plans and one was named: by the query, or by the last call.
  * - `tokens`: what a full bucket holds. All fields below count whole units, `unitsPerToken` to a token.
- * - `capacity`; `maxReserved`, the most that may be owed.
+ * - `capacity`; `mostReserved`, the most that one reservation can get.
+ * - `least`: what a reservation leaves, at least; negative for what may be owed. For a kind with `lastsMs` it counts when
+ *   all that has started is back.
  * - A run says how units arrive: `units` every `period` ms after `start`, `count` times in all if it is given.
- * - `runs`: how units arrive in the bucket. Empty for a sliding window.
- * - `lastsMs`, `lastStart`: only of a sliding window. A unit comes back `lastsMs` after it was taken. No reservation
- *   starts before `lastStart`, the time of the latest entry.
- * - `windowsFrom`: only of a fixed window, which is reset when the next window begins; other kinds are reset when they
- *   are full. The snapshot knows the windows from this time on.
- * - `restMs`: only of windows shorter than a second, which are shown once in this time.
- * - `fullAt`: when the bucket is full if nobody takes anything; at most `ts` if it is full.
  * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units
  *   were taken.
+ * - `runs`: how units arrive in a bucket of several rows, if they do not come back from their own entries.
+ * - `lastsMs`, `lastStart`: 0 but for a sliding window or slots. A unit comes back `lastsMs` after it was taken. No
+ *   reservation starts before `lastStart`, the time of the latest entry.
+ * - `windowsFrom`: only of a fixed window, which is reset when the next window begins; other kinds are reset when they
+ *   are full. The snapshot knows the windows from this time on.
+ * - `restMs`: windows shorter than a second are shown once in this time; otherwise 0.
+ * - `fullAt`: when the bucket is full if nobody takes anything; at most `ts` if it is full.
  * - `used`: tokens that were used at `ts` beside what is missing then: of a window whose capacity was lowered, until
  *   the next one.
- * - `pausedUntil`: nothing starts before this time.
+ * - `pausedUntil`: nothing starts before this time; a block is a pause until its end. 0 without a pause.
  * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as
  *   many, or is full.
- * - `override`: what holds until its `until` in place of the limit's config. It denies every call for a `reason`, or
- *   allows every call (`unlimited`), or has all these fields under another config.
+ * - `override`: what holds until its `until` in place of the limit's own fields. It denies every call for a `reason`, or
+ *   allows every call (`unlimited`), or is counted under another config.
  */
-export type RateLimitSnapshot = Bucket & {
+export interface RateLimitSnapshot extends Bucket {
   mode?: "shadow";
-  plan?: string;
-  pausedUntil?: number;
-  override?: { until: number; reason: "blocked" } | { until: number; unlimited: true } | (Bucket & { until: number });
-};
+  override?: Bucket & { until: number };
+}
 type Bucket = Omit<ObjectType<ReturnType<typeof bucket>>, "config"> & { config: RateLimitConfig };

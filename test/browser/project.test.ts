@@ -12,7 +12,7 @@ import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { present } from "../../src/wire/present.js";
-import { lastStartIn, snapshotBy } from "../support/snapshots.js";
+import { blocked, lastStartIn, snapshotBy } from "../support/snapshots.js";
 import { forAny, runs } from "../support/random.js";
 import { anyConfigs } from "../laws/arbitraries.js";
 
@@ -199,7 +199,7 @@ describe("projectRateLimit", () => {
       fc.pre(count * limit.unitsPerToken <= limit.capacity);
       if (!agreed(limit, shards, now, { count }).ok) denied++;
       const until = NOW + 20 + ms;
-      const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
+      const snapshot = blocked(snapshotOf(limit, shards), until);
       const first = servedFrom(limit, shards, at(until), demandOf(limit, { count }));
       const { retryAt = 0 } = projectRateLimit(snapshot, { now, count });
       // Of several rows a call may find the emptiest.
@@ -225,7 +225,7 @@ describe("projectRateLimit", () => {
     const shards = splitTo(limit, { ...fullShard(limit), state: { value: limit.capacity - 1, ts: NOW } }, 1, NOW);
     const until = NOW - 1000;
     expect(servedFrom(limit, shards, at(until), demandOf(limit, { count: 1 }))).toBe(until);
-    const snapshot = { ...snapshotOf(limit, shards), override: { until, reason: "blocked" as const } };
+    const snapshot = blocked(snapshotOf(limit, shards), until);
     expect(projectRateLimit(snapshot, { now: NOW - 2000 })).toMatchObject({ ok: false, retryAt: until });
   });
 
@@ -272,10 +272,10 @@ describe("projectRateLimit", () => {
     const snapshot = { ...by(-5), override: { ...by(0), capacity: by(10).capacity / 2, until: NOW + 100 } };
     expect(projectRateLimit(snapshot, { now: NOW })).toMatchObject({ ok: false, retryAt: NOW + 600 });
     expect(projectRateLimit(snapshot, { now: NOW, count: 11 })).toMatchObject({ ok: false, reason: "too large" });
-    const blocked = { ...by(10), override: { until: NOW + 100, reason: "blocked" as const } };
+    const block = blocked(by(10), NOW + 100);
     const never = { ok: false, reason: "blocked", retryAt: END_OF_TIME };
-    expect(projectRateLimit(blocked, { now: NOW, count: 11 })).toMatchObject(never);
-    const reserved = projectRateLimit(blocked, { now: NOW, count: 11, reserve: true });
+    expect(projectRateLimit(block, { now: NOW, count: 11 })).toMatchObject(never);
+    const reserved = projectRateLimit(block, { now: NOW, count: 11, reserve: true });
     expect(reserved).toMatchObject({ ok: false, reason: "blocked", retryAt: NOW + 100 });
   });
 

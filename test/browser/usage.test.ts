@@ -21,6 +21,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     saving: { kind: "fixed window", rate: 10, period: 1000, start: 0, capacity: 25 },
     calendar: { kind: "fixed window", rate: 10, period: "day" },
     sliding: { kind: "sliding window", rate: 10, period: 1000 },
+    jobs: { kind: "concurrency", slots: 2, lease: MINUTE },
   });
   const customer = { name: "calls", key: "ada" };
   const usage = async (bucket: object) => usageOf(await limits.getRateLimit(bucket), Date.now());
@@ -81,6 +82,17 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
       remaining: 0,
       retryAt: NOW + MINUTE + 100,
     });
+  });
+
+  it("a block of slots that ends during a pause says when they are free, whatever the pause", async () => {
+    const name = "jobs";
+    await limits.rateLimit({ name });
+    for (const ms of [500, 2 * MINUTE]) {
+      await limits.overrideRateLimit({ name, block: true, until: NOW + ms });
+      await limits.pauseRateLimit({ name, until: NOW + 3 * MINUTE });
+      const projected = projectRateLimit(await limits.getRateLimit({ name }), { now: NOW });
+      expect({ ...projected, value: undefined }).toEqual(await limits.checkRateLimit({ name }));
+    }
   });
 
   it("what was promised for later than the end of a pause is still missing in the projection after that", async () => {

@@ -8,7 +8,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { TokensConfig } from "../support/configs.js";
 import { useClock } from "../support/clock.js";
 import { empty, FakeClient, getRateLimit, getServerTime, NOW, tenASecond } from "../react/fakeClient.js";
-import { snapshotBy, type StoredBucket } from "../support/snapshots.js";
+import { blocked, snapshotBy, type StoredBucket } from "../support/snapshots.js";
 
 useClock(NOW);
 
@@ -117,14 +117,14 @@ const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: strin
   ],
   [
     "when a block ends, and no new tokens before that",
-    [{ ...snapshotBy(bucket(4)), override: { until: NOW + 300, reason: "blocked" } }],
+    [blocked(snapshotBy(bucket(4)), NOW + 300)],
     "0: denied until 300, blocked, 0 left of 4, reset at 600",
     "300: allowed, 6 left of 7, reset at 700",
     "600: allowed, 9 left of 10, reset at 700",
   ],
   [
     "when a block ends while the bucket is empty, although only the reason changes",
-    [{ ...snapshotBy(empty), override: { until: NOW + 50, reason: "blocked" } }],
+    [blocked(snapshotBy(empty), NOW + 50)],
     "0: denied until 100, blocked, 0 left of 0, reset at 1000",
     "50: denied until 100, 0 left of 0.5, reset at 1000",
     "100: allowed, 0 left of 1, reset at 1100",
@@ -133,7 +133,7 @@ const CHANGES: [when: string, [shown: Shown, demand?: Demand], ...answers: strin
   [
     // The fuzzer found this: a fixed window did not report when it is reset.
     "one answer for a block that has no end",
-    [{ ...snapshotBy(windows(10, { rate: 10, period: SECOND })), override: { until: 8.64e15, reason: "blocked" } }],
+    [blocked(snapshotBy(windows(10, { rate: 10, period: SECOND })), 8.64e15)],
     "0: denied until the end of time, blocked, 0 left of 10, reset at the end of time",
   ],
   [

@@ -403,7 +403,7 @@ describe("the validator infers the type of", () => {
     expectTypeOf<Omit<RateLimitSnapshot, Own>>().toEqualTypeOf<Omit<Inferred, Own>>();
     expectTypeOf<Inferred>().toExtend<RateLimitSnapshot>();
     const known =
-      "name config value ts tokens unitsPerToken capacity maxReserved lastStart lastsMs windowsFrom restMs fullAt runs parts few used mode plan pausedUntil override";
+      "name config value ts tokens unitsPerToken capacity mostReserved least lastStart lastsMs windowsFrom restMs fullAt runs parts few used plan pausedUntil until reason unlimited mode override";
     expect(Object.keys(validators.vRateLimitSnapshot.fields)).toEqual(known.split(" "));
   });
 });

@@ -11,8 +11,10 @@ import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/shardi
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { NOW } from "./arbitraries.js";
 
+type Part = RateLimitSnapshot["parts"][number];
+
 /** The window starts that a snapshot lists: the first, and each start at which units arrive. */
-const startsIn = ({ runs }: RateLimitSnapshot) => [
+const startsIn = (runs: Part["runs"]) => [
   ...runs.slice(0, 1).map(({ start }) => start),
   ...runs.flatMap(({ start, period, count = NaN }) =>
     Array.from({ length: count }, (_, i) => start + (i + 1) * period),
@@ -22,13 +24,17 @@ const startsIn = ({ runs }: RateLimitSnapshot) => [
 const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, shards: 4 };
 const limit = parseLimit("send", config);
 const tokens = (count: number) => count * limit.unitsPerToken;
-const refill = tokens(0.01);
+const run = { start: 0, period: 1, units: tokens(0.01) };
 const terms = {
   tokens: 10,
   unitsPerToken: limit.unitsPerToken,
   capacity: limit.capacity,
-  maxReserved: limit.maxReserved,
-  runs: [{ start: 0, period: 1, units: refill }],
+  mostReserved: limit.mostReserved,
+  least: -limit.maxReserved,
+  lastsMs: 0,
+  lastStart: 0,
+  restMs: 0,
+  pausedUntil: 0,
   // Half a token arrives in 50 ms.
   few: tokens(0.5),
   used: 0,
@@ -43,8 +49,7 @@ describe("a snapshot", () => {
       config: { ...config, capacity: 10 },
       ...terms,
       fullAt: 0,
-      // Nothing arrives in a full row.
-      parts: [{ value: tokens(10), ts: 0, capacity: tokens(10), runs: [] }],
+      parts: [{ value: tokens(10), ts: 0, capacity: tokens(10), least: terms.least, runs: [run] }],
     });
   });
 
@@ -52,8 +57,9 @@ describe("a snapshot", () => {
     const whole = shardAt(limit, WHOLE, { value: tokens(4), ts: NOW });
     const [left, right] = splitTo(limit, whole, 1, NOW) as [Shard, Shard];
     const later = { ...right, state: { value: tokens(1), ts: NOW + 200 } };
-    const half = (shard: string, value: number, ts: number) => {
-      return { shard, value, ts, capacity: tokens(5), runs: [{ start: ts, period: 1, units: refill / 2 }] };
+    const half = ({ interval: shard, limit: own }: Shard, value: number, ts: number) => {
+      const runs = [{ ...run, start: ts, units: run.units / 2 }];
+      return { shard, value, ts, capacity: tokens(5), least: -own.maxReserved, runs };
     };
     expect(snapshotOf(limit, [left, later])).toEqual({
       name: "send",
@@ -62,16 +68,17 @@ describe("a snapshot", () => {
       ts: NOW + 200,
       config: { ...config, capacity: 10 },
       ...terms,
+      runs: [run],
       // The left half lacks 3 tokens and the right half 4 of its 5. Each gets 5 a second.
       fullAt: NOW + 1000,
-      parts: [half(left.interval, tokens(2), NOW), half(right.interval, tokens(1), NOW + 200)],
+      parts: [half(left, tokens(2), NOW), half(right, tokens(1), NOW + 200)],
     });
   });
 
-  it.each<[FixedWindowConfig["period"], number | undefined]>([
+  it.each<[FixedWindowConfig["period"], number]>([
     [999, 1000],
-    [1000, undefined],
-    ["day", undefined],
+    [1000, 0],
+    ["day", 0],
   ])("shows windows of less than a second once a second: %s", (period, restMs) => {
     const windows = parseLimit("short", { kind: "fixed window", rate: 1, period });
     expect(snapshotOf(windows, [fullShard(windows)]).restMs).toBe(restMs);
@@ -99,30 +106,32 @@ describe("a snapshot", () => {
     expect(snapshotOf(limit, [fullShard(limit)]).windowsFrom).toBeUndefined();
   });
 
-  it("lists the windows that fill each row", () => {
-    const when = { period: "day", timeZone: "Europe/Berlin" } as const;
-    const days = parseLimit("export", { kind: "fixed window", rate: 2, capacity: 9, ...when });
-    const { unitsPerToken, capacity } = days;
+  it("lists the windows that fill each of several rows", () => {
+    const when = { period: "day", timeZone: "Europe/Berlin", shards: 2 } as const;
+    const days = parseLimit("export", { kind: "fixed window", rate: 4, capacity: 18, ...when });
+    const { unitsPerToken } = days;
+    const [left, right] = splitTo(days, fullShard(days), 1, 0) as [Shard, Shard];
+    const { capacity, maxReserved } = left.limit;
     const units = unitsPerToken * 2;
     const [midnight, ts] = [Date.UTC(2026, 2, 26, 23), Date.UTC(2026, 2, 27, 12)];
     const value = capacity - 4 * unitsPerToken;
     const state = { value, ts, window: { since: midnight + 12 * HOUR, used: 4 * unitsPerToken } };
-    const { parts } = snapshotOf(days, [shardAt(days, WHOLE, state)]);
+    const [part] = snapshotOf(days, [{ ...left, state }, right]).parts;
     // Four tokens are missing. The first midnight brings one, since a window with another start began at noon, and each later one
     // brings two. In the third night Berlin's clocks go forward.
-    expect(parts).toStrictEqual([
-      {
-        value,
-        ts,
-        capacity,
-        runs: [
-          { start: midnight, period: 24 * HOUR, count: 2, units },
-          // The next window starts 23 hours after the previous one. Later windows are 24 hours apart again, until October.
-          { start: midnight + 47 * HOUR, period: 24 * HOUR, count: 210, units },
-          { start: midnight, period: 24 * HOUR, count: 1, units: -unitsPerToken },
-        ],
-      },
-    ]);
+    expect(part).toStrictEqual({
+      shard: left.interval,
+      value,
+      ts,
+      capacity,
+      least: -maxReserved,
+      runs: [
+        { start: midnight, period: 24 * HOUR, count: 2, units },
+        // The next window starts 23 hours after the previous one. Later windows are 24 hours apart again, until October.
+        { start: midnight + 47 * HOUR, period: 24 * HOUR, count: 210, units },
+        { start: midnight, period: 24 * HOUR, count: 1, units: -unitsPerToken },
+      ],
+    });
   });
 
   it("lists ten years of a calendar from the last write, or from 2026 for a bucket that was never used", () => {
@@ -134,18 +143,20 @@ describe("a snapshot", () => {
       for (const ts of [0, NOW]) {
         const begin = ts || Date.UTC(2026, 0, 1);
         const state = { value: limit.capacity, ts, window: { since: -1e12, used: 0 } };
-        const snapshot = snapshotOf(limit, [shardAt(limit, WHOLE, state)]);
+        const [{ runs }] = snapshotOf(limit, [shardAt(limit, WHOLE, state)]).parts as [Part];
         const { windows } = limit as Limit & { windows: Calendar };
         const last = windows.windowAt(begin + TEN_YEARS);
-        const listed = startsIn(snapshot);
+        const listed = startsIn(runs);
         const first = last - listed.length + 1;
         expect(listed).toEqual(listed.map((_, i) => windows.startOf(first + i)));
         expect(windows.windowAt(begin) - windows.windowAt(listed[0] ?? NaN)).toBeOneOf([0, 1, 2, 3, 4]);
         // The runs that are sent stay small.
-        expect(JSON.stringify(snapshot.runs).length).toBeLessThan(4000);
+        expect(JSON.stringify(runs).length).toBeLessThan(4000);
       }
     }
-    for (const limit of [of("day"), of("week")]) expect(snapshotOf(limit, [fullShard(limit)]).runs).toHaveLength(1);
+    for (const limit of [of("day"), of("week")]) {
+      expect(snapshotOf(limit, [fullShard(limit)]).parts).toMatchObject([{ runs: [{ units: limit.refill }] }]);
+    }
   });
 
   it("has the start that the key chose, and the log of a sliding window", () => {
@@ -155,13 +166,26 @@ describe("a snapshot", () => {
     expect(snapshotOf(window, [fullShard(window)]).config).toEqual(shown);
     const sliding = parseLimit("slide", { kind: "sliding window", rate: 10, period: 1000 });
     const { unitsPerToken, capacity, maxReserved } = sliding;
+    const least = capacity - maxReserved;
     const units = 3 * unitsPerToken;
     const taken = { value: capacity - units, ts: NOW, recent: [{ at: NOW, units }] };
     expect(snapshotOf(sliding, [shardAt(sliding, WHOLE, taken)])).toEqual({
       ...{ name: "slide", config: sliding.config, value: 7, ts: NOW, fullAt: NOW + 1000 },
-      ...{ tokens: 10, unitsPerToken, capacity, maxReserved, lastsMs: 1000, lastStart: NOW, few: 0, used: 0 },
-      runs: [],
-      parts: [{ value: capacity - units, ts: NOW, capacity, runs: [{ start: NOW, period: 1000, count: 1, units }] }],
+      ...{
+        tokens: 10,
+        unitsPerToken,
+        capacity,
+        mostReserved: capacity,
+        least,
+        lastsMs: 1000,
+        lastStart: NOW,
+        few: 0,
+        used: 0,
+      },
+      ...{ restMs: 0, pausedUntil: 0 },
+      parts: [
+        { value: capacity - units, ts: NOW, capacity, least, runs: [{ start: NOW, period: 1000, count: 1, units }] },
+      ],
     });
   });
 

@@ -26,7 +26,12 @@ export function snapshotBy(state: StoredBucket): RateLimitSnapshot {
 }
 
 /** The start of the last window that a snapshot lists. */
-export function lastStartIn({ runs }: RateLimitSnapshot): number {
+export function lastStartIn({ parts, runs = parts.flatMap((part) => part.runs) }: RateLimitSnapshot): number {
   const starts = runs.map(({ start, period, count = Infinity }) => start + period * count);
   return Math.max(...(starts.length > 0 ? starts : [Infinity]));
+}
+
+/** The same bucket while an operator blocks it. */
+export function blocked(snapshot: RateLimitSnapshot, until: number): RateLimitSnapshot {
+  return { ...snapshot, override: { ...snapshot, until, reason: "blocked", pausedUntil: until } };
 }
