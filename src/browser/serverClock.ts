@@ -49,7 +49,7 @@ function createServerClock(client: ClockClient): ServerClock {
 
   const now = () => Math.floor(performance.now() + offsetMs) || Date.now();
 
-  const measureBy = createMeasurement(client, (to = NaN, rest?: number) => {
+  const measure = createMeasurement(client, (to = NaN, rest?: number) => {
     // The first answer is better than none, but not than an older measurement. A later failure changes nothing: a
     // closed client throws at once, and runs that measure again would call each other without end.
     if (to ? offsetMs && rest : isKnown) return;
@@ -57,7 +57,6 @@ function createServerClock(client: ClockClient): ServerClock {
     isKnown = true;
     for (const run of runs) run();
   });
-  const measure = () => serverTime && measureBy(serverTime);
 
   return {
     now,
@@ -68,7 +67,7 @@ function createServerClock(client: ClockClient): ServerClock {
         wait(update());
       };
       const wait = (time: number) => {
-        void measure();
+        if (serverTime) void measure(serverTime);
         const restMs = time - now();
         // The update may have ended this run.
         if (runs.has(run) && time < END_OF_TIME) {
@@ -77,7 +76,7 @@ function createServerClock(client: ClockClient): ServerClock {
       };
       const stopUpdates = onUpdate?.(run);
       serverTime = getServerTime ?? serverTime;
-      const stopMeasuring = getServerTime && client.subscribeToConnectionState(measure);
+      const stopMeasuring = getServerTime && client.subscribeToConnectionState(() => measure(getServerTime));
       runs.add(run);
       run();
       return () => {
