@@ -10,6 +10,9 @@ export interface Demand {
   reserve?: boolean | undefined;
 }
 
+/** A bucket under its own config, or under the override in force. */
+export interface BucketInForce extends RateLimitSnapshot {}
+
 type Row = RateLimitSnapshot["parts"][number];
 
 /** The last time that a JavaScript Date can name: a later time is cut to this one. */
@@ -24,7 +27,7 @@ const SNAP = Number.EPSILON * 2;
  * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
  * - `decide`: the decision at a time.
  */
-export function requestOn(bucket: RateLimitSnapshot, count: number, reserve: boolean | undefined) {
+export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
   const { parts, unitsPerToken, ts: lastWrite, tokens, capacity, mostReserved, windowsFrom, reason, few } = bucket;
   const { lastsMs, unlimited, pausedUntil, until = END_OF_TIME } = bucket;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
@@ -80,7 +83,7 @@ export function requestOn(bucket: RateLimitSnapshot, count: number, reserve: boo
  * When a reservation starts; Infinity for never. Each row promises no more than its share. A count that is larger than
  * each is promised by all as one.
  */
-function reservedFrom(bucket: RateLimitSnapshot, rows: readonly Row[], units: number, from: number): number {
+function reservedFrom(bucket: BucketInForce, rows: readonly Row[], units: number, from: number): number {
   const { lastsMs, lastStart } = bucket;
   const whenHas = (row: Row, least: number) => firstTime(from, (time) => laterOn(row, time) >= least);
   const able = rows.filter(({ capacity }) => units <= capacity || !rows[1]);
@@ -98,7 +101,7 @@ function reservedFrom(bucket: RateLimitSnapshot, rows: readonly Row[], units: nu
 }
 
 /** How units arrive in the whole bucket. */
-function runsOf({ parts, runs = parts.flatMap((part) => part.runs) }: RateLimitSnapshot): Row["runs"] {
+function runsOf({ parts, runs = parts.flatMap((part) => part.runs) }: BucketInForce): Row["runs"] {
   return runs;
 }
 
@@ -106,7 +109,7 @@ function runsOf({ parts, runs = parts.flatMap((part) => part.runs) }: RateLimitS
  * The tokens that were used: those that are missing, and in the same window also what was used above a capacity that
  * was lowered.
  */
-export function usedOf(bucket: RateLimitSnapshot, now: number): number {
+export function usedOf(bucket: BucketInForce, now: number): number {
   const { parts, unitsPerToken, capacity, used, ts } = bucket;
   const missing = capacity - sum(parts, (part) => heldBy(part, now));
   return missing / unitsPerToken + (arrived(runsOf(bucket), ts, Math.max(now, ts)) > 0 ? 0 : used);

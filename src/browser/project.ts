@@ -4,7 +4,7 @@
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import { type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
+import { type BucketInForce, type Demand, END_OF_TIME, requestOn, usedOf } from "./bucket.js";
 
 /**
  * The answer of `checkRateLimit`, without `shadow` and with `value`: the tokens held before this decision, negative
@@ -92,13 +92,16 @@ function checkSnapshot(call: string, snapshot: RateLimitSnapshot, now?: number):
   }
 }
 
-/** A status at a whole millisecond, the bucket in force, and when time alone changes the status. @throws when `count` is no count. */
+/**
+ * A status at a whole millisecond, the bucket in force, and when time alone changes the status.
+ * @throws when `count` is no count.
+ */
 export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, count = 1 }: { now: number } & Demand) {
   if (!(Number.isFinite(count) && count >= 0)) {
     throw new Error(`Rate limit "${snapshot.name}": count must be a finite number of at least 0, got ${count}.`);
   }
   const { override } = snapshot;
-  const bucket: RateLimitSnapshot = override && now < override.until ? override : snapshot;
+  const bucket: BucketInForce = override && now < override.until ? override : snapshot;
   const { fullAt, until = END_OF_TIME, reason, restMs, pausedUntil } = bucket;
   const request = requestOn(bucket, count, reserve);
   /** The same demand on the limit's own config, if that holds again from `until` on. */

@@ -109,8 +109,8 @@ export const snapshotValidator = () =>
  * - `plan`: the plan, if the limit has plans and one was named: by the query, or by the last call.
  * - `tokens`: what a full bucket holds. All fields below count whole units, `unitsPerToken` to a token.
  * - `capacity`; `mostReserved`, the most that one reservation can get.
- * - `least`: what a reservation leaves, at least; negative for what may be owed. For a kind with `lastsMs` it counts when
- *   all that has started is back.
+ * - `least`: what a reservation leaves, at least; negative for what may be owed. For a kind with `lastsMs` it counts
+ *   once all that has started is back.
  * - A run says how units arrive: `units` every `period` ms after `start`, `count` times in all if it is given.
  * - `parts`: the rows of the bucket, each with the runs that fill it. For a sliding window, a run starts when its units
  *   were taken.
@@ -126,8 +126,8 @@ export const snapshotValidator = () =>
  * - `pausedUntil`: nothing starts before this time; a block is a pause until its end. 0 without a pause.
  * - `few`: a call for at most this many units may read two of several rows only. It succeeds when each row holds as
  *   many, or is full.
- * - `override`: what holds until its `until` in place of the limit's own fields. It denies every call for a `reason`, or
- *   allows every call (`unlimited`), or is counted under another config.
+ * - `override`: what holds until its `until` in place of the limit's own fields. It denies every call for a `reason`,
+ *   or allows every call (`unlimited`), or is counted under another config.
  */
 export interface RateLimitSnapshot extends Bucket {
   mode?: "shadow";
