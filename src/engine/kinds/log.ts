@@ -145,7 +145,7 @@ export function cut(
   const ofRight: Entry[] = [];
   for (const entry of entries) {
     const { units } = entry;
-    const isInBoth = entry.all || units === 0;
+    const isInBoth = entry.all === true || units === 0;
     before += units;
     const fair = Math.floor(((before / (taken || 1)) * takenLeft) / grain) * grain;
     const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
