@@ -53,7 +53,7 @@ export function apiKey(options: SecretOptions & { header?: string } = {}): KeySo
 function secret(name: string, options: SecretOptions, fields: Fields, read: Read): KeySource {
   // A misspelt `known` would take every invented key for an issued one.
   const known: Fields = { known: { permitted: "a function of ctx and hash", holds: isFunction } };
-  checkFields(name, name, options, { ...fields, ...known });
+  checkFields({ of: name }, name, options, { ...fields, ...known });
   return source(name.toLowerCase(), read, async (value, ctx) => {
     const hash = await hashed(value);
     return !options.known || (await options.known(ctx, hash)) ? hash : undefined;

@@ -1,6 +1,6 @@
 /** One request on its way through the wrapper: what it asks of each limit, what comes back, and what goes wrong. */
 import { findBucket } from "../client/definitions.js";
-import { checkField, isPermitted } from "../engine/fields.js";
+import { checkField, isPermitted, strangeFieldError } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
@@ -70,6 +70,8 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   };
 }
 
+const CALLER_FIELDS: readonly string[] = ["key", "without", "plan", "config"] satisfies (keyof Caller)[];
+
 type Found = CallerTerms & { key?: string };
 
 /**
@@ -87,7 +89,10 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
   const known = identified.get(identify) ?? Promise.resolve(identify(ctx, request));
   identified.set(identify, known);
   // JavaScript may pass anything.
-  const { key, without, ...terms } = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  const caller = { ...((await known) as Caller | undefined) } as Partial<Caller>;
+  const strange = Object.keys(caller).find((field) => !CALLER_FIELDS.includes(field));
+  if (strange !== undefined) throw strangeFieldError(name, "what identify returns", strange, CALLER_FIELDS);
+  const { key, without, ...terms } = caller;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);
     return keyless(without, terms);

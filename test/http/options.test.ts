@@ -175,4 +175,6 @@ it.each<[string, () => unknown, string]>([
   ["bounds without a default", bounds({}), "default must be a finite number of at least 0"],
 ])("a part of an option cannot be %s", (_, make, message) => {
   expect(make).toThrow(message);
+  // It is part of no limit.
+  expect(make).not.toThrow("Rate limit");
 });

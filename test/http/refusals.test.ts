@@ -77,6 +77,10 @@ tell({
   "partitionKey is a number": failed({ partitionKey: () => 7 }, "text must be a string, got 7"),
   "skip throws": failed({}, "bug", { skip: broken }),
   "skip returns a text": refused({ cost: () => NaN }, noCost, { skip: (() => "no") as never }),
+  "identify gives a misspelt field": found(
+    { key: "ada", confg: five.config },
+    '"confg" is not a field of what identify',
+  ),
   "identify finds nothing": found(undefined, noKey),
   "identify finds no config": found({ key: "ada" }, notDefined),
   "identify finds no key": found({ config: five.config }, `${noKey}, or left out with`),
