@@ -83,7 +83,7 @@ function splitSettingOf(world: number, seed: string): Setting {
     operations: effort < 1 ? 250 : 400,
     cancels: 0.1,
     plain: among(0.75, 0.85),
-    settles: world % 2 === 0 ? 0 : 0.3,
+    settles: world % 2 === 0 ? 0 : 0.9,
     damages: 0,
     ...(isCalm && { mostCount: 3 }),
     // With windows, a clock that is behind may charge one row for a window that has ended already in another. An exact bucket has one time.
