@@ -100,9 +100,12 @@ export function parseQueue(
 
 /**
  * Terms as they are stored. The row of a worker says which its last run knew, so callers need not read those of the
- * limit. A definition whose fields have another order counts as changed, which costs a write.
+ * limit. Their fields are in one order: to callers who name them in another the bound of a full queue holds, too.
  */
-export const textOf = (terms: QueueTerms): string => JSON.stringify(terms);
+export const textOf = (terms: QueueTerms): string =>
+  JSON.stringify(terms, (_field, value: unknown) =>
+    isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
+  );
 
 /**
  * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the

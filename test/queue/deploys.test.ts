@@ -4,7 +4,7 @@ import { MINUTE } from "convex-rate-limits";
 import type { TokensConfig } from "../support/configs.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
-import { placeNames, rowsIn } from "../support/places.js";
+import { documentsIn, placeNames, rowsIn } from "../support/places.js";
 import { firstOf } from "../support/random.js";
 import { continueSweep, run, useQueues } from "../support/queues.js";
 
@@ -94,6 +94,22 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await accepts("x")).toBe(false);
     deploy({ maxQueued: 5 });
     expect(await acceptsOneByOne(4, 500)).toEqual([true, true, false, false]);
+  });
+
+  it("a full queue stays full under the same terms with their fields in another order, as another module may name them", async () => {
+    const { accepts, acceptsOneByOne, deploy, t } = open({ maxQueued: 3, priorities: 2 });
+    await acceptsOneByOne(5, 500);
+    const before = [
+      await documentsIn(place, t, "rateLimitWorkers"),
+      await documentsIn(place, t, "rateLimitQueueTerms"),
+    ];
+    const { kind, rate, period, capacity } = slow;
+    deploy({ priorities: 2, maxQueued: 3 }, { capacity, period, rate, kind });
+    expect(await accepts("x")).toBe(false);
+    expect(before).toEqual([
+      await documentsIn(place, t, "rateLimitWorkers"),
+      await documentsIn(place, t, "rateLimitQueueTerms"),
+    ]);
   });
 
   it("a bound that is raised holds for all jobs of a mutation", async () => {

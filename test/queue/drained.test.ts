@@ -34,7 +34,10 @@ it.each([false, true])("fair: %s", async (fair) => {
       };
       const scheduler = { ...own.scheduler, runAt } as never;
       const meta = upTo === undefined ? own.meta : { getSnapshotTs: () => upTo };
-      await work({ ...own, scheduler, meta }, { run: { name: "llm", generation: worker?.["generation"], ...run } });
+      await work(
+        { ...own, scheduler, meta },
+        { run: { name: "llm", generation: Number(worker?.["generation"]), ...run } },
+      );
     });
     return [...planned][0];
   };
