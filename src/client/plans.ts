@@ -103,12 +103,15 @@ export function queueTermsOf(
   const own = definitions.get(name);
   if (!own?.queue) return undefined;
   const { with: counts = {}, ...queue } = own.queue;
-  const others = Object.entries(counts).flatMap(([other, count = 0]) => {
-    const definition = definitions.get(other);
-    return definition
-      ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
-      : [];
-  });
+  // Sorted, since terms are compared.
+  const others = Object.entries(counts)
+    .sort()
+    .flatMap(([other, count = 0]) => {
+      const definition = definitions.get(other);
+      return definition
+        ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
+        : [];
+    });
   const buckets = others.length > 0 && { with: others };
   return { name, queue: present(queue), configs: configsOf(own), ...buckets };
 }

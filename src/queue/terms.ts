@@ -104,7 +104,7 @@ export function parseQueue(
  */
 export const textOf = (terms: QueueTerms): string =>
   JSON.stringify(terms, (_field, value: unknown) =>
-    isObject(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
   );
 
 /**
