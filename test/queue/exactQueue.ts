@@ -11,7 +11,7 @@
  *   time that the exact bucket gives it.
  * - With a second limit, a job is taken when both exact buckets start it now, and it starts then.
  */
-import { ask, type State } from "../support/exact/bucket.js";
+import { adjust, ask, pause, type State } from "../support/exact/bucket.js";
 import type { Ask, ExactLimit, Reserve } from "../support/exact/config.js";
 
 export interface Rules {
@@ -46,16 +46,52 @@ export interface RunTime {
   readonly snapshot: number;
 }
 
-export class ExactQueue {
-  readonly waiting = new Map<string, ExactJob>();
-  bucket: State = undefined;
+/** An exact bucket that can be paused. */
+export class ExactBucket {
+  state: State = undefined;
   /** Nothing starts before this time. */
   pausedUntil = 0;
-  /** The bucket of the second limit, and until when it is paused. */
-  second: State = undefined;
-  secondPausedUntil = 0;
+  /** When it was reset last, by the clock of whoever did. */
+  resetAt = 0;
 
-  constructor(readonly rules: Rules) {}
+  constructor(readonly limit: ExactLimit) {}
+
+  /** When something starts that is asked now, and the state after it; undefined if it is denied. */
+  ask(asked: Ask, now: number, granted?: number): { startsAt: number | undefined; after: State } {
+    const from = now < this.pausedUntil ? Math.max(this.pausedUntil, this.state?.ts ?? 0) : now;
+    const { count, reserve } = asked;
+    if (from > now && count > 0 && !reserve) return { startsAt: undefined, after: this.state };
+    const isBounded = typeof reserve === "object" && from > now;
+    const bound = isBounded ? { reserve: { within: reserve.within - (from - now) } } : {};
+    const isTooLate = isBounded && reserve.within < from - now;
+    const { answer, after } = ask(this.limit, this.state, from, { ...asked, ...bound }, granted);
+    if (!answer.ok || isTooLate) return { startsAt: undefined, after: this.state };
+    return { startsAt: answer.retryAt ?? (count > 0 ? from : now), after };
+  }
+
+  pause(now: number, until: number): void {
+    this.state = pause(this.limit, this.state, now, until);
+    this.pausedUntil = Math.max(this.pausedUntil, until);
+  }
+
+  /** @param datedAt - of a bucket whose tokens might come back: it is full as of then, so a clock behind counts from there. */
+  reset(clock: number, datedAt: number | undefined): void {
+    const taken = datedAt === undefined ? undefined : adjust(this.limit, undefined, datedAt, 1).after;
+    this.state = datedAt === undefined ? undefined : adjust(this.limit, taken, datedAt, -1).after;
+    this.pausedUntil = 0;
+    this.resetAt = clock;
+  }
+}
+
+export class ExactQueue {
+  readonly waiting = new Map<string, ExactJob>();
+  readonly own: ExactBucket;
+  readonly second: ExactBucket | undefined;
+
+  constructor(readonly rules: Rules) {
+    this.own = new ExactBucket(rules.limit);
+    this.second = rules.second && new ExactBucket(rules.second.limit);
+  }
 
   enqueue(job: ExactJob): void {
     this.waiting.set(job.id, job);
@@ -99,49 +135,30 @@ export class ExactQueue {
   }
 
   /**
-   * The time at which the job starts if the bucket pays for it now; undefined if it has to wait.
+   * The time at which the job starts if the buckets pay for it now; undefined if it has to wait.
    * @param granted - the start time that the queue gave it, which may be later if the bucket is split.
    * @param date - of a job that settles: when its tokens were taken.
    */
-  pay({ count }: ExactJob, now: number, granted?: number, date?: number): number | undefined {
-    const { startsAt, after } = this.ask({ count, reserve: this.#reserve(count, now), date }, now, granted);
-    const second = this.askSecond(now);
-    if (startsAt === undefined || !second) return undefined;
-    this.bucket = after;
-    this.second = second.after;
-    return startsAt;
+  pay(job: ExactJob, now: number, granted?: number, date?: number): number | undefined {
+    const [own, second] = this.#ask(job, now, granted, date);
+    if (own.startsAt === undefined || (second && second.startsAt === undefined)) return undefined;
+    this.own.state = own.after;
+    if (this.second) this.second.state = second?.after;
+    return own.startsAt;
   }
 
-  /** The second bucket after it has paid for a job now, or for `count`; undefined if it cannot. */
-  askSecond(now: number, count = this.rules.second?.count): { after: State } | undefined {
-    const { second } = this.rules;
-    if (!second || count === undefined) return { after: undefined };
-    if (now < this.secondPausedUntil) return undefined;
-    const { answer, after } = ask(second.limit, this.second, now, { count, reserve: false });
-    return answer.ok ? { after } : undefined;
+  canPay(job: ExactJob, now: number): boolean {
+    return this.#ask(job, now).every((one) => !one || one.startsAt !== undefined);
   }
 
-  /** When something starts that is asked now, and the bucket after it; undefined if it is denied. */
-  ask(asked: Ask, now: number, granted?: number): { startsAt: number | undefined; after: State } {
-    const { limit } = this.rules;
-    const from = now < this.pausedUntil ? Math.max(this.pausedUntil, this.bucket?.ts ?? 0) : now;
-    const { count, reserve } = asked;
-    if (from > now && count > 0 && !reserve) return { startsAt: undefined, after: this.bucket };
-    const isBounded = typeof reserve === "object" && from > now;
-    const bound = isBounded ? { reserve: { within: reserve.within - (from - now) } } : {};
-    const isTooLate = isBounded && reserve.within < from - now;
-    const { answer, after } = ask(limit, this.bucket, from, { ...asked, ...bound }, granted);
-    if (!answer.ok || isTooLate) return { startsAt: undefined, after: this.bucket };
-    return { startsAt: answer.retryAt ?? (count > 0 ? from : now), after };
-  }
-
-  canPay({ count }: ExactJob, now: number): boolean {
-    const isPayable = this.ask({ count, reserve: this.#reserve(count, now) }, now).startsAt !== undefined;
-    return isPayable && this.askSecond(now) !== undefined;
+  /** The answers of its own bucket and of the second one. */
+  #ask({ count }: ExactJob, now: number, granted?: number, date?: number) {
+    const own = this.own.ask({ count, reserve: this.#reserve(count, now), date }, now, granted);
+    return [own, this.second?.ask({ count: this.rules.second?.count ?? 0, reserve: false }, now)] as const;
   }
 
   #reserve(count: number, now: number): Reserve {
-    if (this.rules.second) return false;
+    if (this.second) return false;
     const { answer } = ask(this.rules.limit, undefined, now, { count, reserve: true });
     return { within: Math.max(AHEAD_MS, (answer.retryAt ?? now) - now) };
   }

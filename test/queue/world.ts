@@ -7,9 +7,9 @@ import { type Grant, overGrant } from "../../tools/simulator/oracle.js";
 import { job as jobFunction, type QueueApp, queueApp } from "../../tools/simulator/queues.js";
 import { tableOf } from "../../tools/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../tools/simulator/random.js";
-import { adjust, isJoined, leftAt, pause, type State, undo } from "../support/exact/bucket.js";
+import { adjust, isJoined, leftAt, type State, undo } from "../support/exact/bucket.js";
 import { minus, rational } from "../support/rational.js";
-import { type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
+import { type ExactBucket, type ExactJob, ExactQueue, type Rules, type RunTime } from "./exactQueue.js";
 
 export interface Setting extends Rules {
   readonly place: "tables" | "component";
@@ -94,7 +94,6 @@ class World {
   #ended = 0;
   /** Whether somebody has cancelled a planned run. */
   #isBroken = false;
-  #resetAt = 0;
   readonly #isWhole: boolean;
   /** Whether tokens come back to a bucket of several rows. If not, its grants are judged by the bound of one. */
   readonly #isGiven: boolean;
@@ -171,8 +170,8 @@ class World {
     const drawn = this.#random();
     if (drawn > 1 - damages) this.#damage();
     else if (drawn < cancels && this.#handles.length > 0) this.#cancel();
-    else if (drawn < cancels + plain) this.#plain();
-    else if (drawn < cancels + plain + (this.setting.ofSecond ?? 0)) this.#useSecond();
+    else if (drawn < cancels + plain) this.#use("llm");
+    else if (drawn < cancels + plain + (this.setting.ofSecond ?? 0)) this.#use("second");
     else this.#enqueue(i);
   }
 
@@ -266,167 +265,91 @@ class World {
     );
   }
 
-  /** One of the other uses of the limit: take, reserve, refund, charge, pause, reset. */
-  #plain(): void {
-    const { mostCount } = this.setting;
-    const { limit } = this.setting;
+  /** One of the other uses of a limit: take, reserve, refund, charge, pause, reset. */
+  #use(name: "llm" | "second"): void {
+    const bucket = name === "llm" ? this.#exact.own : this.#exact.second;
+    if (!bucket) throw new Error("There is no second limit.");
+    const { limit } = bucket;
     // Only a queue or a reservation may ask for more than a full bucket.
-    const held = limit.kind === "sliding window" ? mostCount : Math.min(mostCount, limit.capacity);
-    const count = wholeNumber(this.#random, 1, held);
+    const held = limit.kind === "sliding window" ? limit.rate : limit.capacity;
+    const count = wholeNumber(this.#random, 1, Math.min(name === "llm" ? this.setting.mostCount : 3, held));
+    // Fewer operations use the second limit, so more of them are pauses and resets.
+    const rare = name === "llm" ? 0.05 : 0.15;
     const drawn = this.#random();
-    if (drawn < 0.5) this.#take(count, drawn < 0.15 ? { within: 500 } : false);
-    else if (drawn < 0.9) this.#adjust(drawn < 0.78 && this.#isGiven ? -count : count);
-    else if (drawn < 0.95 || !this.#isGiven) this.#pause();
-    else {
-      this.#call(
-        async (ctx) => {
-          await this.app.resetRateLimit(ctx, { name: "llm" });
-          const rows = await this.app.rowsOf(ctx).query("rateLimits").collect();
-          const controls = rows.flatMap(({ name, control }) => (name === "llm" && control ? [control] : []));
-          return (controls[0] as { reset?: { at: number } } | undefined)?.reset?.at;
-        },
-        (at, clock) => {
-          // A bucket whose tokens might come back is full as of its dated reset: a clock behind that counts from there.
-          const { limit } = this.setting;
-          const taken = at === undefined ? undefined : adjust(limit, undefined, at, 1).after;
-          this.#exact.bucket = at === undefined ? undefined : adjust(limit, taken, at, -1).after;
-          this.#exact.pausedUntil = 0;
-          this.#resetAt = clock;
-        },
-      );
-    }
+    if (name === "second") this.#counts.ofSecond++;
+    const isRefund = this.#isGiven && drawn < 0.5 + 0.7 * (0.5 - 2 * rare);
+    if (drawn < 0.5) this.#take(name, bucket, count, drawn < 0.15 ? { within: 500 } : false);
+    else if (drawn < 1 - 2 * rare) this.#adjust(name, bucket, isRefund ? -count : count);
+    else if (drawn < 1 - rare || !this.#isGiven) this.#pause(name, bucket);
+    else this.#reset(name, bucket);
   }
 
-  /** One of the uses of the second limit: take, refund, charge, pause, reset. */
-  #useSecond(): void {
-    const exact = this.#exact;
-    const { limit } = this.setting.second ?? this.setting;
-    const drawn = this.#random();
-    const count = wholeNumber(this.#random, 1, 3);
-    const name = "second";
-    this.#counts.ofSecond++;
-    if (drawn < 0.4) {
-      this.#call(
-        (ctx) => this.app.rateLimit(ctx, { name, count }),
-        (status, clock) => {
-          const asked = exact.askSecond(clock, count);
-          demand(
-            status.ok === (asked !== undefined),
-            "a plain call must be answered by the same second bucket",
-            status,
-          );
-          if (asked) exact.second = asked.after;
-        },
-      );
-    } else if (drawn < 0.7) {
-      const change = drawn < 0.55 ? count : -count;
-      this.#call(
-        async (ctx) => {
-          const before = await this.app.getRateLimit(ctx, { name });
-          await this.app.adjustRateLimit(ctx, { name, count: change });
-          return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name }));
-        },
-        (isWritten, clock) => {
-          if (isWritten) exact.second = adjust(limit, exact.second, clock, change).after;
-        },
-      );
-    } else if (drawn < 0.85) {
-      const ms = this.#random() < 0.5 ? 300 : 2500;
-      this.#call(
-        async (ctx) => {
-          const until = Date.now() + ms;
-          await this.app.pauseRateLimit(ctx, { name, until });
-          return until;
-        },
-        (until) => {
-          exact.second = pause(limit, exact.second, until - ms, until);
-          exact.secondPausedUntil = Math.max(exact.secondPausedUntil, until);
-        },
-      );
-    } else {
-      this.#call(
-        (ctx) => this.app.resetRateLimit(ctx, { name }),
-        () => {
-          exact.second = undefined;
-          exact.secondPausedUntil = 0;
-        },
-      );
-    }
-  }
-
-  #take(count: number, reserve: Reserve): void {
-    const exact = this.#exact;
+  #take(name: string, bucket: ExactBucket, count: number, reserve: Reserve): void {
     this.#call(
-      (ctx) => this.app.rateLimit(ctx, { name: "llm", count, reserve }),
+      (ctx) => this.app.rateLimit(ctx, { name, count, reserve }),
       (status, clock) => {
         const granted = status.ok ? status.retryAt : undefined;
         if (!this.#isWhole) {
           if (status.ok) this.#grants.push({ atMs: granted ?? clock, count });
           return;
         }
-        const { startsAt, after } = exact.ask({ count, reserve }, clock, granted);
+        const { startsAt, after } = bucket.ask({ count, reserve }, clock, granted);
         const said = { status, startsAt, clock };
         const isGranted = startsAt !== undefined;
         demand(status.ok === isGranted, "a plain call must be answered by the same bucket", said);
         if (!status.ok || !isGranted) return;
-        this.#checkStart(status.retryAt ?? clock, startsAt, said);
-        exact.bucket = after;
+        this.#checkStart(bucket, status.retryAt ?? clock, startsAt, said);
+        bucket.state = after;
       },
     );
   }
 
   /** Pauses the limit, as after a provider's 429: for 300 ms, or for 2,500 ms, which the worker sleeps through. */
-  #pause(): void {
+  #pause(name: string, bucket: ExactBucket): void {
     const ms = this.#random() < 0.5 ? 300 : 2500;
     this.#call(
       async (ctx) => {
         const until = Date.now() + ms;
-        await this.app.pauseRateLimit(ctx, { name: "llm", until });
+        await this.app.pauseRateLimit(ctx, { name, until });
         return until;
       },
       (until) => {
-        this.#exact.bucket = pause(this.setting.limit, this.#exact.bucket, until - ms, until);
-        this.#exact.pausedUntil = Math.max(this.#exact.pausedUntil, until);
+        bucket.pause(until - ms, until);
         this.#counts.paused++;
       },
     );
   }
 
-  #adjust(count: number): void {
+  #reset(name: string, bucket: ExactBucket): void {
     this.#call(
       async (ctx) => {
-        const before = await this.app.getRateLimit(ctx, { name: "llm" });
-        await this.app.adjustRateLimit(ctx, { name: "llm", count });
-        return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name: "llm" }));
+        await this.app.resetRateLimit(ctx, { name });
+        const rows = await this.app.rowsOf(ctx).query("rateLimits").collect();
+        const controls = rows.flatMap((row) => (row["name"] === name && row["control"] ? [row["control"]] : []));
+        return (controls[0] as { reset?: { at: number } } | undefined)?.reset?.at;
       },
-      (isWritten, clock) => {
-        if (this.#isWhole) this.#adjustExact(count, clock, isWritten);
+      (datedAt, clock) => {
+        bucket.reset(clock, datedAt);
       },
     );
   }
 
-  #adjustExact(count: number, clock: number, isWritten: boolean): void {
-    const { bucket } = this.#exact;
-    const { after } = adjust(this.setting.limit, bucket, clock, count);
-    if (count < 0) this.#giveBack(after, clock, isWritten);
-    else this.#exact.bucket = after;
-  }
-
-  /** A refund that has nothing to give back writes nothing, so the time of the bucket stays. */
-  #giveBack(after: State, clock: number, isWritten: boolean): void {
-    const { limit } = this.setting;
-    const exact = this.#exact;
-    // A bucket with a short memory may undo a take in part, or not at all.
-    if (isWritten || isJoined(after)) exact.bucket = after;
-    else {
-      const [before, now] = [leftAt(limit, exact.bucket, clock), leftAt(limit, after, clock)];
-      demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
-    }
+  #adjust(name: string, bucket: ExactBucket, count: number): void {
+    this.#call(
+      async (ctx) => {
+        const before = await this.app.getRateLimit(ctx, { name });
+        await this.app.adjustRateLimit(ctx, { name, count });
+        return !isDeepStrictEqual(before, await this.app.getRateLimit(ctx, { name }));
+      },
+      (isWritten, clock) => {
+        if (this.#isWhole) adjustExact(bucket, count, clock, isWritten);
+      },
+    );
   }
 
   /** Checks that on one row work starts exactly when an exact bucket starts it; not before, if its log has joined times. */
-  #checkStart(given: number, exact: number, seen: unknown): void {
-    const isExact = !isJoined(this.#exact.bucket);
+  #checkStart({ state }: ExactBucket, given: number, exact: number, seen: unknown): void {
+    const isExact = !isJoined(state);
     demand(isExact ? given === exact : given >= exact, "the start time must be the exact bucket's", {
       given,
       exact,
@@ -496,7 +419,7 @@ class World {
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
     // Several rows may hold less than the exact bucket.
-    if (gone.length >= share || !this.#isWhole || isJoined(exact.bucket)) return;
+    if (gone.length >= share || !this.#isWhole || isJoined(exact.own.state)) return;
     // If several jobs arrived in one commit, any of them may be the one that waits.
     const first = exact.first(run);
     const isStuck = first.length === 0 || first.some((job) => !exact.canPay(job, clock));
@@ -515,7 +438,7 @@ class World {
       const { job: settling } = scheduled.args[0] as { job?: Settling };
       const runAt = exact.pay(job, clock, scheduled.scheduledTime, settling?.takenAt);
       if (runAt === undefined) throw new Error("the exact bucket could not pay");
-      this.#checkStart(scheduled.scheduledTime, runAt, job);
+      this.#checkStart(exact.own, scheduled.scheduledTime, runAt, job);
     } else this.#grants.push({ atMs: scheduled.scheduledTime, count: job.count });
     exact.waiting.delete(id);
     this.#paid.set(id, job);
@@ -562,13 +485,14 @@ class World {
     this.#counts.settled++;
     if (!this.#isWhole) return;
     const isWritten = bucketRowsIn(writes).length > 0;
-    if (args.used > count) this.#adjustExact(args.used - count, clock, isWritten);
+    const { own } = this.#exact;
+    if (args.used > count) adjustExact(own, args.used - count, clock, isWritten);
     if (args.used >= count) return;
     const dates = { takenAt, promised: Math.max(at, takenAt) };
-    const states = undo(this.setting.limit, this.#exact.bucket, clock, count - args.used, dates);
+    const states = undo(own.limit, own.state, clock, count - args.used, dates);
     // Nothing comes back from a take before a reset, unless the bucket was paused: then its time was ahead of the reset.
-    const isAhead = isWritten && takenAt > this.#resetAt;
-    this.#giveBack(isAhead ? states[0] : states.at(-1), clock, isWritten);
+    const isAhead = isWritten && takenAt > own.resetAt;
+    giveBack(own, isAhead ? states[0] : states.at(-1), clock, isWritten);
   }
 
   /** Several settlements in one run. Some may have several results: the row says which it was, less what the run then paid. */
@@ -578,8 +502,8 @@ class World {
     writes: JobRun["writes"],
     taken: readonly string[],
   ): void {
-    const { limit } = this.setting;
-    const exact = this.#exact;
+    const { own, waiting } = this.#exact;
+    const { limit } = own;
     this.#counts.settled += settled.length;
     const resultsOf = (state: State, { count, args: { used }, at, takenAt }: Settling) =>
       used >= count
@@ -589,18 +513,18 @@ class World {
           );
     const possible = settled.reduce(
       (states: State[], one) => states.flatMap((state) => resultsOf(state, one)),
-      [exact.bucket],
+      [own.state],
     );
     const [[, row] = []] = bucketRowsIn(writes);
-    const paid = taken.reduce((sum, id) => sum + (exact.waiting.get(id)?.count ?? 0), 0);
-    const left = row ? rational(Number(row["value"])) : leftAt(limit, exact.bucket, clock);
+    const paid = taken.reduce((sum, id) => sum + (waiting.get(id)?.count ?? 0), 0);
+    const left = row ? rational(Number(row["value"])) : leftAt(limit, own.state, clock);
     const held = minus(left, rational(-paid));
     const found = possible.findIndex(
       (state) => isJoined(state) || isDeepStrictEqual(leftAt(limit, state, clock), held),
     );
     demand(found >= 0, "a settlement must charge or give back as much as an exact one", { held, possible });
     // What has come back and was paid again at once is not written.
-    if (row || paid > 0) exact.bucket = possible[found];
+    if (row || paid > 0) own.state = possible[found];
   }
 
   /** Each run that does something was planned by the run before it, or is the first of a new generation. */
@@ -626,6 +550,22 @@ class World {
       const job = this.#exact.waiting.get(id);
       demand(job?.round === round, "a job must get the next round of its user", { job, round });
     }
+  }
+}
+
+function adjustExact(bucket: ExactBucket, count: number, clock: number, isWritten: boolean): void {
+  const { after } = adjust(bucket.limit, bucket.state, clock, count);
+  if (count < 0) giveBack(bucket, after, clock, isWritten);
+  else bucket.state = after;
+}
+
+/** A refund that has nothing to give back writes nothing, so the time of the bucket stays. */
+function giveBack(bucket: ExactBucket, after: State, clock: number, isWritten: boolean): void {
+  // A bucket with a short memory may undo a take in part, or not at all.
+  if (isWritten || isJoined(after)) bucket.state = after;
+  else {
+    const [before, now] = [bucket.state, after].map((state) => leftAt(bucket.limit, state, clock));
+    demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
   }
 }
 
