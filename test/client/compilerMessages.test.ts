@@ -338,6 +338,12 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [/'ConcurrencyConfig': slots, lease/, `limits.rateLimit(mutation, { name: "runs", config })`],
   [/to type 'LimitDefinedWithQueue'/, `enqueueRateLimited(mutation, { name: "signUp" }, work)`],
   [/to type 'OnlyWithFairTrue/, `enqueueRateLimited(mutation, { name: "waiting", fairBy: "ada" }, work)`],
+  // It is a mutation; and a function that never says what it has used.
+  [
+    /^Type ('"action"' is not assignable to type '"mutation"'|'string' .* 'FunctionReturnsNoUse')/,
+    `enqueueRateLimited(mutation, { name: "waiting", settles: "action" }, work)`,
+    `enqueueRateLimited(mutation, { name: "waiting", settles: "mutation" }, mail, { to: "b" })`,
+  ],
   [/Property 'fairBy' is missing/, `enqueueRateLimited(mutation, { name: "inTurns" }, work)`],
 ];
 

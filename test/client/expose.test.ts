@@ -130,7 +130,7 @@ const getter = makeFunctionReference<"query", Record<string, unknown>, RateLimit
 describe.each(placeNames)("a queue exposed from the %s", (place) => {
   /** Opens the app, whose check decides which job a request is for. A signed-in client can send any arguments. */
   const open = (check: (ctx: QueryCtx, requested: string) => unknown) => {
-    const { t, jobOf, position } = useQueues(place, limits, {}, check);
+    const { t, jobOf, position } = useQueues(place, limits, {}, { exposed: check });
     const ask = (args: Record<string, unknown>, subject = "ann") => t.withIdentity({ subject }).query(getter, args);
     return { jobOf, position, ask };
   };

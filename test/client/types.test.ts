@@ -77,6 +77,7 @@ const jittering = defineRateLimits(definitions, { throws: { jitter: 0.2 } });
 const admin = rateLimitAdmin(inTables);
 const adminOfComponent = rateLimitAdmin(inComponent);
 const { enqueueRateLimited } = rateLimitQueue(inTables);
+const throwingQueue = rateLimitQueue(defineRateLimits(definitions, { throws: true }));
 /** Limits without definitions. */
 const freeInTables = { ...defineRateLimits({}), ...rateLimitJobs(defineRateLimits({})) };
 const free = defineInComponent({}, { component });
@@ -106,6 +107,7 @@ declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
 const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
+const settling = convex.makeFunctionReference<"mutation", Record<string, never>, { used: number }>("mail:settling");
 /** As `v.function()` gives it. */
 const future = send as unknown as convex.FunctionReference_future<"mutation", "internal", { to: string }, null>;
 const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
@@ -202,6 +204,7 @@ describe("the compiler accepts", () => {
       inTables.rateLimitAll(mutation, [{ name: "mixed", plan: "steady" }, { name: "signUp" }]),
       inTables.scheduleRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
+      enqueueRateLimited(mutation, { name: "both", settles: "mutation" }, settling),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, future, { to: "b" }),
       inTables.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       admin.overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
@@ -320,6 +323,10 @@ describe("the types know whether a denial is returned", () => {
     typeOf(() => throwingJobs.scheduleRateLimited(mutation, { name: "signUp" }, now)).toEqualTypeOf<
       Allowed<ScheduleResult>
     >();
+    const queued = { name: "both" } as const;
+    typeOf(() => throwingQueue.enqueueRateLimited(mutation, queued, now)).toEqualTypeOf<Allowed<EnqueueResult>>();
+    const returned = { ...queued, throws: false } as const;
+    typeOf(() => throwingQueue.enqueueRateLimited(mutation, returned, now)).toEqualTypeOf<EnqueueResult>();
   });
 });
 

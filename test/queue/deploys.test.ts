@@ -6,7 +6,7 @@ import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
 import { documentsIn, placeNames, rowsIn } from "../support/places.js";
 import { firstOf } from "../support/random.js";
-import { continueSweep, run, useQueues } from "../support/queues.js";
+import { run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -113,11 +113,11 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   });
 
   it("a bound that is raised holds for all jobs of a mutation", async () => {
-    const { acceptsOneByOne, deploy, functions, t } = open({ maxQueued: 2 });
+    const { acceptsOneByOne, deploy, write } = open({ maxQueued: 2 });
     expect(await acceptsOneByOne(4, 500)).toEqual([true, true, true, false]);
     deploy({ maxQueued: 100 });
-    const accepted = await t.mutation(async (ctx) => {
-      const join = () => functions().enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "x" });
+    const accepted = await write(async (ctx, own) => {
+      const join = () => own.enqueueRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "x" });
       return [await join(), await join(), await join()].map(({ ok }) => ok);
     });
     expect(accepted).toEqual([true, true, true]);
@@ -137,21 +137,21 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     "a lowered limit holds for all that waits from the next %s on, though nobody enqueues on its key",
     async (how) => {
       const ten = { ...fast, rate: 10, capacity: 10, keyed: true };
-      const { t, functions, enqueueAtOnce, jobOf, deploy, pass, starts } = open({}, ten);
+      const { enqueueAtOnce, jobOf, deploy, pass, starts, ...queue } = open({}, ten);
       await enqueueAtOnce(100, "x", { count: 1, key: "a" });
       const other = await jobOf("y", { key: "b" });
       await pass(2000);
       deploy({}, { ...ten, rate: 1 });
       const key = "b";
-      const calls: Record<string, (ctx: never) => Promise<unknown>> = {
-        sweep: (ctx) => functions().sweepRateLimits(ctx, { next: continueSweep }),
-        pause: (ctx) => functions().pauseRateLimit(ctx, { name: "llm", key, until: Date.now() + 10 }),
-        charge: (ctx) => functions().adjustRateLimit(ctx, { name: "llm", key, count: 1 }),
-        reset: (ctx) => functions().resetRateLimit(ctx, { name: "llm", key }),
-        cancel: (ctx) => functions().cancelQueued(ctx, other),
-        enqueue: (ctx) => functions().enqueueRateLimited(ctx, { name: "llm", key, count: 1 }, run, { label: "z" }),
+      const calls: Record<string, () => Promise<unknown>> = {
+        sweep: queue.sweep,
+        pause: () => queue.pauseFor(10, { key }),
+        charge: () => queue.adjust({ key, count: 1 }),
+        reset: () => queue.reset({ key }),
+        cancel: () => queue.cancel(other),
+        enqueue: () => queue.enqueue("z", { key, count: 1 }),
       };
-      await t.mutation((ctx) => calls[how]?.(ctx as never) ?? Promise.reject(new Error(how)));
+      await calls[how]?.();
       const before = starts.length;
       await pass(20_000);
       // Those of a second ahead have their start times.
@@ -161,11 +161,11 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
 
   it("a sweep after a deploy that raises a limit wakes the workers that sleep", async () => {
     const rare = { ...slow, period: 10 * MINUTE };
-    const { t, functions, enqueueAll, deploy, pass, until, log } = open({}, rare);
+    const { enqueueAll, deploy, pass, until, log, sweep } = open({}, rare);
     await enqueueAll(["1", "2"]);
     await pass(1000);
     deploy({}, fast);
-    await t.mutation((ctx) => functions().sweepRateLimits(ctx, { next: continueSweep }));
+    await sweep();
     await until(20 * MINUTE);
     expect(log()[1]).toMatch(/^2 1\d{3}$/);
   });
@@ -180,12 +180,12 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   });
 
   it("a job that ends after a deploy is settled by the new limit", async () => {
-    const { t, enqueue, pass, deploy, until, order, functions } = open({});
+    const { t, take, enqueue, pass, deploy, until, order } = open({});
     await enqueue("first");
     await enqueue("second", { settles: "mutation" }, { used: 11 });
     await pass(MINUTE - 500);
     deploy({}, { kind: "sliding window", rate: 20, period: MINUTE });
-    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm", count: 3 }));
+    await take({ count: 3 });
     // In your tables the worker reads the new limits; the component learns them from the next caller.
     if (place === "component") await enqueue("third");
     await until(2 * MINUTE);

@@ -6,7 +6,7 @@ import { work } from "../../src/queue/run.js";
 import { runAction, runMutation, scheduleJob } from "../../src/queue/start.js";
 import { NOW, useClock } from "../support/clock.js";
 import { documentsIn, placeNames } from "../support/places.js";
-import { act, useQueues } from "../support/queues.js";
+import { useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -25,7 +25,7 @@ describe.each(placeNames)("in the %s", (place) => {
       },
     });
     const more = { "./drops.ts": () => Promise.resolve({ hear }) };
-    const queues = useQueues(place, { llm: { ...config, ...limit, queue } }, { count: 10, onDropped }, undefined, more);
+    const queues = useQueues(place, { llm: { ...config, ...limit, queue } }, { count: 10, onDropped }, { more });
     return { ...queues, heard };
   };
 
@@ -72,15 +72,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
     expect(await enqueue("next", { notAfter: Date.now() + 100 })).toMatchObject({ ok: true });
     await until(20 * MINUTE);
-  });
-
-  it("a job that nobody hears of is logged", async () => {
-    const { enqueue, until } = open({ attempts: 1 });
-    const log = vi.spyOn(console, "error").mockReturnValue();
-    await enqueue("stubborn", { settles: "action", onDropped: undefined }, { returns: [again] }, act);
-    await until(MINUTE);
-    expect(String(log.mock.calls[0]?.[0])).toContain("a queued job is dropped (attempts)");
-    log.mockRestore();
   });
 
   it.each([NaN, -1, "soon"])("a notAfter of %j is misuse", async (notAfter) => {

@@ -12,7 +12,7 @@ import { isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { firstOf } from "../support/random.js";
-import { continueSweep, run, useQueues } from "../support/queues.js";
+import { run, useQueues } from "../support/queues.js";
 
 useClock();
 
@@ -24,11 +24,9 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `slow`. */
   const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
     const queues = useQueues(place, { ...others, llm: { ...slow, queue: {}, ...llm } }, { count: 10 });
-    const { t, starts, functions } = queues;
+    const { t, starts } = queues;
     return {
       ...queues,
-      sweep: async () =>
-        await t.mutation(async (ctx) => await functions().sweepRateLimits(ctx, { next: continueSweep })),
       workers: () => documentsIn(place, t, "rateLimitWorkers"),
       deleteWorkers: () => changeIn(place, t, "rateLimitWorkers", null),
       /** Each start as "label ms", in ms since NOW, rounded down to 100 ms. */
@@ -190,13 +188,13 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   });
 
   it("tokens of a job outside the queue that is cancelled wake the worker", async () => {
-    const { enqueueAll, functions, t, pass, until, log } = open();
+    const { enqueueAll, write, pass, until, log } = open();
     const schedule = () =>
-      t.mutation((ctx) => functions().scheduleRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "other" }));
+      write((ctx, own) => own.scheduleRateLimited(ctx, { name: "llm", count: 10 }, run, { label: "other" }));
     const [, later] = [await schedule(), await schedule()];
     await enqueueAll(["first"]);
     await pass(5000);
-    if (later.ok) await t.mutation((ctx) => functions().cancelRateLimited(ctx, later.job));
+    if (later.ok) await write((ctx, own) => own.cancelRateLimited(ctx, later.job));
     await until(10 * MINUTE);
     expect(log()).toEqual(["other 10", "first 60000"]);
   });
@@ -257,8 +255,8 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
 
   it("a queue is full as long as its rows are too many for a run to pay for all that wait", async () => {
     const wide = { ...config, rate: 1e5, capacity: 1e5, shards: { atLeast: 2048 }, queue: { maxQueued: 5 } };
-    const { t, functions, enqueue, enqueueAll, pass } = open(wide);
-    await t.mutation(async (ctx) => await functions().rateLimit(ctx, { name: "llm" }));
+    const { take, enqueue, enqueueAll, pass } = open(wide);
+    await take();
     await pass(3000);
     await enqueueAll(Array<string>(15).fill("x"));
     await pass(10);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MINUTE } from "convex-rate-limits";
 import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { NOW, useClock } from "../support/clock.js";
-import { type AnyRateLimits, type MutationCtx, placeNames } from "../support/places.js";
+import { placeNames } from "../support/places.js";
 import { firstOf } from "../support/random.js";
 import { useQueues } from "../support/queues.js";
 
@@ -16,18 +16,13 @@ const until = NOW + 10 * MINUTE;
 
 describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   const open = () => {
-    const queues = useQueues(place, { llm: slow }, { count: 10, key: "a" });
-    const { t, starts, functions, override } = queues;
-    const decide = (call: (ctx: MutationCtx, own: AnyRateLimits) => Promise<unknown>) =>
-      t.mutation((ctx) => call(ctx, functions()));
-    const named = { name: "llm", key: "a" };
+    const bucket = { key: "a" };
+    const queues = useQueues(place, { llm: slow }, { count: 10, ...bucket });
     return {
       ...queues,
-      override: (args: RateLimitOverride) => override({ ...named, ...args }),
-      clear: () => decide((ctx, own) => own.clearRateLimitOverride(ctx, named)),
-      pause: () => decide((ctx, own) => own.pauseRateLimit(ctx, { ...named, until })),
-      /** Each start as "label s", in seconds since NOW, rounded down. */
-      seconds: () => starts.map(({ label, at }) => `${label} ${Math.floor((at - NOW) / 1000)}`),
+      override: (args: RateLimitOverride) => queues.override({ ...bucket, ...args }),
+      clear: () => queues.write((ctx, own) => own.clearRateLimitOverride(ctx, { name: "llm", ...bucket })),
+      pause: () => queues.pauseFor(until - Date.now(), bucket),
     };
   };
 

@@ -1,10 +1,9 @@
 /** Queues whose jobs also take from other limits: a job starts when all of them can pay, and takes from all or from none. */
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, MINUTE, type RateLimitDefinitions, SECOND } from "convex-rate-limits";
-import type { RateLimitOverride } from "convex-rate-limits/admin";
 import { parseQueue } from "../../src/queue/terms.js";
 import { NOW, useClock } from "../support/clock.js";
-import { type AnyRateLimits, changeIn, type MutationCtx, placeNames } from "../support/places.js";
+import { changeIn, placeNames } from "../support/places.js";
 import { firstOf } from "../support/random.js";
 import { useQueues } from "../support/queues.js";
 
@@ -33,21 +32,7 @@ it("terms from the wire in which a job could never be paid are refused", () => {
 });
 
 describe.each(firstOf(1, placeNames))("in the %s", (place) => {
-  const open = (limits: RateLimitDefinitions = both, joining: object = {}) => {
-    const queues = useQueues(place, limits, joining);
-    const { t, starts, functions } = queues;
-    const decide = async (call: (ctx: MutationCtx, own: AnyRateLimits) => Promise<unknown>) =>
-      await t.mutation((ctx) => call(ctx, functions()));
-    return {
-      ...queues,
-      decide,
-      take: (args: object) => decide((ctx, own) => own.rateLimit(ctx, args as never)),
-      override: (args: RateLimitOverride & { name: string; key?: string }) =>
-        decide((ctx, own) => own.overrideRateLimit(ctx, args as never)),
-      /** Each start as "label s", in seconds since NOW, rounded down. */
-      seconds: () => starts.map(({ label, at }) => `${label} ${Math.floor((at - NOW) / 1000)}`),
-    };
-  };
+  const open = (limits: RateLimitDefinitions = both, joining: object = {}) => useQueues(place, limits, joining);
 
   it("a job starts when the last of its limits can pay, and takes from all of them then", async () => {
     const { enqueueAll, until, seconds, snapshot } = open();
@@ -104,8 +89,8 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
 
   const refund = { name: "requests", count: -2 } as const;
   it.each<[string, (queue: ReturnType<typeof open>) => Promise<unknown>, string]>([
-    ["a refund", ({ decide }) => decide((ctx, own) => own.adjustRateLimit(ctx, refund)), "3 10"],
-    ["a reset", ({ decide }) => decide((ctx, own) => own.resetRateLimit(ctx, { name: "requests" })), "3 10"],
+    ["a refund", ({ adjust }) => adjust(refund), "3 10"],
+    ["a reset", ({ reset }) => reset({ name: "requests" }), "3 10"],
     // From then on tokens come every 164 s.
     ["more", ({ override }) => override({ name: "requests", more: 20 }), "3 163"],
     ["no bound", ({ override }) => override({ name: "requests", unlimited: true }), "3 10"],
@@ -119,11 +104,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   });
 
   it.each<[string, (queue: ReturnType<typeof open>) => Promise<unknown>, string]>([
-    [
-      "a pause",
-      ({ decide }) => decide((ctx, own) => own.pauseRateLimit(ctx, { name: "requests", until: NOW + 5 * MINUTE })),
-      "1 330",
-    ],
+    ["a pause", ({ pauseFor }) => pauseFor(5 * MINUTE, { name: "requests" }), "1 330"],
     ["a block", ({ override }) => override({ name: "requests", block: true, until: NOW + 5 * MINUTE }), "1 300"],
   ])("%s of the second limit holds the jobs until it ends", async (_how, act, expected) => {
     const queue = open();
@@ -156,7 +137,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     for (const key of ["a", "b", "c"]) await shared.enqueueAll([key], { key });
     await shared.pass(SECOND);
     expect(shared.order()).toHaveLength(2);
-    await shared.decide((ctx, own) => own.adjustRateLimit(ctx, refund));
+    await shared.adjust(refund);
     await shared.pass(MINUTE);
     expect(shared.order().sort()).toEqual(["a", "b", "c"]);
   });
@@ -255,7 +236,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(String(log.mock.calls[0])).toContain('Rate limit "requests": the stored state is unusable');
     log.mockRestore();
     expect(queue.order()).toEqual(["1", "2"]);
-    await queue.decide((ctx, own) => own.resetRateLimit(ctx, { name: "requests" }));
+    await queue.reset({ name: "requests" });
     await queue.until(5 * MINUTE);
     expect(queue.seconds()).toEqual(["1 0", "2 0", "3 60"]);
   });

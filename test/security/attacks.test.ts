@@ -105,7 +105,7 @@ describe.each(placeNames)("a queue in the %s", (place) => {
   it("shows and cancels no job by a made-up id, or by the id of another user's job", async () => {
     // The app trusts the id that a client sends, but not the key.
     const exposed = (_ctx: unknown, id: string) => ({ name: "llm", key: "ann", id });
-    const { t, jobOf, cancel } = useQueues(place, { llm: queued, others: queued }, {}, exposed);
+    const { t, jobOf, cancel } = useQueues(place, { llm: queued, others: queued }, {}, { exposed });
     const own = await jobOf("own", { key: "ann" });
     const { id: bobs } = await jobOf("bob's", { key: "bob" });
     const { id: others } = await jobOf("of another limit", { key: "ann", name: "others" });

@@ -80,7 +80,7 @@ describe.each(placeNames)("only the app can prevent, in the %s, a made-up job", 
   it("of another user, in a queue without keys: its id alone shows and cancels it", async () => {
     const shared = { kind: "token bucket", rate: 1, period: 1000, capacity: 1, queue: { fair: true } } as const;
     const exposed = (_ctx: unknown, id: string) => ({ name: "llm", id });
-    const { t, jobOf, cancel } = useQueues(place, { llm: shared }, {}, exposed);
+    const { t, jobOf, cancel } = useQueues(place, { llm: shared }, {}, { exposed });
     await jobOf("ann's", { fairBy: "ann" });
     const { id } = await jobOf("bob's", { fairBy: "bob" });
     const getQueued = makeFunctionReference<"query", { job: string }>("exposed:getQueued");

@@ -24,24 +24,31 @@ export const act = makeFunctionReference<"action", JobArgs>("jobs:act");
 export const fail = makeFunctionReference<"mutation", JobArgs>("jobs:fail");
 type Job = typeof run | typeof act;
 
+interface Parts {
+  /** The part of its worker that the app exports, in your tables. */
+  exported?: (worker: RegisteredQueue) => object;
+  /** Finds the job that a client may see, for the app's public query. */
+  exposed?: (ctx: QueryCtx, requested: string) => unknown;
+  /** Further modules of the app. */
+  more?: Parameters<typeof openBackend>[0];
+}
+
 /**
- * @param exported - the part of its worker that the app exports, in your tables.
- * @param exposed - finds the job that a client may see, for the app's public query.
+ * Opens the backend, with the calls that tests make, each in a mutation or query of its own, under the limits deployed last. Calls are for
+ * the limit "llm" unless their arguments name another.
+ * @param joining - arguments that every job is enqueued with.
  */
-export function openQueues(
+export function useQueues(
   place: PlaceName,
   limits: RateLimitDefinitions,
-  exported: (worker: RegisteredQueue) => object = (worker) => worker,
-  exposed: (ctx: QueryCtx, requested: string) => unknown = () => null,
-  more: Parameters<typeof openBackend>[0] = {},
+  joining: object = {},
+  { exported = (worker) => worker, exposed = () => null, more = {} }: Parts = {},
 ) {
   const define = (defined: RateLimitDefinitions): AnyRateLimits =>
     place === "tables"
       ? withAll(defineRateLimits(defined, { queueModule: "limits" }))
       : withAll(defineInComponent(defined, { component }));
   let functions = define(limits);
-  /** Deploys the app with other limits. */
-  const deploy = (defined: RateLimitDefinitions): AnyRateLimits => (functions = define(defined));
   const starts: { label: string; at: number; attempt?: number }[] = [];
   const note = ({ label, used, returns, attempt }: JobArgs): unknown => {
     const before = starts.filter((start) => start.label === label);
@@ -70,29 +77,11 @@ export function openQueues(
     ...more,
     "./sweeps.ts": () => Promise.resolve({ sweep: sweepIn(() => functions) }),
   });
-  return { t, starts, deploy, ...functions };
-}
-
-/**
- * The same backend with the calls that tests make, each in a mutation or query of its own, under the limits deployed last. Calls are for
- * the limit "llm" unless their arguments name another.
- * @param joining - arguments that every job is enqueued with.
- */
-export function useQueues(
-  place: PlaceName,
-  limits: RateLimitDefinitions,
-  joining: object = {},
-  exposed?: Parameters<typeof openQueues>[3],
-  more?: Parameters<typeof openQueues>[4],
-) {
-  const { t, starts, deploy, ...first } = openQueues(place, limits, undefined, exposed, more);
-  let functions: AnyRateLimits = first;
   const llm = { name: "llm" };
+  const write = async <T>(call: (ctx: MutationCtx, functions: AnyRateLimits) => Promise<T>) =>
+    await t.mutation(async (ctx) => await call(ctx, functions));
   const enqueue = async (label: string, args: object = {}, returned: Partial<JobArgs> = {}, fn: Job = run) =>
-    await t.mutation(
-      async (ctx) =>
-        await functions.enqueueRateLimited(ctx, { ...llm, ...joining, ...args }, fn, { label, ...returned }),
-    );
+    await write((ctx, own) => own.enqueueRateLimited(ctx, { ...llm, ...joining, ...args }, fn, { label, ...returned }));
   const jobOf = async (...job: Parameters<typeof enqueue>): Promise<RateLimitQueuedJob> => {
     const result = await enqueue(...job);
     if (!result.ok) throw new Error("There was no room for the job.");
@@ -102,9 +91,11 @@ export function useQueues(
     t,
     starts,
     functions: () => functions,
+    /** Deploys the app with other limits. */
     deploy: (next: RateLimitDefinitions) => {
-      functions = deploy(next);
+      functions = define(next);
     },
+    write,
     enqueue,
     jobOf,
     enqueueAll: async (labels: readonly string[], args: object = {}) => {
@@ -112,25 +103,23 @@ export function useQueues(
     },
     /** Enqueues as many jobs in one mutation, whether there is room or not. */
     enqueueAtOnce: async (jobs: number, label: string, args: object = {}) => {
-      await t.mutation(async (ctx) => {
+      await write(async (ctx, own) => {
         const asked = { ...llm, ...joining, ...args };
-        for (let i = 0; i < jobs; i++) await functions.enqueueRateLimited(ctx, asked, run, { label });
+        for (let i = 0; i < jobs; i++) await own.enqueueRateLimited(ctx, asked, run, { label });
       });
     },
-    cancel: async (job: RateLimitQueuedJob) => {
-      const { canceled } = await t.mutation(async (ctx) => await functions.cancelQueued(ctx, job));
-      return canceled;
-    },
+    cancel: async (job: RateLimitQueuedJob) => (await write((ctx, own) => own.cancelQueued(ctx, job))).canceled,
     position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
     snapshot: async (args: object = {}) =>
       await t.query(async (ctx) => await functions.getRateLimit(ctx, { ...llm, ...args })),
-    override: async (args: object) =>
-      await t.mutation(async (ctx) => await functions.overrideRateLimit(ctx, { ...llm, ...args } as never)),
-    reset: async () => await t.mutation(async (ctx) => await functions.resetRateLimit(ctx, llm)),
-    adjust: async (args: { count: number; takenAt?: number }) =>
-      await t.mutation(async (ctx) => await functions.adjustRateLimit(ctx, { ...llm, ...args })),
-    pauseFor: async (ms: number) =>
-      await t.mutation(async (ctx) => await functions.pauseRateLimit(ctx, { ...llm, until: Date.now() + ms })),
+    take: (args: object = {}) => write((ctx, own) => own.rateLimit(ctx, { ...llm, ...args })),
+    override: (args: object) => write((ctx, own) => own.overrideRateLimit(ctx, { ...llm, ...args } as never)),
+    reset: (args: object = {}) => write((ctx, own) => own.resetRateLimit(ctx, { ...llm, ...args })),
+    adjust: (args: { count: number; [field: string]: unknown }) =>
+      write((ctx, own) => own.adjustRateLimit(ctx, { ...llm, ...args })),
+    pauseFor: (ms: number, args: object = {}) =>
+      write((ctx, own) => own.pauseRateLimit(ctx, { ...llm, ...args, until: Date.now() + ms })),
+    sweep: () => write((ctx, own) => own.sweepRateLimits(ctx, { next: continueSweep })),
     pass: async (ms: number) => {
       await pass(t, ms);
     },
@@ -140,11 +129,13 @@ export function useQueues(
     order: () => starts.map(({ label }) => label),
     /** Each start as "label ms", in ms since NOW. */
     log: () => starts.map(({ label, at }) => `${label} ${at - NOW}`),
+    /** Each start as "label s", in seconds since NOW, rounded down. */
+    seconds: () => starts.map(({ label, at }) => `${label} ${Math.floor((at - NOW) / 1000)}`),
   };
 }
 
 /** The function that continues a sweep in the tables. */
-export const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
+const continueSweep = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 const sweepIn = (functions: () => AnyRateLimits) =>
   internalMutationGeneric({
     args: { cursor: v.optional(v.string()) },
@@ -153,7 +144,7 @@ const sweepIn = (functions: () => AnyRateLimits) =>
   });
 
 /** Moves the clock from one scheduled function to the next, and runs each at its time, until none is left. None may be due after `until`. */
-export async function runUntil(t: Backend, until: number): Promise<void> {
+async function runUntil(t: Backend, until: number): Promise<void> {
   while (vi.getTimerCount() > 0) {
     const before = Date.now();
     vi.advanceTimersToNextTimer();
@@ -165,7 +156,7 @@ export async function runUntil(t: Backend, until: number): Promise<void> {
 }
 
 /** Lets time pass, and runs what is due meanwhile. Later functions stay scheduled. */
-export async function pass(t: Backend, ms: number): Promise<void> {
+async function pass(t: Backend, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     vi.advanceTimersByTime(STEP_MS);
     await t.finishInProgressScheduledFunctions();
