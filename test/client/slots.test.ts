@@ -29,6 +29,21 @@ describe.each(placeNames)("slots in the %s", (place) => {
   const isFree = async ({ checkRateLimit }: Pick<Calls, "checkRateLimit">, args: object = ann) =>
     (await checkRateLimit(args)).ok;
 
+  /** Expects that a sweep deletes the only row at this time, and not a millisecond earlier. */
+  async function isSweptAt({ sweepRateLimits }: Pick<Calls, "sweepRateLimits">, time: number) {
+    for (const [now, left] of [
+      [time - 1, 1],
+      [time, 0],
+    ] as const) {
+      vi.setSystemTime(now);
+      await sweepRateLimits({ next });
+      expect(await rows()).toHaveLength(left);
+    }
+  }
+  /** Takes as many slots in one transaction. */
+  const takeAtOnce = (limits: ReturnType<typeof open>, count: number) =>
+    mutation((ctx) => Promise.all(Array.from({ length: count }, () => take(limits.within(ctx)))));
+
   it("gives each run a slot and a lease, and says when the next slot is free", async () => {
     const limits = open();
     expect(await limits.rateLimit(ann)).toEqual({
@@ -236,10 +251,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
   it("holds at most 64 slots, whatever an override adds", async () => {
     const limits = open({ jobs: { ...jobs, slots: 63 } });
     await limits.overrideRateLimit({ ...ann, more: 1e12 });
-    const leases = await mutation(async (ctx) => {
-      const calls = limits.within(ctx);
-      return await Promise.all(Array.from({ length: 64 }, () => take(calls)));
-    });
+    const leases = await takeAtOnce(limits, 64);
     expect(await isFree(limits)).toBe(false);
     for (const lease of leases) await limits.releaseRateLimit(lease);
     expect(await limits.checkRateLimit(ann)).toMatchObject({ ok: true, remaining: 63 });
@@ -248,10 +260,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
   it("never frees a slot of another when an override lets more than 64 through: the joined ones end by time", async () => {
     const limits = open();
     await limits.overrideRateLimit({ ...ann, unlimited: true });
-    const leases = await mutation(async (ctx) => {
-      const calls = limits.within(ctx);
-      return await Promise.all(Array.from({ length: 70 }, () => take(calls)));
-    });
+    const leases = await takeAtOnce(limits, 70);
     expect(new Set(leases.map(({ takenAt }) => takenAt)).size).toBe(70);
     for (const lease of [...leases, ...leases]) await limits.releaseRateLimit(lease);
     await limits.clearRateLimitOverride(ann);
@@ -310,90 +319,71 @@ describe.each(placeNames)("slots in the %s", (place) => {
     expect(page).toMatchObject([{ key: "ann", ok: false, retryAt: NOW + LEASE, value: 0 }]);
     await limits.releaseRateLimit(lease);
     expect(await limits.listRateLimits({ name: "jobs", onlyLimited: true })).toMatchObject({ page: [] });
-    const sweep = () => mutation((ctx) => limits.within(ctx).sweepRateLimits({ next }));
-    vi.setSystemTime(NOW + 1 + LEASE + MINUTE - 1);
-    await sweep();
-    expect(await rows()).toHaveLength(1);
-    vi.setSystemTime(NOW + 1 + LEASE + MINUTE);
-    await sweep();
-    expect(await rows()).toEqual([]);
+    await isSweptAt(limits, NOW + 1 + LEASE + MINUTE);
   });
 
   it("sweeps what a deploy has left behind, when the leases have ended", async () => {
     await take(open());
     const tokens = open({ jobs: { kind: "token bucket", rate: 1, period: MINUTE, keyed: true } });
-    const sweep = () => mutation((ctx) => tokens.within(ctx).sweepRateLimits({ next }));
-    vi.setSystemTime(NOW + LEASE + MINUTE - 1);
-    await sweep();
-    expect(await rows()).toHaveLength(1);
-    vi.setSystemTime(NOW + LEASE + MINUTE);
-    await sweep();
+    await isSweptAt(tokens, NOW + LEASE + MINUTE);
+  });
+
+  const COUNT = 'Rate limit "jobs": count must be 1 (a call takes one slot), got';
+  const RESERVE = 'Rate limit "jobs": reserve must be false or left out: slots cannot be reserved, got';
+  const REFUND = 'Rate limit "jobs": refundable must be false or left out: a slot comes back by its lease, got true.';
+  const TOKENS = 'is for limits with tokens; kind must be another than "concurrency", which has slots.';
+  it.each<[call: string, problem: string, args: unknown[]]>([
+    ["rateLimit", `${COUNT} 2.`, [{ ...ann, count: 2 }]],
+    ["rateLimit", `${COUNT} 0.`, [{ ...ann, count: 0 }]],
+    ["checkRateLimit", `${COUNT} 3.`, [{ ...ann, count: 3 }]],
+    ["rateLimit", `${RESERVE} {"within":5}.`, [{ ...ann, reserve: { within: 5 } }]],
+    ["rateLimitAll", `${RESERVE} true.`, [[{ ...ann, reserve: true }]]],
+    ["rateLimit", REFUND, [{ ...ann, refundable: true }]],
+    ["adjustRateLimit", `Rate limit "jobs": adjustRateLimit ${TOKENS}`, [{ ...ann, count: -1 }]],
+    ["scheduleRateLimited", `Rate limit "jobs": scheduleRateLimited ${TOKENS}`, [ann, "jobs:run"]],
+  ])("refuses what slots cannot do, and writes nothing: %s, %s", async (call, problem, args) => {
+    await expect(open()[call as "rateLimit"](...args)).rejects.toThrow(problem);
     expect(await rows()).toEqual([]);
   });
 
-  it("refuses what slots cannot do, before anything is read, and says what is allowed", async () => {
-    const limits = open();
-    const before = await rows();
-    const call = (args: object) => limits.rateLimit({ ...ann, ...args });
-    await expect(call({ count: 2 })).rejects.toThrow(
-      'Rate limit "jobs": count must be 1 (a call takes one slot), got 2.',
-    );
-    await expect(call({ count: 0 })).rejects.toThrow("count must be 1");
-    await expect(call({ reserve: { within: 5 } })).rejects.toThrow(
-      'Rate limit "jobs": reserve must be false or left out: slots cannot be reserved, got {"within":5}.',
-    );
-    await expect(call({ refundable: true })).rejects.toThrow(
-      'Rate limit "jobs": refundable must be false or left out: a slot comes back by its lease, got true.',
-    );
-    await expect(limits.checkRateLimit({ ...ann, count: 3 })).rejects.toThrow("count must be 1");
-    await expect(limits.rateLimitAll([{ ...ann, reserve: true }])).rejects.toThrow("reserve must be false");
-    await expect(limits.adjustRateLimit({ ...ann, count: -1 })).rejects.toThrow(
-      'Rate limit "jobs": adjustRateLimit is for limits with tokens; kind must be another than "concurrency", which has slots.',
-    );
-    const job = () => limits.scheduleRateLimited(ann, "jobs:run");
-    await expect(job()).rejects.toThrow('Rate limit "jobs": scheduleRateLimited is for limits with tokens');
-    expect(await rows()).toEqual(before);
-    const refused = (more: object) => () => define({ jobs: { ...jobs, ...more } });
-    expect(refused({ slots: 65 })).toThrow(
-      'Rate limit "jobs": slots must be a whole number at least 1 and at most 64, got 65.',
-    );
-    expect(refused({ slots: 1.5 })).toThrow("slots must be a whole number");
-    expect(refused({ slots: 0 })).toThrow("slots must be a whole number");
-    expect(refused({ lease: 0 })).toThrow(
-      "lease must be a whole number of milliseconds above 0 and at most 1e15, got 0.",
-    );
-    expect(refused({ lease: undefined })).toThrow("lease must be");
-    expect(refused({ shards: 4 })).toThrow(
-      'Rate limit "jobs": "shards" is not a field of a concurrency limit, which has',
-    );
-    expect(refused({ rate: 4 })).toThrow('"rate" is not a field of a concurrency limit, which has kind, slots, lease.');
-    expect(refused({ queue: {} })).toThrow(
-      'Rate limit "jobs": queue must be left out with kind "concurrency": nobody knows when a slot is free.',
-    );
-    const strict = { kind: "sliding window", rate: 1, period: 1 } as const;
-    expect(() => define({ jobs: { plans: { free: { kind: "concurrency", slots: 1, lease: 1 }, strict } } })).toThrow(
-      'Rate limit "jobs": kind must be the same in all plans if one is "concurrency", got "sliding window".',
-    );
+  const SLOTS = "slots must be a whole number at least 1 and at most 64, got";
+  const LEASE_MS = "lease must be a whole number of milliseconds above 0 and at most 1e15, got";
+  const notField = (field: string) => `"${field}" is not a field of a concurrency limit, which has kind, slots, lease.`;
+  it.each([
+    [{ slots: 65 }, `${SLOTS} 65.`],
+    [{ slots: 1.5 }, `${SLOTS} 1.5.`],
+    [{ slots: 0 }, `${SLOTS} 0.`],
+    [{ lease: 0 }, `${LEASE_MS} 0.`],
+    [{ lease: undefined }, `${LEASE_MS} undefined.`],
+    [{ shards: 4 }, notField("shards")],
+    [{ rate: 4 }, notField("rate")],
+    [{ queue: {} }, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.'],
+    [
+      {
+        plans: {
+          free: { kind: "concurrency", slots: 1, lease: 1 },
+          strict: { kind: "sliding window", rate: 1, period: 1 },
+        },
+      },
+      'kind must be the same in all plans if one is "concurrency", got "sliding window".',
+    ],
+  ])("refuses a definition with %o", (more, problem) => {
+    const definition = "plans" in more ? more : { ...jobs, ...more };
+    expect(() => define({ jobs: definition as never })).toThrow(`Rate limit "jobs": ${problem}`);
   });
 
-  it("refuses what is no lease", async () => {
-    const { releaseRateLimit } = open();
-    const lease = { ...ann, takenAt: NOW, until: NOW + LEASE };
-    const wrong = [
-      undefined,
-      null,
-      3,
-      {},
-      { ...lease, takenAt: NaN },
-      { ...lease, until: NOW },
-      { ...lease, seen: 0.5 },
-    ];
-    for (const given of [...wrong, { ...lease, name: 3 }, { ...lease, key: 3 }, { ...lease, takenAt: undefined }]) {
-      await expect(releaseRateLimit(given)).rejects.toThrow(
-        "releaseRateLimit needs the lease that rateLimit returned, got",
-      );
-    }
-    await expect(releaseRateLimit({ ...lease, key: "" })).rejects.toThrow("key must be a non-empty string");
+  const lease = { ...ann, takenAt: NOW, until: NOW + LEASE };
+  const changed = [{ takenAt: NaN }, { takenAt: undefined }, { until: NOW }, { seen: 0.5 }, { name: 3 }, { key: 3 }];
+  it.each([undefined, null, 3, {}, ...changed.map((more) => ({ ...lease, ...more }))])(
+    "%o is no lease",
+    async (wrong) => {
+      const problem = "releaseRateLimit needs the lease that rateLimit returned, got";
+      await expect(open().releaseRateLimit(wrong)).rejects.toThrow(problem);
+    },
+  );
+
+  it("refuses a lease with an empty key", async () => {
+    await expect(open().releaseRateLimit({ ...lease, key: "" })).rejects.toThrow("key must be a non-empty string");
   });
 
   it("gives a lease that documents and jobs can hold", async () => {

@@ -125,13 +125,13 @@ describe("the hooks", () => {
     await act(async () => {
       client.show(await t.query(query("own"), {}));
       client.answer(NOW + aheadMs);
-      await Promise.resolve();
+      await vi.advanceTimersByTimeAsync(0);
     });
-    return result;
+    return { client, result };
   }
 
   it.each(Object.keys(render) as (keyof typeof render)[])("%s shows a denial, and its end", async (name) => {
-    const result = await show(name);
+    const { result } = await show(name);
     expect(result.current.status).toMatchObject({ ok: false, retryAt: NOW + 500 });
     act(() => {
       vi.advanceTimersByTime(500);
@@ -140,17 +140,9 @@ describe("the hooks", () => {
   });
 
   it("a status has the times of the corrected clock, though the server's first answer was late", async () => {
-    const t = openApp();
-    await t.mutation((ctx) => limiter.limit(ctx, "send", { key: "ada", count: 2 }));
-    const client = new FakeClient();
-    const { result } = renderHook(() => useCompat(query("own"), { getServerTimeMutation: getServerTime }), {
-      wrapper: client.wrapper,
-    });
-    await act(async () => {
-      client.show(await t.query(query("own"), {}));
-    });
-    const seen = [];
-    for (const time of [NOW - 300, NOW, NOW]) {
+    const { client, result } = await show("convex-rate-limits/compat/react", -300);
+    const seen = [result.current.status?.retryAt];
+    for (const time of [NOW, NOW]) {
       await act(async () => {
         client.answer(time);
         await vi.advanceTimersByTimeAsync(0);
@@ -164,7 +156,7 @@ describe("the hooks", () => {
   it("status and check say the same with the hook of either package, by the browser's clock", async () => {
     const shown = [];
     for (const name of ["the official one", "convex-rate-limits/compat/react"] as const) {
-      const { status, check } = (await show(name, 250)).current as ReturnType<typeof useCompat>;
+      const { status, check } = (await show(name, 250)).result.current as ReturnType<typeof useCompat>;
       shown.push([status?.retryAt, check(NOW, 0), check(NOW, 1), check(NOW + 1000, 3), check()?.value]);
     }
     const [theirs, compat] = shown;
