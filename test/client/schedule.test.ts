@@ -151,7 +151,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(before.map(({ shard }) => shard)).toEqual(["0", "1"]);
     expect(await cancelRateLimited(job)).toEqual(canceled);
     expect((await rows()).map(({ ts }, i) => Number(ts !== before[i]?.ts))).toEqual(expected);
-    draw.mockRestore();
   });
 
   it("a cancelled job never runs, and refunds nothing again, whether cancelRateLimited or the app cancelled it", async () => {

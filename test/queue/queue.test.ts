@@ -17,10 +17,8 @@ const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as
 
 describe.each(placeNames)("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `config`. */
-  const open = (llm: object = {}, others: RateLimitDefinitions = {}) => {
-    const queues = useQueues(place, { llm: { ...config, queue: {}, ...llm }, ...others }, { count: 10 });
-    return { ...queues, value: async () => (await queues.snapshot()).value };
-  };
+  const open = (llm: object = {}, others: RateLimitDefinitions = {}) =>
+    useQueues(place, { llm: { ...config, queue: {}, ...llm }, ...others }, { count: 10 });
 
   it("jobs run in order of arrival, each when its tokens are there, and nothing stays scheduled", async () => {
     const { enqueue, until, log } = open();
@@ -176,9 +174,8 @@ describe.each(placeNames)("in the %s", (place) => {
     await enqueue("action", { count: 20, settles: "action" }, { used: 25 }, act);
     await enqueue("fails", { count: 7, settles: "mutation" }, { used: 0 }, fail);
     await enqueue("silent", { count: 3, settles: "mutation" });
-    const silent = vi.spyOn(console, "error").mockReturnValue();
+    vi.spyOn(console, "error").mockReturnValue();
     await until(10_000);
-    silent.mockRestore();
     expect(await value()).toBe(100 - 4 - 25 - 7 - 3);
   });
 

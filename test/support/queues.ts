@@ -87,6 +87,8 @@ export function useQueues(
     if (!result.ok) throw new Error("There was no room for the job.");
     return result.job;
   };
+  const snapshot = async (args: object = {}) =>
+    await t.query(async (ctx) => await functions.getRateLimit(ctx, { ...llm, ...args }));
   return {
     t,
     starts,
@@ -110,8 +112,8 @@ export function useQueues(
     },
     cancel: async (job: RateLimitQueuedJob) => (await write((ctx, own) => own.cancelQueued(ctx, job))).canceled,
     position: async (job: RateLimitQueuedJob) => await t.query(async (ctx) => await functions.getQueued(ctx, job)),
-    snapshot: async (args: object = {}) =>
-      await t.query(async (ctx) => await functions.getRateLimit(ctx, { ...llm, ...args })),
+    snapshot,
+    value: async (args?: object) => (await snapshot(args)).value,
     take: (args: object = {}) => write((ctx, own) => own.rateLimit(ctx, { ...llm, ...args })),
     override: (args: object) => write((ctx, own) => own.overrideRateLimit(ctx, { ...llm, ...args } as never)),
     reset: (args: object = {}) => write((ctx, own) => own.resetRateLimit(ctx, { ...llm, ...args })),
