@@ -2,7 +2,7 @@
 import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
-import { countField } from "../engine/request.js";
+import { type BucketArgs, countField } from "../engine/request.js";
 import { checkCtx, show } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
@@ -132,18 +132,18 @@ async function schedule(
     // The job is stored in documents: only its own fields, and none that is undefined.
     return { ok: true, runAt, job: present({ ...planned, id }), ...(shadow && { shadow }) };
   } catch (error) {
-    // An action, or a caller that catches, would lose the tokens.
-    await giveBack(set, ctx, refundOf(set, "scheduleRateLimited", planned));
+    // An action, or a caller that catches, would lose the tokens. They were taken from this bucket, whatever the key's
+    // other rows say.
+    const { plan, definition } = request;
+    const bucket = { name, key, config: request.config, plan, definition };
+    await giveBack(set, ctx, refundOf(bucket, planned));
     throw error;
   }
 }
 
-/** What comes back of a job. @throws when it is of no limit, or its count cannot come back. */
-function refundOf(set: LimitSet, call: string, job: Omit<RateLimitedJob, "id">) {
-  const { name, key, count, dueAt = job.runAt, takenAt, row } = job;
-  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
-  const config = set.definitions.get(name) ? undefined : job.config;
-  const bucket = findBucket(set.definitions, call, { name, key, config });
+/** What comes back of a job. @throws when its count cannot come back. */
+function refundOf(bucket: BucketArgs, job: Omit<RateLimitedJob, "id">) {
+  const { name, count, dueAt = job.runAt, takenAt, row } = job;
   checkField(name, "count", adjustedField, -count);
   return { ...bucket, count: -count, at: dueAt, takenAt, row };
 }
@@ -159,7 +159,10 @@ async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: Rat
   checkScheduler(ctx, call);
   const needs = `${call} needs the ctx of a mutation, to read the job's state`;
   checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
-  const refund = refundOf(set, call, job);
+  const { name, key } = job;
+  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
+  const config = set.definitions.get(name) ? undefined : job.config;
+  const refund = refundOf(findBucket(set.definitions, call, { name, key, config }), job);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, job.id));
   if (state !== "pending") return { canceled: false, state };
   await giveBack(set, ctx, refund);

@@ -66,6 +66,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await valueOf()).toBe(9.5);
   });
 
+  it("a refused job takes nothing of its own plan, though another plan was called at the same time", async () => {
+    const minutes = { kind: "fixed window", rate: 10, period: 60_000 } as const;
+    const { within } = define({ chat: { plans: { minutes, hours: { ...minutes, period: 3_600_000 } } } });
+    await mutation(async (ctx) => {
+      const scheduler = { ...ctx.scheduler, runAt: () => Promise.reject(new Error("too many jobs")) };
+      const { rateLimit, scheduleRateLimited } = within({ ...ctx, scheduler } as MutationCtx);
+      for (const plan of ["minutes", "hours"]) await rateLimit({ name: "chat", plan });
+      const asked = { name: "chat", plan: "minutes", count: 3 };
+      await expect(scheduleRateLimited(asked, run, { label: "a", tokens: 3 })).rejects.toThrow("too many jobs");
+    });
+    expect((await rows()).map(({ value }) => value)).toEqual([9, 9]);
+  });
+
   it.each([0, 1000])("a job starts no later than the scheduler allows, also with a spread of %i ms", async (spread) => {
     const slow = { kind: "token bucket", rate: 1, period: 5 * 366 * 86_400_000 };
     const asked = { name: "slow", config: slow, spread };
