@@ -50,23 +50,26 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
   const config = storedConfig(asked.config);
   const plans = asked.plans?.map((own) => ({ ...own, config: storedConfig(own.config) }));
   const { limit } = bucketOf({ name, config });
+  // As a call does it where a deploy has made one bucket of several rows: what they promised stays promised. While it is
+  // split, each row owes for itself.
+  const join = bucketOf(asked).limit.levels.most > 0 ? fold : undefined;
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
   const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
   // Parsed once for all keys.
   const listed = { ...asked, plans, definition: { config, limit } };
-  return { listed, from, most, onlyLimited, onlyOverridden };
+  return { listed, join, from, most, onlyLimited, onlyOverridden };
 }
 
 /** A page of the keys of a limit, in their order. */
 export async function list(ctx: Reader, request: ListRequest): Promise<RateLimitPage> {
   const now = Date.now();
-  const { listed, from, most, onlyLimited, onlyOverridden } = request;
+  const { from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
     const entries = await Promise.all(
-      bucketsAmong(bucket.rows).map((own) => describe(ctx, listed, { ...bucket, own }, now)),
+      bucketsAmong(bucket.rows).map((own) => describe(ctx, request, { ...bucket, own }, now)),
     );
     for (const entry of entries) {
       const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
@@ -91,7 +94,7 @@ export function bucketsAmong(rows: readonly Row[]): Row[][] {
  * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken
  * its kind or period away: no call asks it.
  */
-async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows, own }: OwnRows, now: number) {
+async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows, own }: OwnRows, now: number) {
   const { override, pause } = controlOf(rows.find(isControl));
   const entry = {
     key,
@@ -101,7 +104,7 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows,
   try {
     const id = { ...listed, key };
     // An override may be of another kind: of another of the buckets.
-    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row, join: fold };
+    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row, join };
     const terms = termsOf(bucketOf(id), found, now);
     const { bucket, counted } = terms;
     const { row } = found;
@@ -110,7 +113,7 @@ async function describe(ctx: Reader, listed: ListRequest["listed"], { key, rows,
     const count = Math.min(1, capacity / unitsPerToken);
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
     const { status } = await answerUnder(ctx, asked, startCall(true));
-    const value = heldByAll(shardsOf(counted, found.control, found.rows, { join: fold }), now) / unitsPerToken;
+    const value = heldByAll(shardsOf(counted, found.control, found.rows, { join }), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };

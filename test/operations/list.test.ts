@@ -115,6 +115,23 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
+  it("a bucket that became one row owes what its rows promised, as in a check", async () => {
+    const hot = { kind: "token bucket", rate: 64, period: 64_000, maxReserved: 64 } as const;
+    const split = define({ hot: { ...hot, shards: { atLeast: 2, atMost: 2 } } });
+    const whole = define({ hot });
+    await split.rateLimit({ name: "hot", count: 64 });
+    vi.setSystemTime(NOW + 1);
+    await split.rateLimit({ name: "hot", count: 32, reserve: true });
+    // It pays for the half of one row and fills it.
+    await split.adjustRateLimit({ name: "hot", count: -48 });
+    expect((await split.listRateLimits({ name: "hot" })).page).toMatchObject([{ value: 16.001, ok: true }]);
+    const denied = await whole.checkRateLimit({ name: "hot" });
+    const { value } = await whole.getRateLimit({ name: "hot" });
+    const listed = { page: [{ ...denied, value }], cursor: null };
+    expect(denied.ok).toBe(false);
+    expect(await whole.listRateLimits({ name: "hot", onlyLimited: true })).toEqual(listed);
+  });
+
   it("a sharded bucket is one entry, whose value is the sum of its shards", async () => {
     await use("hot", { a: 50, b: 64 });
     for (let i = 0; i < 9; i++) await rateLimit({ name: "hot", key: "a" });
