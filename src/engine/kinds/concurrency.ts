@@ -23,7 +23,7 @@ export class ConcurrencyKind extends SlidingWindowKind {
   override take(limit: Limit, state: State, units: number): State {
     const recent = logOf(state);
     const at = Math.max(state.ts, (recent.at(-1)?.at ?? 0) + 1);
-    return withEntries(limit, state, [...recent.filter((entry) => entry.units > 0), { at, units }]);
+    return withEntries(limit, state, [...recent.filter((entry) => entry.units > 0 || entry.all), { at, units }]);
   }
 
   /** A lease that is joined with others (under an override that allows everything) ends with the last of them. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Limit, State } from "../../../src/engine/kinds/kind.js";
 import { fullState } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
+import { fromStored } from "../../../src/engine/units.js";
 import { NOW } from "../../support/clock.js";
 
 const LEASE = 1000;
@@ -41,6 +42,11 @@ describe("a slot", () => {
     const taking = { takenAt: NOW, startsAt: NOW };
     expect(kind.giveBack(limit, held, slot, taking)).toBe(held);
     expect(kind.giveBack(limit, held, slot)).toBe(held);
+  });
+
+  it("frees none that a row too damaged to be counted holds, also if it is taken without a bound", () => {
+    const damaged = fromStored(limit, { value: 0, ts: NOW, recent: [{ at: NOW, count: 1e300 }] }, undefined);
+    expect([freeIn(damaged), freeIn(taken(damaged, NOW))]).toEqual([0, -1]);
   });
 
   it("stays taken in a pause, after which the others are free", () => {
