@@ -50,8 +50,8 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
   const config = storedConfig(asked.config);
   const plans = asked.plans?.map((own) => ({ ...own, config: storedConfig(own.config) }));
   const { limit } = bucketOf({ name, config });
-  // As a call does it where a deploy has made one bucket of several rows: what they promised stays promised. While it is
-  // split, each row owes for itself.
+  // Where a deploy has made one bucket of several rows, as a call does it: what they promised stays promised. While it
+  // is split, each row owes for itself.
   const join = bucketOf(asked).limit.levels.most > 0 ? fold : undefined;
   checkFields(name, "listRateLimits", options, FIELDS);
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
