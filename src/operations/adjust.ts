@@ -9,37 +9,35 @@ import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js"
 import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import { changeOf, controlAmong, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
+import { changeOf, controlAmong, find, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { describe } from "./answer.js";
 import { areJustWritten, reshaped } from "./split.js";
-import { type Call, findTerms, startCall, type Terms } from "./terms.js";
+import { startCall, type Terms, termsOf } from "./terms.js";
 
 /** Charges units without asking, or gives them back. */
 export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitStatus> {
   const call = startCall();
   const from = startOf(given.asked.row ?? "");
-  const terms = await findTerms(ctx, given, from === undefined ? call : { ...call, random: () => from });
-  const { counted, timing, found } = terms;
+  const terms = termsOf(given, await find(ctx, given, from ?? call.random()), call);
+  const { counted, found, now } = terms;
   // Under the limit that it was parsed for, the units stay: a settlement has its own.
   const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
   const { limit, asked, units } = adjustment;
-  const { now } = timing;
   const first = await loadFirst(ctx, adjustment, found);
   const left =
     units === 0 || isOfNobody(adjustment, first)
       ? await loadAll(ctx, adjustment, found)
-      : await adjustFew(ctx, { ...terms, counted: adjustment }, call, first);
-  const isUnlimited = terms.override?.unlimited ?? false;
-  const policy = asked.describes && { policy: describe({ limit, isUnlimited }) };
+      : await adjustFew(ctx, { ...terms, counted: adjustment }, first);
+  const policy = asked.describes && { policy: describe(terms) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.
   const owes = heldByAll(left, now) < 0;
   const retryAt = owes
     ? Math.max(...left.map((own) => own.limit.kind.whenHolding(own.limit, own.state, 0)))
     : undefined;
-  return present({ ok: true, retryAt, ...overview(limit, left, timing), ...policy });
+  return present({ ok: true, retryAt, ...overview(limit, left, terms), ...policy });
 }
 
 /**
@@ -63,21 +61,16 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
  * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no
  * room for it: tokens of a cancelled job may be another row's.
  */
-async function adjustFew(
-  ctx: Writer,
-  { counted: adjustment, timing, found }: Terms<Adjustment>,
-  call: Call,
-  first: StoredShard,
-): Promise<readonly Shard[]> {
+async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredShard): Promise<readonly Shard[]> {
+  const { counted: adjustment, now, random, found } = terms;
   const { units, limit, asked } = adjustment;
-  const { now } = timing;
   const isCharge = units > 0;
   // A row that has made the promise knows what comes back, as a bucket of one row does.
   const isPromiser = first.rows.some((row) => nameOfRow(row) === asked.row);
   const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
   const held = refundOnSome(limit, [first], now, { ...given, isByDate: false });
   const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
-  const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, call.random());
+  const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, random());
   let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
   let few: readonly Shard[] | undefined;
   if (isCharge) few = adjustOnAll(rows, now, given);
@@ -91,12 +84,7 @@ async function adjustFew(
   // One row that was charged may be split, also if it owes.
   const change =
     isCharge && rows.length === 1 && after
-      ? await reshaped(
-          ctx,
-          adjustment,
-          { before: first, after, demand: { units, reserve: false } },
-          { ...call, ...timing, found },
-        )
+      ? await reshaped(ctx, terms, { before: first, after, demand: { units, reserve: false } })
       : changeOf(adjustment, rows, few);
   await storage.write(ctx, change);
   return few;

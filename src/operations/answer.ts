@@ -9,97 +9,79 @@ import { END_OF_TIME } from "../engine/time.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { present } from "../wire/present.js";
-import { answerSplit, reshaped, type SplitCall } from "./split.js";
-import type { Call, Terms } from "./terms.js";
-import { type Answer, answerOnAll, type AnswerSource } from "./whole.js";
+import { answerSplit, reshaped } from "./split.js";
+import type { Terms } from "./terms.js";
+import { type Answer, answerOnAll } from "./whole.js";
 
 export type { Answer } from "./whole.js";
 
 /** The answer of a bucket whose terms were found. */
-export async function answerUnder(ctx: Reader, terms: Terms<Request>, call: Call): Promise<Answer> {
-  const { override, bucket, timing, found } = terms;
-  const request = override?.limit ? requestTo(terms.counted, bucket.asked) : bucket;
+export async function answerUnder(ctx: Reader, asked: Terms<Request>): Promise<Answer> {
+  const { override, bucket, found } = asked;
+  const terms = override?.limit ? { ...asked, counted: requestTo(asked.counted, bucket.asked) } : asked;
+  const request = terms.counted;
   const first = await loadFirst(ctx, request, found);
-  if (override?.reason) return await block(ctx, terms, first, override.until);
-  const split = { ...call, ...timing, found };
-  if (override?.unlimited) return await letThrough(ctx, request, first, split);
-  const answered =
-    request.limit.levels.most > 0
-      ? await answerSplit(ctx, request, split, first)
-      : answerOnAll(request, [first], timing);
+  if (override?.reason) {
+    const { reason, until } = override;
+    const status = { ok: false as const, reason, ...(await servedAfter(ctx, asked, until, first)), remaining: 0 };
+    return { status, shards: [first] };
+  }
+  if (override?.unlimited) return await letThrough(ctx, terms, first);
+  const isSplit = request.limit.levels.most > 0;
+  const answered = isSplit ? await answerSplit(ctx, terms, first) : answerOnAll(terms, [first]);
   const { status } = answered;
   if (!override || status.ok || status.retryAt < override.until) return answered;
-  // A denial looks beyond the end of the override, when the limit's own config holds again.
   const { reason: _, ...denied } = status;
-  const retryAt = await whenServedAfter(ctx, terms, override.until);
+  const { retryAt } = await servedAfter(ctx, asked, override.until);
   const last = override.until === END_OF_TIME ? request : bucket;
   const isTooLarge = !canServe(last.limit, last.demand) && { reason: "too large" as const };
   return { ...answered, status: { ...denied, retryAt, ...isTooLarge } };
 }
 
 /**
- * The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that.
+ * When the limit's own config lets a request go once an override has ended, and when the bucket is reset then, if its
+ * rows that were read say so.
  */
-export function untouched({ before }: Answer): RateLimitStatus {
-  const { limit, shards, timing } = before;
-  return { ok: true, ...(areAll(shards) && overview(limit, shards, timing)) };
-}
-
-async function block(ctx: Reader, terms: Terms<Request>, first: StoredShard, until: number): Promise<Answer> {
-  const { bucket, timing } = terms;
+async function servedAfter(
+  ctx: Reader,
+  { bucket, found, pausedUntil }: Terms<Request>,
+  until: number,
+  row?: StoredShard,
+) {
+  if (until === END_OF_TIME) return { retryAt: until, resetAt: until };
   const { limit, demand } = bucket;
-  const later = { ...timing, now: until };
-  const isForEver = until === END_OF_TIME;
-  const shards = isForEver ? [first] : await telling(ctx, terms, first);
-  const status = present({
-    ok: false as const,
-    reason: "blocked" as const,
-    retryAt: isForEver ? END_OF_TIME : servedFrom(limit, shards, later, demand),
-    remaining: 0,
-    resetAt: isForEver ? END_OF_TIME : areAll(shards) ? overview(limit, shards, later).resetAt : undefined,
-  });
-  return { status, before: { limit, shards, timing } };
+  const first = row ?? (await loadFirst(ctx, bucket, found));
+  const isEnough = !canServe(limit, demand) || tellsAll(first, limit, demand);
+  const shards = isEnough ? [first] : await loadAll(ctx, bucket, found);
+  const timing = { now: until, pausedUntil };
+  return { ...(areAll(shards) && overview(limit, shards, timing)), retryAt: servedFrom(limit, shards, timing, demand) };
 }
 
 /** For header fields: what the bucket holds when it is full, and the time in which that comes back. */
-export function describe({ limit, isUnlimited }: Pick<AnswerSource, "limit" | "isUnlimited">) {
-  return { ...policyOf(limit.config), ...(isUnlimited && { unlimited: true as const }) };
+export function describe({ counted, override }: Pick<Terms, "counted" | "override">) {
+  return { ...policyOf(counted.limit.config), ...(override?.unlimited && { unlimited: true as const }) };
 }
 
 /** Takes what is there, and owes the rest. A pause also holds for a bucket without a bound. */
-async function letThrough(ctx: Reader, request: Request, first: StoredShard, call: SplitCall): Promise<Answer> {
-  const { limit, demand } = request;
+async function letThrough(ctx: Reader, terms: Terms<Request>, first: StoredShard): Promise<Answer> {
+  const { counted, now, pausedUntil } = terms;
+  const { limit, demand } = counted;
   const { units, reserve, isRefundable } = demand;
-  const { now, pausedUntil } = call;
-  const before = { limit, shards: [first], timing: call, isUnlimited: true };
+  const shards = [first];
   const waits = now < pausedUntil && units > 0;
-  const outlookOf = (shards: readonly Shard[]) => areAll(shards) && overview(limit, shards, call);
+  const outlookOf = (own: Shard) => areAll([own]) && overview(limit, [own], terms);
   if (waits && (!reserve || pausedUntil - now > demand.withinMs)) {
-    return { status: { ok: false, retryAt: pausedUntil, ...outlookOf([first]) }, before };
+    return { status: { ok: false, retryAt: pausedUntil, ...outlookOf(first) }, shards };
   }
   const after = units === 0 ? first : charged(advance(first, now), units, isRefundable);
   const status: RateLimitStatus = {
     ok: true,
     ...(waits && { retryAt: pausedUntil }),
-    ...outlookOf([after]),
+    ...outlookOf(after),
     // A clock ahead may have written the row.
     ...(isRefundable && { takenAt: waits ? now : Math.max(now, after.state.ts) }),
   };
-  if (units === 0 || call.isCheck) return { status, before };
+  if (units === 0 || terms.isCheck) return { status, shards };
   const change = { before: first, after, demand: { units, reserve: false } };
-  return { status, before, change: await reshaped(ctx, request, change, call) };
-}
-
-/** When the limit's own config lets the request go, once the override has ended. */
-async function whenServedAfter(ctx: Reader, terms: Terms<Request>, until: number): Promise<number> {
-  const { bucket, timing, found } = terms;
-  if (until === END_OF_TIME || !canServe(bucket.limit, bucket.demand)) return END_OF_TIME;
-  const shards = await telling(ctx, terms, await loadFirst(ctx, bucket, found));
-  return servedFrom(bucket.limit, shards, { ...timing, now: until }, bucket.demand);
-}
-
-/** The shards that say when the limit's own config lets a request go. */
-async function telling(ctx: Reader, { bucket, found }: Terms<Request>, first: StoredShard): Promise<StoredShard[]> {
-  return tellsAll(first, bucket.limit, bucket.demand) ? [first] : await loadAll(ctx, bucket, found);
+  return { status, shards, change: await reshaped(ctx, terms, change) };
 }

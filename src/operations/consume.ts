@@ -2,9 +2,11 @@
  * Taking tokens from one limit or several, and asking without taking. Clock and randomness are read once for each call.
  */
 import { orderOf, type Request } from "../engine/request.js";
-import { decide } from "../engine/decide.js";
+import { decide, type Timing } from "../engine/decide.js";
 import { fullState, type Limit } from "../engine/kinds/kind.js";
 import { nameOfRow, pointAt, WHOLE } from "../engine/sharding/interval.js";
+import { overview } from "../engine/sharding/pool.js";
+import { areAll } from "../engine/sharding/shard.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
 import type { Bucket } from "../engine/bucket.js";
@@ -14,15 +16,16 @@ import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { type Answer, answerUnder, describe, untouched } from "./answer.js";
-import { type Call, findTerms, startCall, termsOf } from "./terms.js";
+import { type Answer, answerUnder, describe } from "./answer.js";
+import { type Call, findTerms, startCall, type Terms, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */
 export async function consume(ctx: Writer, request: Request): Promise<RateLimitStatus> {
-  const { status, change, before } = await answer(ctx, request, { now: Date.now(), random: Math.random });
+  const { status, change, terms } = await answer(ctx, request, { now: Date.now(), random: Math.random });
   if (!change) return status;
   await write(ctx, change);
-  if (before.limit.kind.release) return withLease(status, change, before.limit);
+  const { limit } = terms.counted;
+  if (limit.kind.release) return withLease(status, change, limit);
   const { reserve, isRefundable } = request.demand;
   return reserve && isRefundable ? withRow(status, change) : status;
 }
@@ -42,29 +45,39 @@ function withLease(status: RateLimitStatus, { bucket, contents }: RowChange, { p
   return { ...status, lease } as RateLimitStatus;
 }
 
+/** An answer, and the terms under which it holds. */
+interface Answered extends Answer {
+  readonly terms: Pick<Terms, "counted" | "override" | keyof Timing>;
+}
+
 /**
  * Reads the bucket and its control row, finds the terms, and decides. Most calls meet one row, or none, and no control
  * row: they are decided at once.
  */
-async function answer(ctx: Reader, asked: Request, call: Call): Promise<Answer> {
+async function answer(ctx: Reader, asked: Request, call: Call): Promise<Answered> {
   const { limit, key, plan, demand } = asked;
   const { now } = call;
-  if (limit.levels.most > 0) return await answerUnder(ctx, await findTerms(ctx, asked, call), call);
+  if (limit.levels.most > 0) {
+    const terms = await findTerms(ctx, asked, call);
+    return { ...(await answerUnder(ctx, terms)), terms };
+  }
   const rows = await readRows(ctx, asked);
   const [row] = rows;
   const isPlain = !row || (row.shard === undefined && row.bucket === limit.bucket && row.plan === plan);
   if (rows.length > 1 || !isPlain) {
     // An override or the stored plan may have a limit that is split.
     const found = foundAmong(asked, rows, pointAt(call.random()));
-    return await answerUnder(ctx, termsOf(asked, found, now), call);
+    const terms = termsOf(asked, found, call);
+    return { ...(await answerUnder(ctx, terms)), terms };
   }
-  const timing = { now, pausedUntil: 0 };
+  const terms = { counted: asked, override: undefined, now, pausedUntil: 0 };
   const stored = row ? fromStored(limit, row, key) : fullState(limit);
-  const { status, taken } = decide(limit, stored, timing, demand);
+  const { status, taken } = decide(limit, stored, terms, demand);
   return {
     status,
     change: taken && { bucket: asked, rows, contents: [toStored(limit, taken)] },
-    before: { limit, shards: [{ interval: WHOLE, limit, state: stored, rows }], timing },
+    shards: [{ interval: WHOLE, limit, state: stored, rows }],
+    terms,
   };
 }
 
@@ -81,9 +94,10 @@ export async function consumeAll(ctx: Writer, requests: readonly Request[]): Pro
   const { all, answers } = await answerAll(ctx, requests, startCall());
   if (!all.ok) return all;
   const statuses: RateLimitStatus[] = [];
-  for (const { status, change, before } of answers) {
+  for (const { status, change, terms } of answers) {
+    const { limit } = terms.counted;
     if (change) await write(ctx, change);
-    statuses.push(change && before.limit.kind.release ? withLease(status, change, before.limit) : status);
+    statuses.push(change && limit.kind.release ? withLease(status, change, limit) : status);
   }
   return { ...all, statuses };
 }
@@ -95,33 +109,37 @@ export async function checkAll(ctx: Reader, requests: readonly Request[]): Promi
 
 /** One status from those of all the buckets; where one that is enforced denies, the others stay as they are. */
 async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) {
-  const found: Promise<Answer>[] = [];
+  const found: Promise<Answered>[] = [];
   for (const [place, request] of orderOf(requests)) found[place] = answer(ctx, request, call);
   const each = await Promise.all(found);
   const enforced = each.flatMap(({ status }, i) => (requests[i]?.asked.shadow ? [] : [status]));
   const denials = enforced.flatMap(({ ok, retryAt }) => (ok ? [] : [retryAt]));
   const answers = each.map((own, i) => {
-    const { status } = own;
+    const { status, terms } = own;
     const shown = denials.length > 0 && status.ok ? untouched(own) : status;
-    return { ...own, status: requests[i]?.asked.describes ? { ...shown, policy: describe(own.before) } : shown };
+    return { ...own, status: requests[i]?.asked.describes ? { ...shown, policy: describe(terms) } : shown };
   });
   const statuses = answers.map(({ status }) => status);
+  const waits = enforced.flatMap(({ retryAt }) => retryAt ?? []);
   const all: RateLimitAllStatus =
     denials.length > 0
       ? { ok: false, retryAt: Math.max(...denials), statuses }
-      : { ok: true, ...latestOf(enforced.flatMap(({ retryAt }) => retryAt ?? [])), statuses };
+      : { ok: true, ...(waits.length > 0 && { retryAt: Math.max(...waits) }), statuses };
   return { all, answers };
 }
 
-function latestOf(waits: readonly number[]) {
-  return waits.length > 0 ? { retryAt: Math.max(...waits) } : {};
+/**
+ * The status of the bucket if nothing is taken from it; of one of which only some rows were read, no more than that.
+ */
+function untouched({ shards, terms }: Answered): RateLimitStatus {
+  return { ok: true, ...(areAll(shards) && overview(terms.counted.limit, shards, terms)) };
 }
 
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const found = foundAmong(asked, await readRows(ctx, asked));
   const { control, rows } = found;
-  const { bucket, override } = termsOf(asked, found, 0);
+  const { bucket, override } = termsOf(asked, found, { ...startCall(), now: 0 });
   const { plan } = bucket;
   const paused = pausedUntil(control);
   const under = (limit: Limit) => snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);

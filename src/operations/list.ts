@@ -9,7 +9,7 @@ import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
-import { startCall, termsOf } from "./terms.js";
+import { type Call, startCall, termsOf } from "./terms.js";
 
 /** Which keys of a limit to list. */
 type ListRequest = ReturnType<typeof parseList>;
@@ -63,13 +63,13 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
 
 /** A page of the keys of a limit, in their order. */
 export async function list(ctx: Reader, request: ListRequest): Promise<RateLimitPage> {
-  const now = Date.now();
+  const call = startCall(true);
   const { from, most, onlyLimited, onlyOverridden } = request;
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
     const entries = await Promise.all(
-      bucketsAmong(bucket.rows).map((own) => describe(ctx, request, { ...bucket, own }, now)),
+      bucketsAmong(bucket.rows).map((own) => describe(ctx, request, { ...bucket, own }, call)),
     );
     for (const entry of entries) {
       const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
@@ -94,7 +94,8 @@ export function bucketsAmong(rows: readonly Row[]): Row[][] {
  * The state of a bucket and its answer to one more token; for a damaged one, the error. Undefined if a deploy has taken
  * its kind or period away: no call asks it.
  */
-async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows, own }: OwnRows, now: number) {
+async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows, own }: OwnRows, call: Call) {
+  const { now } = call;
   const { override, pause } = controlOf(rows.find(isControl));
   const entry = {
     key,
@@ -105,14 +106,14 @@ async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows,
     const id = { ...listed, key };
     // An override may be of another kind: of another of the buckets.
     const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row, join };
-    const terms = termsOf(bucketOf(id), found, now);
+    const terms = termsOf(bucketOf(id), found, call);
     const { bucket, counted } = terms;
     const { row } = found;
     if (row && !isOf(bucket.limit, row) && !isOf(counted.limit, row)) return undefined;
     const { capacity, unitsPerToken } = counted.limit;
     const count = Math.min(1, capacity / unitsPerToken);
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
-    const { status } = await answerUnder(ctx, asked, startCall(true));
+    const { status } = await answerUnder(ctx, asked);
     const value = heldByAll(shardsOf(counted, found.control, found.rows, { join }), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {

@@ -6,26 +6,18 @@ import { changeOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import type { Terms } from "./terms.js";
 
-/** What a call has read: the limit in force, and shards as they were. */
-export interface AnswerSource {
-  readonly limit: Request["limit"];
-  readonly shards: readonly StoredShard[];
-  readonly timing: Terms["timing"];
-  readonly isUnlimited?: boolean;
-}
-
 /** The answer of a bucket to a demand. Nothing has been written. */
 export interface Answer {
   readonly status: RateLimitStatus;
   /** The write that makes it true; absent for a denial. */
   readonly change?: RowChange | undefined;
-  readonly before: AnswerSource;
+  /** What the call has read, as it was. */
+  readonly shards: readonly StoredShard[];
 }
 
 /** The answer of a call that has read all shards of a bucket. */
-export function answerOnAll(request: Request, shards: readonly StoredShard[], timing: Terms["timing"]): Answer {
-  const { limit, demand } = request;
-  const { status, left } = decideOnAll(limit, shards, timing, demand);
-  const change = left === shards ? undefined : changeOf(request, shards, left);
-  return { status, change, before: { limit, shards, timing } };
+export function answerOnAll(terms: Terms<Request>, shards: readonly StoredShard[]): Answer {
+  const { counted } = terms;
+  const { status, left } = decideOnAll(counted.limit, shards, terms, counted.demand);
+  return { status, change: left === shards ? undefined : changeOf(counted, shards, left), shards };
 }

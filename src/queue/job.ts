@@ -59,7 +59,7 @@ async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise
   if (serves(queue.limit)) return true;
   // Only then: a plain job costs no read of it.
   const control = controlAmong(queue, await readControl(ctx, queue));
-  const { override, counted } = termsOf(queue, { control, row: null, point: "" }, now);
+  const { override, counted } = termsOf(queue, { control, row: null, point: "" }, ctx);
   return override?.unlimited === true || serves(counted.limit);
 }
 

@@ -41,15 +41,10 @@ export type PayableJob = Pick<JobRow, "count" | "settles">;
  * @param before - all rows, or some of them.
  * @param isAtOnce - whether it pays only with what is there now.
  */
-export function payFor(
-  { counted, override, timing }: Terms,
-  before: readonly Shard[],
-  job: PayableJob,
-  isAtOnce = false,
-): Payment {
+export function payFor(terms: Terms, before: readonly Shard[], job: PayableJob, isAtOnce = false): Payment {
+  const { counted, override, now, pausedUntil } = terms;
   const { limit } = counted;
   const { count, settles } = job;
-  const { now, pausedUntil } = timing;
   const all = unitsOf(limit, count);
   const isRefundable = settles !== undefined;
   // While the key is blocked nothing starts; without a bound all does that a pause does not hold.
@@ -58,15 +53,15 @@ export function payFor(
     if (now < pausedUntil) return { isPaid: false, dueAt: pausedUntil, isAhead: true };
     return { isPaid: true, runAt: now, takenAt: now, left: adjustOnAll(before, now, { units: all, isRefundable }) };
   }
-  if (!areAll(before)) return payFrom(before, timing, { units: all, isRefundable });
+  if (!areAll(before)) return payFrom(before, terms, { units: all, isRefundable });
   const most = Math.min(all, isAtOnce ? limit.capacity : Math.max(limit.capacity, limit.mostReserved));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);
   const demand = { units, reserve: !isAtOnce, withinMs: longestMs, isRefundable };
-  const { status, left } = decideOnAll(limit, before, timing, demand);
+  const { status, left } = decideOnAll(limit, before, terms, demand);
   if (!status.ok) {
-    const isAhead = decideOnAll(limit, before, timing, { ...demand, withinMs: Infinity }).status.ok;
+    const isAhead = decideOnAll(limit, before, terms, { ...demand, withinMs: Infinity }).status.ok;
     // When the override ends, the limit's own config may pay earlier.
     return { isPaid: false, dueAt: Math.min(status.retryAt, override?.until ?? Infinity), isAhead };
   }

@@ -68,7 +68,7 @@ export function payByAll(payers: readonly Payer[], job: PayableJob) {
   let later: LaterPayment | undefined;
   let paid: PaidPayment | undefined;
   for (const payer of payers) {
-    const { bucket, timing } = payer.terms;
+    const { bucket, now } = payer.terms;
     const payment = payFor(payer.terms, payer.held, askedOf(bucket, job), payers.length > 1);
     if (payment.isPaid) {
       // That of its own limit, which is the first: a job that settles gets its tokens back by their date.
@@ -76,7 +76,7 @@ export function payByAll(payers: readonly Payer[], job: PayableJob) {
       left.push({ ...payer, held: payment.left });
       continue;
     }
-    const dueAt = bucket.isShared ? Math.min(payment.dueAt, timing.now + SHARED_MS) : payment.dueAt;
+    const dueAt = bucket.isShared ? Math.min(payment.dueAt, now + SHARED_MS) : payment.dueAt;
     if (!later || dueAt > later.dueAt) later = { dueAt, isAhead: payment.isAhead };
   }
   return later ? { later, left: payers } : { paid, left };
@@ -94,18 +94,18 @@ export const whenBroughtByAll = (payers: readonly Payer[], jobs: readonly Payabl
  * whole windows.
  */
 function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times: number): number {
-  const { bucket, counted, override, timing } = terms;
+  const { bucket, counted, override, pausedUntil } = terms;
   const { limit } = counted;
-  if (override?.unlimited || !areAll(held)) return Math.max(timing.now, timing.pausedUntil);
+  if (override?.unlimited || !areAll(held)) return Math.max(terms.now, pausedUntil);
   const units = Math.ceil(times * jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0));
   // Nothing starts while the key is blocked.
-  const now = override?.reason ? override.until : timing.now;
+  const now = override?.reason ? override.until : terms.now;
   const isLog = limit.mostReserved === limit.capacity;
   const unbounded = { ...limit, maxReserved: Infinity, mostReserved: isLog ? limit.capacity : Infinity };
   const demand = { units: Math.min(units, unbounded.mostReserved), reserve: true, withinMs: Infinity };
   // As one row: a decision on thousands of rows takes long, and the time need not be exact.
   const whole = { ...fold(unbounded, held, now), limit: unbounded };
-  const { status } = decideOnAll(unbounded, [whole], { ...timing, now }, demand);
+  const { status } = decideOnAll(unbounded, [whole], { now, pausedUntil }, demand);
   const further = Math.ceil((units - demand.units) / limit.refill) * limit.periodMs;
   return Math.min(END_OF_TIME, (status.retryAt ?? now) + further);
 }

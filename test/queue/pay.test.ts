@@ -25,7 +25,11 @@ const yearly: RateLimitConfig = { kind: "token bucket", rate: 1, period: YEAR, c
 
 /** The terms at a time; `until`: it is paused until then. */
 function termsAt(config: RateLimitConfig, now = NOW, control: Control = NO_CONTROL) {
-  return termsOf(bucketOf({ name: "llm", config }), { control, rows: [], row: null, point: "" }, now);
+  return termsOf(
+    bucketOf({ name: "llm", config }),
+    { control, rows: [], row: null, point: "" },
+    { now, random: Math.random },
+  );
 }
 
 function bucketWith(config: RateLimitConfig, held: number) {
