@@ -138,11 +138,10 @@ function untouched({ shards, terms }: Answered): RateLimitStatus {
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const found = foundAmong(asked, await readRows(ctx, asked));
-  const { control, rows } = found;
   const { bucket, override } = termsOf(asked, found, { ...startCall(), now: 0 });
   const { plan } = bucket;
-  const paused = pausedUntil(control);
-  const under = (limit: Limit) => snapshotOf(limit, shardsOf({ ...bucket, limit }, control, rows), paused);
+  const paused = pausedUntil(found.control);
+  const under = (limit: Limit) => snapshotOf(limit, shardsOf({ ...bucket, limit }, found), paused);
   const snapshot = { ...under(bucket.limit), ...(typeof plan === "string" && { plan }) };
   if (!override) return snapshot;
   const { limit, ...held } = override;

@@ -114,7 +114,7 @@ async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows,
     const count = Math.min(1, capacity / unitsPerToken);
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
     const { status } = await answerUnder(ctx, asked);
-    const value = heldByAll(shardsOf(counted, found.control, found.rows, { join }), now) / unitsPerToken;
+    const value = heldByAll(shardsOf(counted, found), now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };

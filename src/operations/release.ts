@@ -10,12 +10,12 @@ import { changeOf, foundAmong, isOf, shardsOf } from "../storage/shards.js";
 export async function release(ctx: Writer, { bucket, takenAt, until, seen = 0 }: Slot): Promise<null> {
   if (!(Date.now() < until)) return null;
   const { limit } = bucket;
-  const { control, rows } = foundAmong(bucket, await readRows(ctx, bucket));
+  const found = foundAmong(bucket, await readRows(ctx, bucket));
+  const { control, rows } = found;
   if (control.reset && !(seen >= control.reset.count)) return null;
-  const own = rows.filter((row) => isOf(limit, row));
   // The row keeps the plan that it was written under.
-  const held = { ...bucket, plan: own[0]?.plan };
-  for (const before of shardsOf(bucket, control, own)) {
+  const held = { ...bucket, plan: rows.find((row) => isOf(limit, row))?.plan };
+  for (const before of shardsOf(bucket, found)) {
     const state = limit.kind.release?.(limit, before.state, takenAt);
     if (state && state !== before.state) await write(ctx, changeOf(held, [before], [{ ...before, state }]));
   }

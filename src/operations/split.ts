@@ -67,7 +67,7 @@ async function answerAround(ctx: Reader, terms: Terms<Request>, first: StoredSha
   const { limit, demand } = counted;
   const { units, reserve } = demand;
   const span = spanFor(limit, first.interval, units);
-  const rows = await loadAll(ctx, counted, { control: found.control }, span);
+  const rows = await loadAll(ctx, counted, found, span);
   const someOwe = rows.some((row) => isOwing(row, now));
   const isLarger = reserve && ableOf(rows, demand).length === 0;
   const mayMerge = someOwe ? isLarger && isFast(limit, units) : reserve || givenByAll(rows, now) >= units;
@@ -90,7 +90,7 @@ async function answerShort(ctx: Reader, terms: Terms<Request>, rows: readonly St
   const isTelling = now < pausedUntil || !areJustWritten(rows, now);
   const mayDeny = reserve ? isFast(limit, units) && ableOf(rows, demand).length > 0 : mayDenyOnTwo(limit, demand);
   if (mayDeny && isTelling) return denialOn(terms, rows);
-  return answerOnAll(terms, areAll(rows) ? rows : await loadAll(ctx, counted, { control: found.control }));
+  return answerOnAll(terms, areAll(rows) ? rows : await loadAll(ctx, counted, found));
 }
 
 /**
@@ -116,7 +116,7 @@ async function answerLooking(ctx: Reader, terms: Terms<Request>, first: StoredSh
     return { status, change: changeOf(counted, rows, left), shards: rows };
   }
   if (!areFull(rows, now)) return denialOn(terms, rows);
-  return answerOnAll(terms, await loadAll(ctx, counted, { control: found.control }));
+  return answerOnAll(terms, await loadAll(ctx, counted, found));
 }
 
 export function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
@@ -165,7 +165,7 @@ export async function reshaped(ctx: Reader, terms: Terms, change: ShardChange<St
   const level = levelAfter(bucket, change, terms);
   if (level >= before.interval.length) return changeOf(bucket, [before], splitTo(limit, after, level, now));
   const interval = before.interval.slice(0, level);
-  const around = await loadAll(ctx, bucket, { control: found.control }, interval);
+  const around = await loadAll(ctx, bucket, found, interval);
   const others = around.filter((shard) => !shard.interval.startsWith(before.interval));
   if ([...others, after].some((shard) => isOwing(shard, now))) return changeOf(bucket, [before], [after]);
   return changeOf(bucket, [before, ...others], [fold(limit, [...others, after], now, interval)]);

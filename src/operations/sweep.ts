@@ -128,7 +128,7 @@ function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number
 function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, control: Control, now: number): boolean {
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - rememberedMs(limit);
-    return shardsOf({ name, limit, key }, control, rows).every((shard) => isFullSince(shard, settled));
+    return shardsOf({ name, limit, key }, { control, rows }).every((shard) => isFullSince(shard, settled));
   };
   const own = rows.flatMap(({ plan }) => (typeof plan === "object" ? [parseLimit(name, plan)] : []));
   const limits = [...defined, ...own].map((limit) => limit.kind.forKey?.(limit, key) ?? limit);

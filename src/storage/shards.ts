@@ -4,7 +4,7 @@ import { type Bucket, nameOf } from "../engine/bucket.js";
 import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
-import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
+import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import {
@@ -37,6 +37,9 @@ export interface Found {
   /** How several rows become one. By default what they promised stays promised; a list nets what they owe. */
   readonly join?: typeof merged | undefined;
 }
+
+/** What says all shards of a bucket. */
+type FoundRows = Omit<Found, "row" | "point">;
 
 /** @param random - in [0, 1). */
 export async function find(ctx: Reader, bucket: Bucket, random: number): Promise<Found> {
@@ -77,11 +80,10 @@ function latest(rows: readonly Row[]): Row | null {
 
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
-  const { control, rows, row, point, now, join } = found;
-  const covers = row && !rows && !isControl(row) && point.startsWith(row.shard ?? WHOLE);
-  const isOwn = covers && isOf(bucket.limit, row);
+  const { control, rows, row, point } = found;
+  const isOwn = row && !rows && point.startsWith(row.shard ?? WHOLE) && isOf(bucket.limit, row);
   // No row before the point: there is none, or the first was deleted by hand. Only all rows tell, so none is missed.
-  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, { control, rows, now, join });
+  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, found);
   const shard = shards.find(({ interval }) => point.startsWith(interval));
   if (!shard) throw gapError(bucket);
   return shard;
@@ -94,13 +96,9 @@ export async function loadAt(ctx: Reader, bucket: Bucket, control: Control, rand
 }
 
 /** The shards within an interval. */
-export async function loadAll(
-  ctx: Reader,
-  bucket: Bucket,
-  { control, rows, now, join }: Pick<Found, "control" | "rows" | "now" | "join">,
-  within = WHOLE,
-): Promise<StoredShard[]> {
-  return shardsOf(bucket, control, rows ?? (await readRows(ctx, bucket, within)), { within, now, join });
+export async function loadAll(ctx: Reader, bucket: Bucket, found: FoundRows, within = WHOLE): Promise<StoredShard[]> {
+  const { rows = await readRows(ctx, bucket, within) } = found;
+  return shardsOf(bucket, { ...found, rows }, within);
 }
 
 /** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
@@ -113,14 +111,11 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
  * now: a changed config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts
  * as one shard.
  */
-export function shardsOf(
-  bucket: Bucket,
-  control: Control,
-  all: readonly Row[],
-  { within = WHOLE, now = Infinity, join = merged }: { within?: Interval } & Pick<Found, "now" | "join"> = {},
-): StoredShard[] {
+export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row[] }, within = WHOLE): StoredShard[] {
   const { limit } = bucket;
-  const rows = all.filter((row) => !isControl(row) && isOf(limit, row));
+  const { control, now = Infinity, join = merged } = found;
+  const isWithin = ({ shard = WHOLE }: Row) => shard.startsWith(within);
+  const rows = found.rows.filter((row) => !isControl(row) && isOf(limit, row) && isWithin(row));
   if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
   const intervals = rows.map(({ shard = WHOLE }) => shard);
   // A reset has made them full, whatever is wrong with them.
@@ -143,7 +138,7 @@ export function shardsOf(
 function mended(bucket: Bucket, control: Control, rows: readonly Row[], parts: readonly Row[]): StoredShard {
   const { limit } = bucket;
   const wholes = rows.filter(({ shard }) => shard === undefined).map((row) => fromRow(bucket, control, row));
-  const shards: Shard[] = [...wholes, ...shardsOf(bucket, control, parts)];
+  const shards: Shard[] = [...wholes, ...shardsOf(bucket, { control, rows: parts })];
   const last = rows.reduce((time, { ts }) => Math.max(time, ts), 0);
   const whole = fold(limit, shards, last);
   const taken = sumOf(shards, (shard) => shard.limit.capacity - heldBy(shard, last));

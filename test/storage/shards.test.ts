@@ -182,7 +182,7 @@ describe("several rows that are each the whole bucket", () => {
       const states = found.map((history) => stateAfter(limit, history).state);
       const rows = states.map((state) => ({ name: "some", ...toStored(limit, state), bucket: limit.bucket }) as Row);
       const of: Bucket = { name: "some", key: undefined, limit };
-      const [healed, ...others] = shardsOf(of, NO_CONTROL, rows) as [StoredShard];
+      const [healed, ...others] = shardsOf(of, { control: NO_CONTROL, rows }) as [StoredShard];
       expect(others).toEqual([]);
       expect(healed.rows).toEqual(rows);
       const lastWrite = Math.max(...states.map(({ ts }) => ts));
@@ -208,7 +208,7 @@ describe("several rows that are each the whole bucket", () => {
     } as Row;
     const held = [2, 3].map((count) => {
       const rows = new Array<Row>(count).fill(row);
-      return [999, 1000, 2000].map((ms) => tokensIn(shardsOf(of, NO_CONTROL, rows), NOW + ms));
+      return [999, 1000, 2000].map((ms) => tokensIn(shardsOf(of, { control: NO_CONTROL, rows }), NOW + ms));
     });
     expect(held.flat(2)).toEqual([2, 10, 10, -2, 8, 10]);
   });
