@@ -114,17 +114,17 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
 export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row[] }, within = WHOLE): StoredShard[] {
   const { limit } = bucket;
   const { control, now = Infinity, join = merged } = found;
-  const isWithin = ({ shard = WHOLE }: Row) => shard.startsWith(within);
-  const rows = found.rows.filter((row) => !isControl(row) && isOf(limit, row) && isWithin(row));
-  if (rows.length === 0 && within === WHOLE) return [{ ...controlled(fullShard(limit), control), rows }];
+  const own = found.rows.filter((row) => !isControl(row) && isOf(limit, row));
+  const rows = own.filter(({ shard = WHOLE }) => shard.startsWith(within));
   const intervals = rows.map(({ shard = WHOLE }) => shard);
-  // A reset has made them full, whatever is wrong with them.
-  const isReset = within === WHOLE && rows.every((row) => isForgotten(row, control));
-  if (isReset && !tile(within, intervals)) return [{ ...controlled(fullShard(limit), control), rows }];
+  const areTiles = tile(within, intervals);
+  // None are a full bucket. A reset has made the others full, whatever is wrong with them.
+  const isFull = within === WHOLE && !areTiles && rows.every((row) => isForgotten(row, control));
+  if (isFull) return [{ ...controlled(fullShard(limit), control), rows }];
   const parts = rows.filter(({ shard }) => shard !== undefined);
   if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, control, rows, parts)];
   const shards = rows.map((row) => fromRow(bucket, control, row));
-  if (!tile(within, intervals)) throw gapError(bucket);
+  if (!areTiles) throw gapError(bucket);
   if (limit.levels.most > 0 || parts.length === 0) return shards;
   // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
   return [{ ...join(limit, shards, Math.min(now, Math.max(...rows.map(({ ts }) => ts)))), rows }];
