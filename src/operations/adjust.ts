@@ -5,7 +5,7 @@ import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import { checkBucket } from "../engine/names.js";
 import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, overview, refundOnSome } from "../engine/sharding/pool.js";
+import { adjustOnAll, overview, adjustOnSome } from "../engine/sharding/pool.js";
 import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
@@ -68,14 +68,12 @@ async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredSha
   // A row that has made the promise knows what comes back, as a bucket of one row does.
   const isPromiser = first.rows.some((row) => nameOfRow(row) === asked.row);
   const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
-  const held = refundOnSome(limit, [first], now, { ...given, isByDate: false });
+  const held = adjustOnSome(limit, [first], now, { ...given, isByDate: false });
   const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
   const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, random());
   let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
-  let few: readonly Shard[] | undefined;
-  if (isCharge) few = adjustOnAll(rows, now, given);
-  else if (isEnough) few = held;
-  else if (!areJustWritten(rows, now)) few = refundOnSome(limit, rows, now, given);
+  let few = held;
+  if (!isEnough) few = isCharge || !areJustWritten(rows, now) ? adjustOnSome(limit, rows, now, given) : undefined;
   if (!few) {
     rows = await loadAll(ctx, adjustment, found);
     few = adjustOnAll(rows, now, given);

@@ -9,8 +9,8 @@ import type { Request } from "../engine/request.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { isFast, levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute, soonest } from "../engine/sharding/pool.js";
-import { ableOf, mayDenyOnTwo, tellsAll, whenAnyServes, whenEachReserves } from "../engine/sharding/waits.js";
+import { distribute } from "../engine/sharding/pool.js";
+import { reserveOnOne, tellsAll, whenAnyServes } from "../engine/sharding/waits.js";
 import {
   advance,
   areAll,
@@ -69,7 +69,7 @@ async function answerAround(ctx: Reader, terms: Terms<Request>, first: StoredSha
   const span = spanFor(limit, first.interval, units);
   const rows = await loadAll(ctx, counted, found, span);
   const someOwe = rows.some((row) => isOwing(row, now));
-  const isLarger = reserve && ableOf(rows, demand).length === 0;
+  const isLarger = reserve && rows.every((row) => units > row.limit.capacity);
   const mayMerge = someOwe ? isLarger && isFast(limit, units) : reserve || givenByAll(rows, now) >= units;
   if (mayMerge) {
     const one = { ...merged(limit, rows, now, span), rows: rows.flatMap((row) => row.rows) };
@@ -84,12 +84,12 @@ async function answerShort(ctx: Reader, terms: Terms<Request>, rows: readonly St
   const { counted, now, pausedUntil, found } = terms;
   const { limit, demand } = counted;
   const { units, reserve } = demand;
-  const best = reserve ? soonest(rows, terms, demand) : undefined;
+  const { best, reservedFrom } = reserveOnOne(reserve ? rows : [], terms, demand);
   if (best) return await answerOn(ctx, terms, best);
   // A row that was written this very millisecond, by this transaction or in a burst, says nothing of the others.
   const isTelling = now < pausedUntil || !areJustWritten(rows, now);
-  const mayDeny = reserve ? isFast(limit, units) && ableOf(rows, demand).length > 0 : mayDenyOnTwo(limit, demand);
-  if (mayDeny && isTelling) return denialOn(terms, rows);
+  const mayDeny = isFast(limit, units) && (!reserve || reservedFrom.length > 0);
+  if (mayDeny && isTelling) return denialOn(terms, rows, reservedFrom);
   return answerOnAll(terms, areAll(rows) ? rows : await loadAll(ctx, counted, found));
 }
 
@@ -123,11 +123,11 @@ export function areJustWritten(rows: readonly StoredShard[], now: number): boole
   return rows.some(({ state }) => state.ts >= now);
 }
 
-function denialOn(terms: Terms<Request>, shards: readonly StoredShard[]): Answer {
+/** @param reservedFrom - when each of the shards that may promise it serves a reservation. */
+function denialOn(terms: Terms<Request>, shards: readonly StoredShard[], reservedFrom: readonly number[] = []): Answer {
   const { limit, demand } = terms.counted;
   const { units, reserve } = demand;
   // A row that was not read reserves by the time at which it would hold the units if it were empty now.
-  const reservedFrom = reserve ? whenEachReserves(shards, terms, demand) : [];
   const retryAt = Math.max(...reservedFrom, whenAnyServes(limit, reserve ? [] : shards, terms, units));
   return { status: { ok: false, retryAt }, shards };
 }

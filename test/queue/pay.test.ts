@@ -5,7 +5,7 @@ import type { RateLimitConfig } from "convex-rate-limits";
 import type { State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { bucketOf } from "../../src/engine/request.js";
-import { adjustOnAll, refundOnSome } from "../../src/engine/sharding/pool.js";
+import { adjustOnAll, adjustOnSome } from "../../src/engine/sharding/pool.js";
 import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";
 import { type Control, NO_CONTROL } from "../../src/engine/control.js";
@@ -102,7 +102,7 @@ it("some rows pay all that they hold, and no more; it may come back, and no more
   const taking = { takenAt: NOW, startsAt: NOW };
   const settled = [-5, -6].map((count) => {
     const change = { units: unitsOf(limit, count), taking };
-    return five?.isPaid && refundOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
+    return five?.isPaid && adjustOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
   });
   expect(settled).toEqual([[unitsOf(limit, 5)], undefined]);
 });

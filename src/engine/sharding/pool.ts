@@ -6,15 +6,7 @@ import type { Demand } from "../request.js";
 import { isFast, levelsFor } from "./policy.js";
 import * as shard from "./shard.js";
 import type { Change, Shard } from "./shard.js";
-import {
-  ableOf,
-  mayDenyOnTwo,
-  whenAnyServes,
-  whenAsOne,
-  whenEachHolds,
-  whenEachReserves,
-  whenServed,
-} from "./waits.js";
+import { mayDenyOnTwo, reserveOnOne, whenAnyServes, whenAsOne, whenEachHolds, whenServed } from "./waits.js";
 
 /**
  * The answer, and the shards that are left when it is true: those that stay as they are, and what takes the place of
@@ -39,20 +31,17 @@ export function decideOnAll(limit: Limit, shards: readonly Shard[], timing: Timi
     const left = units === 0 ? shards : takeFrom(limit, shards, now, { units, isRefundable });
     return { status: { ok: true, ...overview(limit, left, timing), ...(isRefundable && { takenAt: now }) }, left };
   }
-  if (!reserve) {
-    const tooLarge = !canServe(limit, demand) && { reason: "too large" as const };
-    const retryAt = whenServed(limit, shards, timing, demand);
-    return { status: { ok: false, retryAt, ...tooLarge, ...overview(limit, shards, timing) }, left: shards };
-  }
-  const best = soonest(shards, timing, demand);
+  const deny = (retryAt: number): Outcome => {
+    const isTooLarge = !canServe(limit, demand) && { reason: "too large" as const };
+    return { status: { ok: false, retryAt, ...isTooLarge, ...overview(limit, shards, timing) }, left: shards };
+  };
+  if (!reserve) return deny(whenServed(limit, shards, timing, demand));
+  const { best, reservedFrom } = reserveOnOne(shards, timing, demand);
   if (best) return decideOn(best, shards, timing, demand);
-  const reservedFrom = whenEachReserves(shards, timing, demand);
   if (reservedFrom.length > 0) {
     // A call of a fast limit reads two of them, whichever these are.
-    const retryAt = isFast(limit, units)
-      ? Math.max(...reservedFrom)
-      : Math.min(...reservedFrom, whenServed(limit, shards, timing, demand));
-    return { status: { ok: false, retryAt, ...overview(limit, shards, timing) }, left: shards };
+    if (isFast(limit, units)) return deny(Math.max(...reservedFrom));
+    return deny(Math.min(...reservedFrom, whenServed(limit, shards, timing, demand)));
   }
   const whole = shard.merged(limit, shards, now);
   const { status, left } = decideOn(whole, [whole], timing, demand);
@@ -67,15 +56,6 @@ function decideOn(own: Shard, shards: readonly Shard[], timing: Timing, demand: 
   const { status, taken } = decide(own.limit, own.state, timing, demand);
   if (!taken) return { status, left: shards };
   return { status, left: shards.map((other) => (other === own ? { ...own, state: taken } : other)) };
-}
-
-/** The shard that serves a reservation first; undefined if none does. */
-export function soonest<Own extends Shard>(shards: readonly Own[], timing: Timing, demand: Demand): Own | undefined {
-  const serving = ableOf(shards, demand).flatMap((own) => {
-    const { status } = decide(own.limit, own.state, timing, demand);
-    return status.ok ? [{ own, at: status.retryAt ?? timing.now }] : [];
-  });
-  return serving.sort((a, b) => a.at - b.at)[0]?.own;
 }
 
 /**
@@ -94,12 +74,13 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
 }
 
 /**
- * The shards after a refund, if they are all, or have room for it; undefined if the others have to be read. A refund to
- * a fast limit, by date or of work that has not started, gives back what these can take. The rest lapses: to read all
- * shards would conflict with every call.
+ * The shards after a charge, or after a refund if they are all, or have room for it; undefined if the others have to be
+ * read. A refund to a fast limit, by date or of work that has not started, gives back what these can take. The rest
+ * lapses: to read all shards would conflict with every call.
  */
-export function refundOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
+export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
   const { units, taking, isByDate } = change;
+  if (units > 0) return adjustOnAll(shards, now, change);
   const offered = shard.sumOf(shards, (own) => shard.offerOf(shard.advance(own, now), change));
   const isAhead = taking !== undefined && taking.startsAt > now;
   const isLapsing = (isAhead || isByDate) && isFast(limit, -units);
@@ -143,8 +124,6 @@ export function distribute<Own extends Shard>(shards: readonly Own[], now: numbe
 export function overview(limit: Limit, shards: readonly Shard[], timing: Timing) {
   const { now } = timing;
   const each = shards.map((own) => outlook(own.limit, shard.advance(own, now).state, timing));
-  const [only] = each;
-  if (only && each.length === 1) return only;
   const held = now < timing.pausedUntil ? 0 : shard.givenByAll(shards, now);
   return {
     remaining: Math.floor(held / limit.unitsPerToken),
@@ -156,7 +135,7 @@ export function overview(limit: Limit, shards: readonly Shard[], timing: Timing)
 export function servedFrom(limit: Limit, shards: readonly Shard[], timing: Timing, demand: Demand): number {
   if (!shard.areAll(shards)) return whenAnyServes(limit, shards, timing, demand.units);
   // A call reserves on one of two rows, whichever these are.
-  const reservedFrom = shards.length > 1 && demand.reserve ? whenEachReserves(shards, timing, demand) : [];
+  const { reservedFrom } = reserveOnOne(shards.length > 1 && demand.reserve ? shards : [], timing, demand);
   if (reservedFrom.length > 0) return Math.max(...reservedFrom);
   const { status } = decideOnAll(limit, shards, timing, demand);
   if (!status.ok) return status.retryAt;

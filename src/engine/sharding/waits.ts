@@ -29,19 +29,22 @@ export function whenAsOne(limit: Limit, shards: readonly Shard[], timing: Timing
 }
 
 /**
- * The shards that may promise a demand by themselves. None promises more than its share of the capacity: that much
- * would start beside all that the others hold then.
+ * A reservation on one of several shards. None promises more than its share of the capacity: that much would start
+ * beside all that the others hold then.
+ * @returns `best`: the shard that starts it first, if one serves it; `reservedFrom`: when each that may promise it serves it.
  */
-export function ableOf<Own extends Shard>(shards: readonly Own[], { units }: Demand): readonly Own[] {
-  return shards.filter(({ limit }) => units <= limit.capacity);
-}
-
-/** When each of the shards that may promise a reservation by themselves serves it. */
-export function whenEachReserves(shards: readonly Shard[], timing: Timing, demand: Demand): readonly number[] {
-  return ableOf(shards, demand).map((own) => {
+export function reserveOnOne<Own extends Shard>(shards: readonly Own[], timing: Timing, demand: Demand) {
+  let best: Own | undefined;
+  let startsAt = Infinity;
+  const able = shards.filter(({ limit }) => demand.units <= limit.capacity);
+  const reservedFrom = able.map((own) => {
     const { status } = decide(own.limit, own.state, timing, demand);
-    return status.ok ? timing.now : status.retryAt;
+    if (!status.ok) return status.retryAt;
+    const { retryAt = timing.now } = status;
+    if (retryAt < startsAt) [best, startsAt] = [own, retryAt];
+    return timing.now;
   });
+  return { best, reservedFrom };
 }
 
 /**

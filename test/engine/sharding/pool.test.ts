@@ -10,15 +10,15 @@ import { parseLimit } from "../../../src/engine/kinds/limit.js";
 import { tile, WHOLE } from "../../../src/engine/sharding/interval.js";
 import {
   adjustOnAll,
+  adjustOnSome,
   decideOnAll,
   distribute,
   overview,
-  refundOnSome,
   servedFrom,
-  soonest,
 } from "../../../src/engine/sharding/pool.js";
 import type { Change, Shard } from "../../../src/engine/sharding/shard.js";
 import { fold, fullShard, heldByAll, merged, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
+import { reserveOnOne } from "../../../src/engine/sharding/waits.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
 import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
@@ -172,7 +172,7 @@ describe("a bucket of several rows", () => {
     const later = { takenAt: NOW, startsAt: NOW + 1000 };
     const ask = (config: RateLimitConfig, count: number, change: Omit<Change, "units">) => {
       const { limit, shards } = rowsOf(config, 0, 2);
-      return refundOnSome(limit, shards.slice(0, 1), NOW, { units: -count * limit.unitsPerToken, ...change });
+      return adjustOnSome(limit, shards.slice(0, 1), NOW, { units: -count * limit.unitsPerToken, ...change });
     };
     // A row has room for 16.
     expect(ask(slow, 16, {})).toHaveLength(1);
@@ -201,9 +201,9 @@ describe("a bucket of several rows", () => {
 
   it("is asked for a reservation on the row that starts it first; no share promises more than its capacity", () => {
     const { limit, shards } = withFirst(rowsOf(slow, 20, 2), -3);
-    const pick = (count: number) => soonest(shards, at(NOW), demandOf(limit, { count, reserve }))?.interval;
+    const pick = (count: number) => reserveOnOne(shards, at(NOW), demandOf(limit, { count, reserve })).best?.interval;
     expect([5, 6, 16, 17].map(pick)).toEqual(["01", "01", "01", undefined]);
-    expect(soonest(shards, at(NOW), demandOf(limit, { count: 16, reserve: { within: 5 } }))).toBe(undefined);
+    expect(reserveOnOne(shards, at(NOW), demandOf(limit, { count: 16, reserve: { within: 5 } })).best).toBe(undefined);
   });
 
   it("holds nothing in a pause, and reserves as of its end", () => {
