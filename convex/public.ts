@@ -8,7 +8,6 @@ import { adjustmentOf } from "../src/engine/adjustment.js";
 import { bucketOf, requestOf, slotOf } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as consuming from "../src/operations/consume.js";
-import * as releasing from "../src/operations/release.js";
 import * as wire from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { mutation, query } from "./_generated/server.js";
@@ -74,7 +73,7 @@ export const release = mutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, args) => releasing.release(ctx, slotOf(args)),
+  handler: (ctx, args) => adjusting.release(ctx, slotOf(args)),
 });
 
 export const get = query({

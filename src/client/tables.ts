@@ -2,9 +2,8 @@
 import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { type BucketArgs, bucketOf, type RequestArgs, requestOf, slotOf } from "../engine/request.js";
-import { adjustAll, pause, reset } from "../operations/adjust.js";
+import { adjustAll, pause, release, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
-import { release } from "../operations/release.js";
 import { inQueue, wake } from "../queue/worker.js";
 import { idOf, inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";

@@ -1,15 +1,28 @@
 /**
- * Changes that no bucket is asked about: charging what was really used, giving back what was not, pausing, forgetting.
+ * Changes that no bucket is asked about: charging what was really used, giving back what was not, freeing a slot,
+ * pausing, forgetting.
  */
 import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.js";
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
+import type { Slot } from "../engine/request.js";
 import { checkBucket } from "../engine/names.js";
 import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
 import { adjustOnAll, overview, adjustOnSome } from "../engine/sharding/pool.js";
 import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import { changeOf, controlAmong, find, loadAll, loadAt, loadFirst, type StoredShard } from "../storage/shards.js";
+import {
+  changeOf,
+  controlAmong,
+  find,
+  foundAmong,
+  isOf,
+  loadAll,
+  loadAt,
+  loadFirst,
+  shardsOf,
+  type StoredShard,
+} from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { describe } from "./answer.js";
@@ -86,6 +99,25 @@ async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredSha
       : changeOf(adjustment, rows, few);
   await storage.write(ctx, change);
   return few;
+}
+
+/**
+ * Frees the slot of a lease. One that has ended, was released, or is from before a reset holds none: nothing is
+ * written.
+ */
+export async function release(ctx: Writer, { bucket, takenAt, until, seen = 0 }: Slot): Promise<null> {
+  if (!(Date.now() < until)) return null;
+  const { limit } = bucket;
+  const found = foundAmong(bucket, await storage.readRows(ctx, bucket));
+  const { control, rows } = found;
+  if (control.reset && !(seen >= control.reset.count)) return null;
+  // The row keeps the plan that it was written under.
+  const held = { ...bucket, plan: rows.find((row) => isOf(limit, row))?.plan };
+  for (const before of shardsOf(bucket, found)) {
+    const state = limit.kind.release?.(limit, before.state, takenAt);
+    if (state && state !== before.state) await storage.write(ctx, changeOf(held, [before], [{ ...before, state }]));
+  }
+  return null;
 }
 
 /**

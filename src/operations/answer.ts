@@ -9,11 +9,8 @@ import { END_OF_TIME } from "../engine/time.js";
 import type { Reader } from "../storage/rows.js";
 import { loadAll, loadFirst, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
-import { answerSplit, reshaped } from "./split.js";
+import { type Answer, answerOnAll, answerSplit, reshaped } from "./split.js";
 import type { Terms } from "./terms.js";
-import { type Answer, answerOnAll } from "./whole.js";
-
-export type { Answer } from "./whole.js";
 
 /** The answer of a bucket whose terms were found. */
 export async function answerUnder(ctx: Reader, asked: Terms<Request>): Promise<Answer> {

@@ -16,7 +16,8 @@ import { pausedUntil } from "../engine/control.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
-import { type Answer, answerUnder, describe } from "./answer.js";
+import { answerUnder, describe } from "./answer.js";
+import type { Answer } from "./split.js";
 import { type Call, findTerms, startCall, type Terms, termsOf } from "./terms.js";
 
 /** Takes the tokens, or says when; a denial writes nothing. */

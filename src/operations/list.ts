@@ -5,7 +5,7 @@ import { type BucketArgs, bucketOf, requestTo } from "../engine/request.js";
 import { fold, heldByAll } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import { controlOf, type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
-import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
+import { foundAmong, isOf, latest, shardsOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
@@ -68,9 +68,10 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
-    const entries = await Promise.all(
-      bucketsAmong(bucket.rows).map((own) => describe(ctx, request, { ...bucket, own }, call)),
-    );
+    const each = bucketsAmong(bucket.rows);
+    // A key with a control row only has a full bucket.
+    if (each.length === 0) each.push([]);
+    const entries = await Promise.all(each.map((own) => describe(ctx, request, { ...bucket, own }, call)));
     for (const entry of entries) {
       const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
       if (isWanted) page.push(present(entry));
@@ -81,13 +82,11 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   return { page, cursor: next && JSON.stringify(next) };
 }
 
-/** The rows of each bucket at a key, by kind and period, each with the control row. */
+/** The rows of each bucket at a key, by kind and period, without the control row. */
 export function bucketsAmong(rows: readonly Row[]): Row[][] {
-  const controls = rows.filter(isControl);
   const others = rows.filter((row) => !isControl(row));
   const buckets = [...new Set(others.map(({ bucket }) => bucket))];
-  if (buckets.length === 0) return [controls];
-  return buckets.map((bucket) => [...others.filter((row) => row.bucket === bucket), ...controls]);
+  return buckets.map((bucket) => others.filter((row) => row.bucket === bucket));
 }
 
 /**
@@ -105,7 +104,7 @@ async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows,
   try {
     const id = { ...listed, key };
     // An override may be of another kind: of another of the buckets.
-    const found = { ...foundAmong(id, rows), row: foundAmong(id, own).row, join };
+    const found = { ...foundAmong(id, rows), row: latest(own), join };
     const terms = termsOf(bucketOf(id), found, call);
     const { bucket, counted } = terms;
     const { row } = found;

@@ -9,7 +9,7 @@ import type { Request } from "../engine/request.js";
 import { pointAt, WHOLE } from "../engine/sharding/interval.js";
 import { isFast, levelAfter, spanFor, type ShardChange } from "../engine/sharding/policy.js";
 import { areEnough, areFull, fitsFew, looksFurther, MOST_DRAWS } from "../engine/sharding/looks.js";
-import { distribute } from "../engine/sharding/pool.js";
+import { decideOnAll, distribute } from "../engine/sharding/pool.js";
 import { reserveOnOne, tellsAll, whenAnyServes } from "../engine/sharding/waits.js";
 import {
   advance,
@@ -26,9 +26,18 @@ import {
 import { END_OF_TIME } from "../engine/time.js";
 import type { Reader, RowChange } from "../storage/rows.js";
 import { changeOf, loadAll, loadAt, type StoredShard } from "../storage/shards.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { Terms } from "./terms.js";
-import { type Answer, answerOnAll } from "./whole.js";
+
+/** The answer of a bucket to a demand. Nothing has been written. */
+export interface Answer {
+  readonly status: RateLimitStatus;
+  /** The write that makes it true; absent for a denial. */
+  readonly change?: RowChange | undefined;
+  /** What the call has read, as it was. */
+  readonly shards: readonly StoredShard[];
+}
 
 /** The answer of a bucket that may be split. @param first - the row that was found. */
 export async function answerSplit(ctx: Reader, terms: Terms<Request>, first: StoredShard): Promise<Answer> {
@@ -117,6 +126,13 @@ async function answerLooking(ctx: Reader, terms: Terms<Request>, first: StoredSh
   }
   if (!areFull(rows, now)) return denialOn(terms, rows);
   return answerOnAll(terms, await loadAll(ctx, counted, found));
+}
+
+/** The answer of a call that has read all shards of a bucket. */
+export function answerOnAll(terms: Terms<Request>, shards: readonly StoredShard[]): Answer {
+  const { counted } = terms;
+  const { status, left } = decideOnAll(counted.limit, shards, terms, counted.demand);
+  return { status, change: left === shards ? undefined : changeOf(counted, shards, left), shards };
 }
 
 export function areJustWritten(rows: readonly StoredShard[], now: number): boolean {

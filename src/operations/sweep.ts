@@ -8,7 +8,7 @@ import { limitLeftIn, parseLimit } from "../engine/kinds/limit.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
-import { controlAmong, isOf, shardsOf } from "../storage/shards.js";
+import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
 import type { SweepArgs } from "../wire/answers.js";
 import { bucketsAmong } from "./list.js";
 
@@ -99,23 +99,17 @@ const limitsOf = (limits: readonly Limit[], name: string) => limits.filter((limi
  * after its end.
  */
 function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
-  const controls = bucket.rows.filter(storage.isControl);
-  const rows = bucket.rows.filter((row) => !storage.isControl(row));
   try {
-    const control = controlAmong(bucket, controls);
+    const { control, rows } = foundAmong(bucket, bucket.rows);
     const { override } = control;
     if (override) parseOverride(bucket.name, override);
     const hasEnded = !override || (override.until ?? Infinity) <= now - SETTLED_MS;
     const held = hasEnded ? { ...control, override: undefined } : control;
-    const full = new Set(
-      bucketsAmong(rows)
-        .filter((own) => own.length > 0 && isFull(defined, { ...bucket, rows: own }, held, now))
-        .flat(),
-    );
-    const going = rows.filter((row) => full.has(row));
-    const isLast = going.length === rows.length && isFull(defined, { ...bucket, rows: [] }, held, now);
+    const isFullWith = (own: readonly storage.Row[]) => isFull(defined, { ...bucket, rows: own }, held, now);
+    const going = bucketsAmong(rows).filter(isFullWith).flat();
+    const isLast = going.length === rows.length && isFullWith([]);
     const goes = hasEnded && (control.count === 0 || (pausedUntil(control) <= now - SETTLED_MS && isLast));
-    return goes ? [...going, ...controls] : going;
+    return goes ? [...going, ...bucket.rows.filter(storage.isControl)] : going;
   } catch {
     return [];
   }

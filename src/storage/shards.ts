@@ -74,7 +74,7 @@ export function controlAmong(bucket: BucketId, rows: readonly Row[]): Control {
 }
 
 /** The row that was written last: it says the plan of calls that name none. */
-function latest(rows: readonly Row[]): Row | null {
+export function latest(rows: readonly Row[]): Row | null {
   return rows.reduce<Row | null>((last, row) => (last && last.ts > row.ts ? last : row), null);
 }
 

@@ -61,13 +61,7 @@ export function tile(whole: Interval, parts: readonly Interval[]): boolean {
 }
 
 /** Names a row for as long as it stands for its part of a bucket: another part gets another row (storage/rows.ts). */
-export function nameOfRow({
-  shard = WHOLE,
-  _id,
-}: {
-  readonly shard?: Interval | undefined;
-  readonly _id: string;
-}): string {
+export function nameOfRow({ shard = WHOLE, _id }: { shard?: Interval | undefined; _id: string }): string {
   return `${shard} ${_id}`;
 }
 
