@@ -1,7 +1,8 @@
 /** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
 import { checkField, type Field } from "./fields.js";
-import type { Limit, Taking } from "./kinds/kind.js";
+import type { Limit } from "./kinds/kind.js";
 import type { Bucket } from "./bucket.js";
+import type { Change } from "./sharding/shard.js";
 import { END_OF_TIME, FURTHEST_MS } from "./time.js";
 import { MAX_TOKENS, unitsOf } from "./units.js";
 
@@ -25,15 +26,8 @@ export interface AdjustmentArgs {
 }
 
 /** A charge to one bucket, in units; negative for a refund. */
-export interface Adjustment extends Bucket {
+export interface Adjustment extends Bucket, Change {
   readonly asked: AdjustmentArgs;
-  readonly units: number;
-  /** When tokens that come back were taken, if that is known. */
-  readonly taking: Taking | undefined;
-  /**
-   * Whether the caller has said that they were taken at that time, and not promised for another. Cancels do not say it.
-   */
-  readonly isByDate: boolean;
 }
 
 const timeField = { atLeast: 0, atMost: END_OF_TIME, unit: "milliseconds since the epoch" } as const;

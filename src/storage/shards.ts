@@ -45,12 +45,10 @@ type FoundRows = Omit<Found, "row" | "point">;
 export async function find(ctx: Reader, bucket: Bucket, random: number): Promise<Found> {
   const point = pointAt(random);
   const row = bucket.limit.levels.most > 0 ? await readLast(ctx, bucket, point) : undefined;
+  if (row === undefined || (row && isControl(row))) return foundAmong(bucket, await readRows(ctx, bucket), point);
   // The control row lies between the whole and the parts.
-  if (row && isPart(row.shard ?? "")) {
-    return { control: controlAmong(bucket, await readControl(ctx, bucket)), row, point };
-  }
-  if (row !== undefined && !(row && isControl(row))) return { control: controlAmong(bucket, []), row, point };
-  return foundAmong(bucket, await readRows(ctx, bucket), point);
+  const controls = row && isPart(row.shard ?? WHOLE) ? await readControl(ctx, bucket) : [];
+  return { control: controlAmong(bucket, controls), row, point };
 }
 
 /** What a call has found that has read all rows at a name and key. */
