@@ -7,7 +7,7 @@ import { type Control, withoutPause, withPause, withReset } from "../engine/cont
 import type { Slot } from "../engine/request.js";
 import { checkBucket } from "../engine/names.js";
 import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, overview, adjustOnSome } from "../engine/sharding/pool.js";
+import { adjustOnAll, adjustOnSome, overview } from "../engine/sharding/pool.js";
 import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";

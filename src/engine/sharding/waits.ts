@@ -31,7 +31,8 @@ export function whenAsOne(limit: Limit, shards: readonly Shard[], timing: Timing
 /**
  * A reservation on one of several shards. None promises more than its share of the capacity: that much would start
  * beside all that the others hold then.
- * @returns `best`: the shard that starts it first, if one serves it; `reservedFrom`: when each that may promise it serves it.
+ * @returns `best`: the shard that starts it first, if one serves it; `reservedFrom`: when each serves it that may
+ * promise it.
  */
 export function reserveOnOne<Own extends Shard>(shards: readonly Own[], timing: Timing, demand: Demand) {
   let best: Own | undefined;
