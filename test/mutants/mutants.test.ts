@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import equivalent from "../../scripts/mutants/equivalent.json" with { type: "json" };
 import { listedAs, staleAmong } from "../../scripts/mutants/equivalent.js";
 import { filesOf, sampleLines } from "../../scripts/mutants/files.js";
 import { effort } from "../support/random.js";
@@ -64,4 +66,13 @@ it("a sample consists of lines of code, and is the same for the same seed", () =
   expect(sample).toHaveLength(10);
   expect(sampleLines(root, engine, 10, 7)).toEqual(sample);
   expect(sampleLines(root, engine, 10, 8)).not.toEqual(sample);
+});
+
+it("each fault that is listed as equivalent is one of code that is there", () => {
+  const bare = (code: string) => code.replaceAll(/[\s,;()]+/g, "");
+  const gone = equivalent.filter(({ file, before }) => {
+    return !bare(readFileSync(path.join(root, file), "utf8")).includes(bare(before));
+  });
+  expect(equivalent).not.toEqual([]);
+  expect(gone).toEqual([]);
 });
