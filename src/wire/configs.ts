@@ -27,16 +27,18 @@ const saving = () => ({
 });
 
 const tokenBucket = () => ({
-  /** Refills continuously and saves up to `capacity`. */
   kind: v.literal("token bucket"),
   ...saving(),
   /** Milliseconds; above 0, at most 1e15. */
   period: v.number(),
 });
-export interface TokenBucketConfig extends TypeOf<typeof tokenBucket> {}
+/** As the others, it says its kind again: so the compiler names the interface if a field is missing. */
+export interface TokenBucketConfig extends TypeOf<typeof tokenBucket> {
+  /** Refills continuously and saves up to `capacity`. */
+  kind: "token bucket";
+}
 
 const fixedWindow = () => ({
-  /** Refills all at once at the start of each window, which is a period in ms, or a day, week, month or year. */
   kind: v.literal("fixed window"),
   ...saving(),
   /** The length of a window: whole milliseconds, above 0, at most 1e15; or a unit of the calendar. */
@@ -54,22 +56,25 @@ const fixedWindow = () => ({
    */
   anchor: v.optional(v.number()),
 });
-export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {}
+export interface FixedWindowConfig extends TypeOf<typeof fixedWindow> {
+  /** Refills all at once at the start of each window, which is a period in ms, or a day, week, month or year. */
+  kind: "fixed window";
+}
 
 const slidingWindow = () => ({
-  /** Lets at most `rate` tokens start in any `period`. */
   kind: v.literal("sliding window"),
   ...common(),
   /** Whole milliseconds; above 0, at most 1e15. */
   period: v.number(),
 });
 export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
+  /** Lets at most `rate` tokens start in any `period`. */
+  kind: "sliding window";
   /** A sliding window holds its rate, and nothing is saved up. */
   capacity?: undefined;
 }
 
 const concurrency = () => ({
-  /** Gives at most `slots` leases at once. A slot is free when its lease is released, or ends. */
   kind: v.literal("concurrency"),
   /** How many hold a slot at once: a whole number from 1 to 64. */
   slots: v.number(),
@@ -77,6 +82,8 @@ const concurrency = () => ({
   lease: v.number(),
 });
 export interface ConcurrencyConfig extends TypeOf<typeof concurrency> {
+  /** Gives at most `slots` leases at once. A slot is free when its lease is released, or ends. */
+  kind: "concurrency";
   rate?: undefined;
   period?: undefined;
   capacity?: undefined;
