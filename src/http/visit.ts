@@ -1,6 +1,6 @@
 /** One request on its way through the wrapper: what it asks of each limit, what comes back, and what goes wrong. */
-import { findBucket } from "../client/definitions.js";
-import { checkField, isPermitted, strangeFieldError } from "../engine/fields.js";
+import { anything, findBucket } from "../client/definitions.js";
+import { checkField, checkFields, type Fields, isPermitted } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
@@ -70,7 +70,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   };
 }
 
-const CALLER_FIELDS: readonly string[] = ["key", "without", "plan", "config"] satisfies (keyof Caller)[];
+const CALLER_FIELDS: Fields = { key: anything, without: anything, plan: anything, config: anything };
 
 type Found = CallerTerms & { key?: string };
 
@@ -90,8 +90,7 @@ async function findCaller({ ctx, request, identified }: Visit, given: CheckedLim
   identified.set(identify, known);
   // JavaScript may pass anything.
   const caller = { ...((await known) as Caller | undefined) } as Partial<Caller>;
-  const strange = Object.keys(caller).find((field) => !CALLER_FIELDS.includes(field));
-  if (strange !== undefined) throw strangeFieldError(name, "what identify returns", strange, CALLER_FIELDS);
+  checkFields(name, "what identify returns", caller, CALLER_FIELDS);
   const { key, without, ...terms } = caller;
   if (without !== undefined) {
     checkField(name, "identify's without", keylessField, without);

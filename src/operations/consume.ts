@@ -139,7 +139,7 @@ function untouched({ shards, terms }: Answered): RateLimitStatus {
 /** The stored state, the same at any time. */
 export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot> {
   const found = foundAmong(asked, await readRows(ctx, asked));
-  // Not the time of the clock: a live query that reads it is not cached. So an override that has ended is shown, too.
+  // Not the time of the clock: a live query that reads it is not cached. An override that has ended is also shown.
   const { bucket, override } = termsOf(asked, found, { now: 0, random: Math.random });
   const { plan } = bucket;
   const paused = pausedUntil(found.control);
