@@ -3,6 +3,7 @@ import { v } from "convex/values";
 import * as jobs from "../src/queue/job.js";
 import { work } from "../src/queue/run.js";
 import { runAction } from "../src/queue/start.js";
+import { textOf } from "../src/queue/terms.js";
 import { inQueue, wake as wakeWorker } from "../src/queue/worker.js";
 import * as wire from "../src/wire/queue.js";
 import { internalAction, internalMutation, mutation, query } from "./_generated/server.js";
@@ -43,12 +44,12 @@ export const get = query({
 /** Tokens may have come back, or the terms have changed: what waits may be paid earlier. */
 export const wake = mutation({
   get args() {
-    return wire.wakeArgs();
+    return wire.knowingArgs();
   },
   get returns() {
     return v.null();
   },
-  handler: (ctx, { terms, ...bucket }) => wakeWorker(inQueue(ctx, MODULE), bucket, terms),
+  handler: (ctx, { terms, key }) => wakeWorker(inQueue(ctx, MODULE), { name: terms.name, key }, textOf(terms)),
 });
 
 // The worker's own functions, which only the scheduler calls: client/queue.ts registers them for an app's tables.

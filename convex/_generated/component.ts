@@ -1293,8 +1293,7 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         "internal",
         {
           key?: string;
-          name: string;
-          terms?: {
+          terms: {
             configs: Array<{
               config:
                 | {

@@ -69,7 +69,7 @@ function inComponent(api: ComponentApi): Place {
     get: (ctx, bucket) => query(ctx, api.public.get, sent(bucket)),
     pause: (ctx, pausing) => mutation(ctx, api.public.pause, pausing),
     reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
-    wake: (ctx, bucket, terms) => mutation(ctx, api.queue.wake, { ...idOf(bucket), terms }),
+    wake: (ctx, { key }, terms) => mutation(ctx, api.queue.wake, present({ terms, key })),
   };
 }
 

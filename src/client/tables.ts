@@ -4,6 +4,7 @@ import { parseLimit } from "../engine/kinds/limit.js";
 import { type BucketArgs, bucketOf, type RequestArgs, requestOf, slotOf } from "../engine/request.js";
 import { adjustAll, pause, release, reset } from "../operations/adjust.js";
 import { check, checkAll, consume, consumeAll, get } from "../operations/consume.js";
+import { textOf } from "../queue/terms.js";
 import { inQueue, wake } from "../queue/worker.js";
 import { idOf, inTurn, takingTurns } from "../storage/rows.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
@@ -70,5 +71,6 @@ const inTables: Place = {
   get: takingTurns(bucketOf, get, false),
   pause: (ctx, pausing) => inTurn(ctx, () => pause(ctx, pausing), true),
   reset: takingTurns(idOf, reset),
-  wake: (ctx, bucket, terms, options) => inTurn(ctx, () => wake(inQueue(ctx, queueModuleOf(options)), bucket, terms)),
+  wake: (ctx, bucket, terms, options) =>
+    inTurn(ctx, () => wake(inQueue(ctx, queueModuleOf(options)), bucket, textOf(terms))),
 };

@@ -37,14 +37,15 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
   await checkExported(ctx, row);
   // Under changed terms, and if the worker is lost, a job is let in and starts it: a caller that throws a denial would
   // undo the start.
-  const isKnown = row?.terms === textOf(terms) && !isLost(row, now);
+  const text = textOf(terms);
+  const isKnown = row?.terms === text && !isLost(row, now);
   const { fullUntil = 0 } = row ?? {};
   if (isKnown && maxQueued < Infinity && now < fullUntil && !mayStartEarlier(row, queue)) {
     return { ok: false, retryAt: fullUntil };
   }
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
-  await ensureRunning(ctx, queue, row, terms);
+  await ensureRunning(ctx, queue, row, text);
   return { ok: true, job: { ...bucket, id } };
 }
 
@@ -79,7 +80,8 @@ export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Pro
   if (isWaiting) await deleteJob(ctx, job);
   // The worker of a full queue sleeps on its count.
   const isMissed = isWaiting && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
-  if (isMissed || row?.terms !== textOf(terms) || isLost(row, ctx.now)) await wake(ctx, bucket, terms);
+  const text = textOf(terms);
+  if (isMissed || row?.terms !== text || isLost(row, ctx.now)) await wake(ctx, bucket, text);
   return { canceled: isWaiting };
 }
 

@@ -13,7 +13,7 @@ import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js"
 import * as storage from "./rows.js";
 import { drop, settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
-import { parseQueue, type PayingBucket, type Queue, termsInForce, textOf } from "./terms.js";
+import { parseQueue, type PayingBucket, type Queue, termsInForce } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork, readOwnWorker } from "./worker.js";
 import type { JobRow, WorkerCtx } from "./tables.js";
 
@@ -39,7 +39,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const { now } = ctx;
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const terms = await termsInForce(ctx, run.name, row.terms);
+  const { terms, text } = await termsInForce(ctx, run.name, row.terms);
   const queue = parseQueue(terms, row);
   const { maxQueued } = queue.terms;
   const found = await serve(ctx, queue, run);
@@ -65,7 +65,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const mustRenew = isSleeping || row.runsUntil - now < LEASE_MS / 2;
   await patchWorker(ctx, row, {
     ...report,
-    terms: textOf(terms),
+    terms: text,
     // Of one that goes on after a sleep the row is not written: the next caller starts it again.
     ...(!isRunning && { state: pace.state }),
     // While it runs on, it stays busy (isBusy).

@@ -33,12 +33,13 @@ export async function sweepInTurn(
   sweepBuckets: () => Promise<SweptBatch>,
   find: (cursor: string) => Promise<FoundBatch>,
 ): Promise<SweptBatch> {
-  for (const queue of queues) await learnTerms(ctx, queue);
+  const known = queues.map((queue) => ({ name: queue.name, text: textOf(queue) }));
+  for (const { name, text } of known) await learnTerms(ctx, name, text);
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;
   const found = await find(isAfterBuckets ? cursor : WALK);
-  const texts = queues.map(textOf);
+  const texts = known.map(({ text }) => text);
   let { deleted } = swept;
   for (const bucket of found.buckets) if (await tend(ctx, bucket, texts)) deleted++;
   return { deleted, cursor: found.cursor };

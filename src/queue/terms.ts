@@ -47,7 +47,7 @@ export function checkCount(queue: string, name: string, count: unknown, config: 
 export interface PayingBucket extends Bucket {
   /** Of one in `with`: the tokens of each job. */
   readonly count?: number;
-  /** Whether the queues of other keys take from it, too. */
+  /** Whether the queues of other keys also take from it. */
   readonly isShared?: boolean;
 }
 
@@ -113,26 +113,30 @@ export const textOf = (terms: QueueTerms): string =>
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute
  * later starts the worker.
  */
-export async function termsInForce(ctx: WorkerCtx, name: string, known?: string): Promise<QueueTerms> {
+export async function termsInForce(
+  ctx: WorkerCtx,
+  name: string,
+  known?: string,
+): Promise<{ terms: QueueTerms; text: string }> {
   const defined = ctx.definedTerms?.(name);
   if (defined) {
-    await learnTerms(ctx, defined, known);
-    return defined;
+    const text = textOf(defined);
+    await learnTerms(ctx, name, text, known);
+    return { terms: defined, text };
   }
   const row = await readTerms(ctx, name);
   if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
-  return JSON.parse(row.terms) as QueueTerms;
+  return { terms: JSON.parse(row.terms) as QueueTerms, text: row.terms };
 }
 
 /**
- * Stores the terms that a call knows, unless they are stored. @param known - the text of those that are, as in
+ * Stores the text of the terms that a call knows, unless it is stored. @param known - the text that is, as in
  * `termsInForce`.
  */
-export async function learnTerms(ctx: QueueWriter, terms: QueueTerms, known?: string): Promise<void> {
-  const text = textOf(terms);
+export async function learnTerms(ctx: QueueWriter, name: string, text: string, known?: string): Promise<void> {
   if (text === known) return;
-  const row = await readTerms(ctx, terms.name);
-  if (!row) await ctx.db.insert("rateLimitQueueTerms", { name: terms.name, terms: text });
+  const row = await readTerms(ctx, name);
+  if (!row) await ctx.db.insert("rateLimitQueueTerms", { name, terms: text });
   else if (row.terms !== text) await ctx.db.patch("rateLimitQueueTerms", row._id, { terms: text });
 }
 

@@ -6,12 +6,11 @@ import { makeFunctionReference, type WithoutSystemFields } from "convex/server";
 import { misuseError } from "../engine/misuse.js";
 import { cancelPending, readJob } from "../storage/jobs.js";
 import { type BucketId, idOf } from "../storage/rows.js";
-import type { QueueTerms } from "../wire/configs.js";
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
 import { LINGER_MS } from "./pace.js";
 import { hasJobs } from "./rows.js";
-import { learnTerms, textOf } from "./terms.js";
+import { learnTerms } from "./terms.js";
 import type { QueueCtx, QueueReader, QueueWriter, WorkerRow } from "./tables.js";
 
 /**
@@ -62,33 +61,33 @@ export async function patchWorker(
 
 /**
  * Tokens may have come back, or the terms have changed: a worker that sleeps looks again, and one that was lost starts.
- * @param known - the terms of the queue, if the caller knows them.
+ * @param terms - the text of the queue's terms, if the caller knows them.
  */
-export async function wake(ctx: QueueCtx, bucket: BucketId, known?: QueueTerms): Promise<null> {
-  if (known) await learnTerms(ctx, known);
+export async function wake(ctx: QueueCtx, bucket: BucketId, terms?: string): Promise<null> {
+  if (terms !== undefined) await learnTerms(ctx, bucket.name, terms);
   const row = await readWorker(ctx, bucket);
   if (row && row.state !== "idle" && !isRunning(row, ctx.now)) await patchWorker(ctx, row, await start(ctx, row, row));
   return null;
 }
 
 /**
- * Makes sure that the worker runs, under the plan of the job that has come. @param known - the terms that its next run
- * will know.
+ * Makes sure that the worker runs, under the plan of the job that has come. @param terms - the text of those that its
+ * next run will know.
  */
 export async function ensureRunning(
   ctx: QueueCtx,
   bucket: BucketId & Pick<WorkerRow, "plan">,
   row: WorkerRow | null,
-  known: QueueTerms,
+  terms: string,
 ): Promise<void> {
   const isGoingOn = row !== null && isRunning(row, ctx.now);
   // What a worker that rests knew may be older than what is stored.
-  await learnTerms(ctx, known, isGoingOn ? row.terms : undefined);
-  const fields = { plan: bucket.plan, terms: textOf(known) };
+  await learnTerms(ctx, bucket.name, terms, isGoingOn ? row.terms : undefined);
+  const fields = { plan: bucket.plan, terms };
   if (row) {
     const started = isGoingOn ? {} : await start(ctx, bucket, row);
     // Under other terms it may not be full.
-    const fullUntil = fields.terms === row.terms ? row.fullUntil : undefined;
+    const fullUntil = terms === row.terms ? row.fullUntil : undefined;
     await patchWorker(ctx, row, { fullUntil, ...fields, ...started });
   } else {
     const started = await start(ctx, bucket, null);

@@ -39,9 +39,8 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
  *
  * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time.
  * - `startsAt`: when the job starts, in milliseconds since the epoch. While it waits this is an estimate: when the
- *   bucket will have had as
- * many tokens as those ahead and the job take. It is absent for a job further back than `ahead` counts, and while no
- * worker runs.
+ *   bucket will have had as many tokens as those ahead and the job take. It is absent for a job further back than
+ *   `ahead` counts, and while no worker runs.
  */
 export type RateLimitQueuePosition =
   | { ahead: number; startsAt?: number | undefined }
@@ -51,8 +50,7 @@ export type RateLimitQueuePosition =
 const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });
 
 /** A call about a key of a queue: what its caller knows of the terms. */
-const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
-export const wakeArgs = () => ({ ...bucketArgs(), terms: v.optional(v.object(queueTerms())) });
+export const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
 export const queuedArgs = () => ({ ...knowingArgs(), id: v.string() });
 export type QueuedArgs = ObjectType<ReturnType<typeof queuedArgs>>;
 
