@@ -1,9 +1,55 @@
-/** What administrators call besides sweep.ts: listing keys, and overriding their limits. The wire is not trusted. */
+/** What changes a bucket without asking it: refunds, charges, pauses, resets, overrides. The wire is not trusted. */
 import { v } from "convex/values";
-import * as listing from "../src/operations/list.js";
+import { adjustmentOf } from "../src/engine/adjustment.js";
+import { bucketOf, slotOf } from "../src/engine/request.js";
+import * as adjusting from "../src/operations/adjust.js";
 import * as overriding from "../src/operations/override.js";
 import * as wire from "../src/wire/answers.js";
-import { mutation, query } from "./_generated/server.js";
+import { mutation } from "./_generated/server.js";
+
+export const adjust = mutation({
+  get args() {
+    return wire.adjustArgs();
+  },
+  get returns() {
+    return v.array(wire.statusValidator());
+  },
+  handler: (ctx, { adjustments }) =>
+    adjusting.adjustAll(
+      ctx,
+      adjustments.map((args) => adjustmentOf(bucketOf(args), args)),
+    ),
+});
+
+export const release = mutation({
+  get args() {
+    return wire.leaseFields();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, args) => adjusting.release(ctx, slotOf(args)),
+});
+
+export const pause = mutation({
+  get args() {
+    return wire.pauseArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, args) => adjusting.pause(ctx, args),
+});
+
+export const reset = mutation({
+  get args() {
+    return wire.bucketArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, args) => adjusting.reset(ctx, args),
+});
 
 export const override = mutation({
   get args() {
@@ -23,15 +69,4 @@ export const clearOverride = mutation({
     return v.null();
   },
   handler: (ctx, args) => overriding.clearOverride(ctx, args),
-});
-
-export const list = query({
-  get args() {
-    return wire.listArgs();
-  },
-  get returns() {
-    return wire.pageValidator();
-  },
-  handler: (ctx, { name, config, plans, ...options }) =>
-    listing.list(ctx, listing.parseList({ name, config, plans }, options)),
 });

@@ -12,6 +12,7 @@ const modules: Record<string, () => Promise<unknown>> = {
   "../convex/public.js": () => import("../convex/public.js"),
   "../convex/queue.js": () => import("../convex/queue.js"),
   "../convex/schema.js": () => import("../convex/schema.js"),
+  "../convex/snapshots.js": () => import("../convex/snapshots.js"),
   "../convex/sweep.js": () => import("../convex/sweep.js"),
   "../convex/upkeep.js": () => import("../convex/upkeep.js"),
 };

@@ -113,7 +113,7 @@ function unlimited(perSecond: number, size: Size): Case {
       title: "four times the rate, under an override unlimited",
       beside: [{ when: { atMs: [0, ...times(size).atMs] }, operation }],
     },
-    { limit: bucket(perSecond / 4), isOverridden: true, isUnbounded: true },
+    { limit: bucket(perSecond / 4), isUnbounded: true },
   );
 }
 
@@ -124,7 +124,7 @@ function block(perSecond: number, size: Size): Case {
     { when: { atMs }, operation: always({ kind: "override", way: { block: true } }) },
     { when: { atMs: ends }, operation: always({ kind: "clear override" }) },
   ];
-  return beside(perSecond, size, { title: "an override block, and its end", beside: both }, { isOverridden: true });
+  return beside(perSecond, size, { title: "an override block, and its end", beside: both });
 }
 
 function reset(perSecond: number, size: Size): Case {

@@ -10,6 +10,7 @@
 
 import type * as public_ from "../public.js";
 import type * as queue from "../queue.js";
+import type * as snapshots from "../snapshots.js";
 import type * as sweep from "../sweep.js";
 import type * as upkeep from "../upkeep.js";
 
@@ -23,6 +24,7 @@ import { anyApi, componentsGeneric } from "convex/server";
 const fullApi: ApiFromModules<{
   public: typeof public_;
   queue: typeof queue;
+  snapshots: typeof snapshots;
   sweep: typeof sweep;
   upkeep: typeof upkeep;
 }> = anyApi as any;

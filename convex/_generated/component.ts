@@ -24,147 +24,6 @@ import type { FunctionReference } from "convex/server";
 export type ComponentApi<Name extends string | undefined = string | undefined> =
   {
     public: {
-      adjust: FunctionReference<
-        "mutation",
-        "internal",
-        {
-          adjustments: Array<{
-            at?: number;
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month" | "year";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | { kind: "concurrency"; lease: number; slots: number };
-            count: number;
-            describes?: boolean;
-            key?: string;
-            name: string;
-            plan?: string | null;
-            plans?: Array<{
-              config:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month" | "year";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | { kind: "concurrency"; lease: number; slots: number };
-              plan?: string;
-            }>;
-            row?: string;
-            takenAt?: number;
-          }>;
-        },
-        Array<
-          | {
-              lease?: {
-                key?: string;
-                name: string;
-                seen?: number;
-                takenAt: number;
-                until: number;
-              };
-              ok: true;
-              policy?: { tokens: number; unlimited?: true; windowMs: number };
-              remaining?: number;
-              resetAt?: number;
-              retryAt?: number;
-              row?: string;
-              shadow?:
-                | {
-                    lease?: {
-                      key?: string;
-                      name: string;
-                      seen?: number;
-                      takenAt: number;
-                      until: number;
-                    };
-                    ok: true;
-                    policy?: {
-                      tokens: number;
-                      unlimited?: true;
-                      windowMs: number;
-                    };
-                    remaining?: number;
-                    resetAt?: number;
-                    retryAt?: number;
-                    row?: string;
-                    takenAt?: number;
-                  }
-                | {
-                    ok: false;
-                    policy?: {
-                      tokens: number;
-                      unlimited?: true;
-                      windowMs: number;
-                    };
-                    reason?: "blocked" | "too large";
-                    remaining?: number;
-                    resetAt?: number;
-                    retryAt: number;
-                  };
-              takenAt?: number;
-            }
-          | {
-              ok: false;
-              policy?: { tokens: number; unlimited?: true; windowMs: number };
-              reason?: "blocked" | "too large";
-              remaining?: number;
-              resetAt?: number;
-              retryAt: number;
-            }
-        >,
-        Name
-      >;
       check: FunctionReference<
         "query",
         "internal",
@@ -751,253 +610,6 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           },
         Name
       >;
-      get: FunctionReference<
-        "query",
-        "internal",
-        {
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month" | "year";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | { kind: "concurrency"; lease: number; slots: number };
-          key?: string;
-          name: string;
-          plan?: string | null;
-          plans?: Array<{
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month" | "year";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | { kind: "concurrency"; lease: number; slots: number };
-            plan?: string;
-          }>;
-        },
-        {
-          capacity: number;
-          config:
-            | {
-                capacity?: number;
-                kind: "token bucket";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | {
-                anchor?: number;
-                capacity?: number;
-                kind: "fixed window";
-                maxReserved?: number;
-                period: number | "day" | "week" | "month" | "year";
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-                start?: number;
-                timeZone?: string;
-              }
-            | {
-                kind: "sliding window";
-                maxReserved?: number;
-                period: number;
-                rate: number;
-                shards?:
-                  number | "auto" | { atLeast?: number; atMost?: number };
-              }
-            | { kind: "concurrency"; lease: number; slots: number };
-          few: number;
-          fullAt: number;
-          lastStart: number;
-          lastsMs: number;
-          least: number;
-          mode?: "shadow";
-          mostReserved: number;
-          name: string;
-          override?: {
-            capacity: number;
-            config:
-              | {
-                  capacity?: number;
-                  kind: "token bucket";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | {
-                  anchor?: number;
-                  capacity?: number;
-                  kind: "fixed window";
-                  maxReserved?: number;
-                  period: number | "day" | "week" | "month" | "year";
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                  start?: number;
-                  timeZone?: string;
-                }
-              | {
-                  kind: "sliding window";
-                  maxReserved?: number;
-                  period: number;
-                  rate: number;
-                  shards?:
-                    number | "auto" | { atLeast?: number; atMost?: number };
-                }
-              | { kind: "concurrency"; lease: number; slots: number };
-            few: number;
-            fullAt: number;
-            lastStart: number;
-            lastsMs: number;
-            least: number;
-            mostReserved: number;
-            name: string;
-            parts: Array<{
-              capacity: number;
-              least: number;
-              runs: Array<{
-                count?: number;
-                period: number;
-                start: number;
-                units: number;
-              }>;
-              shard?: string;
-              ts: number;
-              value: number;
-            }>;
-            pausedUntil: number;
-            plan?: string;
-            reason?: "blocked";
-            restMs: number;
-            runs?: Array<{
-              count?: number;
-              period: number;
-              start: number;
-              units: number;
-            }>;
-            tokens: number;
-            ts: number;
-            unitsPerToken: number;
-            unlimited?: true;
-            until: number;
-            used: number;
-            value: number;
-            windowsFrom?: number;
-          };
-          parts: Array<{
-            capacity: number;
-            least: number;
-            runs: Array<{
-              count?: number;
-              period: number;
-              start: number;
-              units: number;
-            }>;
-            shard?: string;
-            ts: number;
-            value: number;
-          }>;
-          pausedUntil: number;
-          plan?: string;
-          reason?: "blocked";
-          restMs: number;
-          runs?: Array<{
-            count?: number;
-            period: number;
-            start: number;
-            units: number;
-          }>;
-          tokens: number;
-          ts: number;
-          unitsPerToken: number;
-          unlimited?: true;
-          until?: number;
-          used: number;
-          value: number;
-          windowsFrom?: number;
-        },
-        Name
-      >;
-      pause: FunctionReference<
-        "mutation",
-        "internal",
-        { key?: string; name: string; until: number },
-        null,
-        Name
-      >;
-      release: FunctionReference<
-        "mutation",
-        "internal",
-        {
-          key?: string;
-          name: string;
-          seen?: number;
-          takenAt: number;
-          until: number;
-        },
-        null,
-        Name
-      >;
-      reset: FunctionReference<
-        "mutation",
-        "internal",
-        { key?: string; name: string },
-        null,
-        Name
-      >;
     };
     queue: {
       cancel: FunctionReference<
@@ -1381,97 +993,47 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         Name
       >;
     };
-    sweep: {
-      sweep: FunctionReference<
-        "mutation",
+    snapshots: {
+      get: FunctionReference<
+        "query",
         "internal",
         {
-          cursor?: string;
-          queues?: Array<{
-            configs: Array<{
-              config:
-                | {
-                    capacity?: number;
-                    kind: "token bucket";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | {
-                    anchor?: number;
-                    capacity?: number;
-                    kind: "fixed window";
-                    maxReserved?: number;
-                    period: number | "day" | "week" | "month" | "year";
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                    start?: number;
-                    timeZone?: string;
-                  }
-                | {
-                    kind: "sliding window";
-                    maxReserved?: number;
-                    period: number;
-                    rate: number;
-                    shards?:
-                      number | "auto" | { atLeast?: number; atMost?: number };
-                  }
-                | { kind: "concurrency"; lease: number; slots: number };
-              plan?: string;
-            }>;
-            name: string;
-            queue: {
-              aging?: number;
-              attempts?: number;
-              fair?: boolean;
-              maxQueued?: number;
-              priorities?: number;
-            };
-            with?: Array<{
-              configs: Array<{
-                config:
-                  | {
-                      capacity?: number;
-                      kind: "token bucket";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | {
-                      anchor?: number;
-                      capacity?: number;
-                      kind: "fixed window";
-                      maxReserved?: number;
-                      period: number | "day" | "week" | "month" | "year";
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                      start?: number;
-                      timeZone?: string;
-                    }
-                  | {
-                      kind: "sliding window";
-                      maxReserved?: number;
-                      period: number;
-                      rate: number;
-                      shards?:
-                        number | "auto" | { atLeast?: number; atMost?: number };
-                    }
-                  | { kind: "concurrency"; lease: number; slots: number };
-                plan?: string;
-              }>;
-              count: number;
-              isShared: boolean;
-              name: string;
-            }>;
-          }>;
-          targets: Array<{
-            configs: Array<
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month" | "year";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
+          key?: string;
+          name: string;
+          plan?: string | null;
+          plans?: Array<{
+            config:
               | {
                   capacity?: number;
                   kind: "token bucket";
@@ -1501,21 +1063,155 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
                   shards?:
                     number | "auto" | { atLeast?: number; atMost?: number };
                 }
-              | { kind: "concurrency"; lease: number; slots: number }
-            >;
-            name: string;
+              | { kind: "concurrency"; lease: number; slots: number };
+            plan?: string;
           }>;
         },
-        { deleted: number; isDone: boolean },
-        Name
-      >;
-    };
-    upkeep: {
-      clearOverride: FunctionReference<
-        "mutation",
-        "internal",
-        { key?: string; name: string },
-        null,
+        {
+          capacity: number;
+          config:
+            | {
+                capacity?: number;
+                kind: "token bucket";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | {
+                anchor?: number;
+                capacity?: number;
+                kind: "fixed window";
+                maxReserved?: number;
+                period: number | "day" | "week" | "month" | "year";
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+                start?: number;
+                timeZone?: string;
+              }
+            | {
+                kind: "sliding window";
+                maxReserved?: number;
+                period: number;
+                rate: number;
+                shards?:
+                  number | "auto" | { atLeast?: number; atMost?: number };
+              }
+            | { kind: "concurrency"; lease: number; slots: number };
+          few: number;
+          fullAt: number;
+          lastStart: number;
+          lastsMs: number;
+          least: number;
+          mode?: "shadow";
+          mostReserved: number;
+          name: string;
+          override?: {
+            capacity: number;
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month" | "year";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
+            few: number;
+            fullAt: number;
+            lastStart: number;
+            lastsMs: number;
+            least: number;
+            mostReserved: number;
+            name: string;
+            parts: Array<{
+              capacity: number;
+              least: number;
+              runs: Array<{
+                count?: number;
+                period: number;
+                start: number;
+                units: number;
+              }>;
+              shard?: string;
+              ts: number;
+              value: number;
+            }>;
+            pausedUntil: number;
+            plan?: string;
+            reason?: "blocked";
+            restMs: number;
+            runs?: Array<{
+              count?: number;
+              period: number;
+              start: number;
+              units: number;
+            }>;
+            tokens: number;
+            ts: number;
+            unitsPerToken: number;
+            unlimited?: true;
+            until: number;
+            used: number;
+            value: number;
+            windowsFrom?: number;
+          };
+          parts: Array<{
+            capacity: number;
+            least: number;
+            runs: Array<{
+              count?: number;
+              period: number;
+              start: number;
+              units: number;
+            }>;
+            shard?: string;
+            ts: number;
+            value: number;
+          }>;
+          pausedUntil: number;
+          plan?: string;
+          reason?: "blocked";
+          restMs: number;
+          runs?: Array<{
+            count?: number;
+            period: number;
+            start: number;
+            units: number;
+          }>;
+          tokens: number;
+          ts: number;
+          unitsPerToken: number;
+          unlimited?: true;
+          until?: number;
+          used: number;
+          value: number;
+          windowsFrom?: number;
+        },
         Name
       >;
       list: FunctionReference<
@@ -1648,6 +1344,285 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         },
         Name
       >;
+    };
+    sweep: {
+      sweep: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          cursor?: string;
+          queues?: Array<{
+            configs: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
+              plan?: string;
+            }>;
+            name: string;
+            queue: {
+              aging?: number;
+              attempts?: number;
+              fair?: boolean;
+              maxQueued?: number;
+              priorities?: number;
+            };
+            with?: Array<{
+              configs: Array<{
+                config:
+                  | {
+                      capacity?: number;
+                      kind: "token bucket";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | {
+                      anchor?: number;
+                      capacity?: number;
+                      kind: "fixed window";
+                      maxReserved?: number;
+                      period: number | "day" | "week" | "month" | "year";
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                      start?: number;
+                      timeZone?: string;
+                    }
+                  | {
+                      kind: "sliding window";
+                      maxReserved?: number;
+                      period: number;
+                      rate: number;
+                      shards?:
+                        number | "auto" | { atLeast?: number; atMost?: number };
+                    }
+                  | { kind: "concurrency"; lease: number; slots: number };
+                plan?: string;
+              }>;
+              count: number;
+              isShared: boolean;
+              name: string;
+            }>;
+          }>;
+          targets: Array<{
+            configs: Array<
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month" | "year";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | { kind: "concurrency"; lease: number; slots: number }
+            >;
+            name: string;
+          }>;
+        },
+        { deleted: number; isDone: boolean },
+        Name
+      >;
+    };
+    upkeep: {
+      adjust: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          adjustments: Array<{
+            at?: number;
+            config:
+              | {
+                  capacity?: number;
+                  kind: "token bucket";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | {
+                  anchor?: number;
+                  capacity?: number;
+                  kind: "fixed window";
+                  maxReserved?: number;
+                  period: number | "day" | "week" | "month" | "year";
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                  start?: number;
+                  timeZone?: string;
+                }
+              | {
+                  kind: "sliding window";
+                  maxReserved?: number;
+                  period: number;
+                  rate: number;
+                  shards?:
+                    number | "auto" | { atLeast?: number; atMost?: number };
+                }
+              | { kind: "concurrency"; lease: number; slots: number };
+            count: number;
+            describes?: boolean;
+            key?: string;
+            name: string;
+            plan?: string | null;
+            plans?: Array<{
+              config:
+                | {
+                    capacity?: number;
+                    kind: "token bucket";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | {
+                    anchor?: number;
+                    capacity?: number;
+                    kind: "fixed window";
+                    maxReserved?: number;
+                    period: number | "day" | "week" | "month" | "year";
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                    start?: number;
+                    timeZone?: string;
+                  }
+                | {
+                    kind: "sliding window";
+                    maxReserved?: number;
+                    period: number;
+                    rate: number;
+                    shards?:
+                      number | "auto" | { atLeast?: number; atMost?: number };
+                  }
+                | { kind: "concurrency"; lease: number; slots: number };
+              plan?: string;
+            }>;
+            row?: string;
+            takenAt?: number;
+          }>;
+        },
+        Array<
+          | {
+              lease?: {
+                key?: string;
+                name: string;
+                seen?: number;
+                takenAt: number;
+                until: number;
+              };
+              ok: true;
+              policy?: { tokens: number; unlimited?: true; windowMs: number };
+              remaining?: number;
+              resetAt?: number;
+              retryAt?: number;
+              row?: string;
+              shadow?:
+                | {
+                    lease?: {
+                      key?: string;
+                      name: string;
+                      seen?: number;
+                      takenAt: number;
+                      until: number;
+                    };
+                    ok: true;
+                    policy?: {
+                      tokens: number;
+                      unlimited?: true;
+                      windowMs: number;
+                    };
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt?: number;
+                    row?: string;
+                    takenAt?: number;
+                  }
+                | {
+                    ok: false;
+                    policy?: {
+                      tokens: number;
+                      unlimited?: true;
+                      windowMs: number;
+                    };
+                    reason?: "blocked" | "too large";
+                    remaining?: number;
+                    resetAt?: number;
+                    retryAt: number;
+                  };
+              takenAt?: number;
+            }
+          | {
+              ok: false;
+              policy?: { tokens: number; unlimited?: true; windowMs: number };
+              reason?: "blocked" | "too large";
+              remaining?: number;
+              resetAt?: number;
+              retryAt: number;
+            }
+        >,
+        Name
+      >;
+      clearOverride: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string },
+        null,
+        Name
+      >;
       override: FunctionReference<
         "mutation",
         "internal",
@@ -1691,6 +1666,33 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
           unlimited?: true;
           until?: number;
         },
+        null,
+        Name
+      >;
+      pause: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string; until: number },
+        null,
+        Name
+      >;
+      release: FunctionReference<
+        "mutation",
+        "internal",
+        {
+          key?: string;
+          name: string;
+          seen?: number;
+          takenAt: number;
+          until: number;
+        },
+        null,
+        Name
+      >;
+      reset: FunctionReference<
+        "mutation",
+        "internal",
+        { key?: string; name: string },
         null,
         Name
       >;

@@ -104,7 +104,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const listed = { name, config, plans: plan === undefined ? configsOf(own) : undefined };
       const request = parseList({ ...listed, definition }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
-      return await component.query(ctx, component.api.upkeep.list, { ...listed, ...options });
+      return await component.query(ctx, component.api.snapshots.list, { ...listed, ...options });
     },
 
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {

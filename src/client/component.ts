@@ -64,11 +64,11 @@ function inComponent(api: ComponentApi): Place {
     peek: (ctx, request) => query(ctx, api.public.check, asking(request)),
     consumeAll: (ctx, requests) => mutation(ctx, api.public.consumeAll, { requests: requests.map(asking) }),
     peekAll: (ctx, requests) => query(ctx, api.public.checkAll, { requests: requests.map(asking) }),
-    adjust: (ctx, all) => mutation(ctx, api.public.adjust, { adjustments: all.map(sent) }),
-    release: (ctx, lease) => mutation(ctx, api.public.release, lease),
-    get: (ctx, bucket) => query(ctx, api.public.get, sent(bucket)),
-    pause: (ctx, pausing) => mutation(ctx, api.public.pause, pausing),
-    reset: (ctx, bucket) => mutation(ctx, api.public.reset, idOf(bucket)),
+    adjust: (ctx, all) => mutation(ctx, api.upkeep.adjust, { adjustments: all.map(sent) }),
+    release: (ctx, lease) => mutation(ctx, api.upkeep.release, lease),
+    get: (ctx, bucket) => query(ctx, api.snapshots.get, sent(bucket)),
+    pause: (ctx, pausing) => mutation(ctx, api.upkeep.pause, pausing),
+    reset: (ctx, bucket) => mutation(ctx, api.upkeep.reset, idOf(bucket)),
     wake: (ctx, { key }, terms) => mutation(ctx, api.queue.wake, present({ terms, key })),
   };
 }

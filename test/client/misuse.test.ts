@@ -368,16 +368,16 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
 });
 
 describe("the component does not trust the wire:", () => {
-  const api = component.public;
+  const { public: api, snapshots, upkeep } = component;
   const good = { name: "wire", config: bucket };
   const { insert, rows, mutation, query } = useBackend("component");
   const functions = {
     consume: (args: object) => mutation((ctx) => ctx.runMutation(api.consume, args as never)),
     check: (args: object) => query((ctx) => ctx.runQuery(api.check, args as never)),
-    get: (args: object) => query((ctx) => ctx.runQuery(api.get, args as never)),
-    reset: (args: object) => mutation((ctx) => ctx.runMutation(api.reset, args as never)),
+    get: (args: object) => query((ctx) => ctx.runQuery(snapshots.get, args as never)),
+    reset: (args: object) => mutation((ctx) => ctx.runMutation(upkeep.reset, args as never)),
     adjust: (args: object) =>
-      mutation((ctx) => ctx.runMutation(api.adjust, { adjustments: [{ count: 1, ...args }] } as never)),
+      mutation((ctx) => ctx.runMutation(upkeep.adjust, { adjustments: [{ count: 1, ...args }] } as never)),
     consumeAll: (args: object) => mutation((ctx) => ctx.runMutation(api.consumeAll, { requests: [args] } as never)),
     checkAll: (args: object) => query((ctx) => ctx.runQuery(api.checkAll, { requests: [args] } as never)),
   };
@@ -410,7 +410,7 @@ describe("the component does not trust the wire:", () => {
   });
 
   it("a wrong page and a wrong sweep are refused", async () => {
-    const list = (args: object) => query((ctx) => ctx.runQuery(component.upkeep.list, { ...good, ...args }));
+    const list = (args: object) => query((ctx) => ctx.runQuery(component.snapshots.list, { ...good, ...args }));
     await expect(list({ limit: 0 })).rejects.toThrow(`${LIMIT} limit must be`);
     await expect(list({ config: { ...bucket, rate: 0 } })).rejects.toThrow(`${LIMIT} rate must be`);
     const sweep = (args: object) => mutation((ctx) => ctx.runMutation(component.sweep.sweep, args as never));

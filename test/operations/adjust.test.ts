@@ -209,7 +209,7 @@ describe("in one call to the component", () => {
   const { mutation } = useBackend("component");
   it("several adjustments each have a status, in their order", async () => {
     const adjustments = [4, 10, -9].map((count) => ({ name: "llm", config, count }));
-    const statuses = await mutation((ctx) => ctx.runMutation(component.public.adjust, { adjustments }));
+    const statuses = await mutation((ctx) => ctx.runMutation(component.upkeep.adjust, { adjustments }));
     expect(statuses).toMatchObject([{ remaining: 6 }, { remaining: 0, retryAt: NOW + 400 }, { remaining: 5 }]);
     expect(statuses).toHaveLength(3);
   });

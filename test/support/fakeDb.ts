@@ -5,6 +5,7 @@
 import type { Value } from "convex/values";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
+import * as snapshots from "../../convex/snapshots.js";
 import * as sweep from "../../convex/sweep.js";
 import * as upkeep from "../../convex/upkeep.js";
 import { Execution, SimulatedCtx } from "../../tools/simulator/context.js";
@@ -14,7 +15,7 @@ import { Store } from "../../tools/simulator/store.js";
 import { Transaction } from "../../tools/simulator/transaction.js";
 import { type PlaceName, schema, type StoredRow } from "./places.js";
 
-const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, sweep, upkeep } };
+const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, snapshots, sweep, upkeep } };
 const tableIn = (place: PlaceName) => qualifiedName(place === "tables" ? ROOT : "rateLimits", "rateLimits");
 const deployment = new Deployment({ schema, children: { rateLimits } });
 

@@ -4,10 +4,11 @@
  */
 import * as calls from "../../convex/public.js";
 import * as queue from "../../convex/queue.js";
+import * as snapshots from "../../convex/snapshots.js";
 import * as sweep from "../../convex/sweep.js";
 import * as upkeep from "../../convex/upkeep.js";
 
-for (const registered of Object.values<object>({ ...calls, ...queue, ...sweep, ...upkeep })) {
+for (const registered of Object.values<object>({ ...calls, ...queue, ...snapshots, ...sweep, ...upkeep })) {
   const functions = registered as Record<string, () => string>;
   for (const name of ["exportArgs", "exportReturns"]) {
     const json = functions[name]?.();

@@ -13,7 +13,9 @@ interface Import {
 /** Single imports that are also allowed, each with its reason. */
 const EXCEPTIONS: readonly (Import & { reason: string })[] = [
   { from: "convex/public.ts", to: "src/engine/request.ts", reason: "the wire's arguments are parsed on arrival" },
-  { from: "convex/public.ts", to: "src/engine/adjustment.ts", reason: "charges and refunds are parsed on arrival" },
+  { from: "convex/snapshots.ts", to: "src/engine/request.ts", reason: "the wire's arguments are parsed on arrival" },
+  { from: "convex/upkeep.ts", to: "src/engine/request.ts", reason: "the wire's arguments are parsed on arrival" },
+  { from: "convex/upkeep.ts", to: "src/engine/adjustment.ts", reason: "charges and refunds are parsed on arrival" },
   { from: "convex/schema.ts", to: "src/storage/schema.ts", reason: "the component's table is the app's table" },
   { from: "convex/schema.ts", to: "src/storage/queueSchema.ts", reason: "the component's queue tables are the app's" },
   { from: "convex/sweep.ts", to: "src/storage/rows.ts", reason: "a sweep identifies a bucket without its config" },

@@ -47,8 +47,6 @@ export interface LimitOptions {
   readonly bundleOf: number;
   /** The plans of the limit, of the same kind and period as its config; default: none. */
   readonly plans?: readonly BucketConfig[] | undefined;
-  /** Whether an operator overrides the limit. */
-  readonly isOverridden?: boolean;
 }
 
 /** One limit with one bucket. */

@@ -3,6 +3,7 @@ import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import componentSchema from "../../convex/schema.js";
+import * as snapshotFunctions from "../../convex/snapshots.js";
 import * as upkeepFunctions from "../../convex/upkeep.js";
 import { rateLimitAdmin } from "../../src/client/admin.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
@@ -17,14 +18,11 @@ export type PlaceName = "tables" | "component";
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
-const modules = { public: publicFunctions, upkeep: upkeepFunctions };
+const modules = { public: publicFunctions, snapshots: snapshotFunctions, upkeep: upkeepFunctions };
 const apps: Record<PlaceName, Component> = {
   tables: { schema: defineSchema(rateLimitTables) },
   component: { children: { rateLimits: { schema: componentSchema, modules } } },
 };
-
-/** What a limit needs in its definition so that an operator can override it. */
-const OVERRIDABLE = {};
 
 export function ours(shards: Shards, place: PlaceName = "tables"): Design {
   return {
@@ -48,10 +46,10 @@ function configOf({ kind, start, ...config }: BucketConfig, shards: Shards): Rat
 }
 
 function define(place: PlaceName, config: RateLimitConfig, options: LimitOptions): Functions {
-  const { keyed, plans, isOverridden } = options;
+  const { keyed, plans } = options;
   const planned = plans?.map(({ rate, capacity }, i) => [planName(i), { rate, capacity }] as const);
   // The types of definitions need to know whether there are plans.
-  const more: object = { ...(planned && { plans: Object.fromEntries(planned) }), ...(isOverridden && OVERRIDABLE) };
+  const more: object = planned ? { plans: Object.fromEntries(planned) } : {};
   const limits = {
     hot: { ...config, keyed, ...more },
     ...Object.fromEntries(design.coldNames(options).map((name) => [name, { ...design.COLD_LIMIT, keyed: true }])),

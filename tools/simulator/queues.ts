@@ -3,7 +3,9 @@ import { componentsGeneric, defineSchema, internalMutationGeneric, makeFunctionR
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import * as publicFunctions from "../../convex/public.js";
 import * as queueFunctions from "../../convex/queue.js";
+import * as snapshotFunctions from "../../convex/snapshots.js";
 import componentSchema from "../../convex/schema.js";
+import * as upkeepFunctions from "../../convex/upkeep.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
@@ -57,7 +59,13 @@ export function queueApp(
 ): QueueApp {
   const limits = { llm: { ...config, queue }, ...(second && { second }) } as unknown as { llm: RateLimitConfig };
   if (place === "component") {
-    const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, queue: queueFunctions } };
+    const modules = {
+      public: publicFunctions,
+      queue: queueFunctions,
+      snapshots: snapshotFunctions,
+      upkeep: upkeepFunctions,
+    };
+    const rateLimits = { schema: componentSchema, modules };
     const defined = defineInComponent(limits, { component });
     const functions = {
       ...defined,

@@ -64,8 +64,6 @@ export interface Scenario {
   /** Whether the tokens of the calls may come back. */
   readonly refundable?: boolean;
   readonly beside?: readonly Beside[];
-  /** Whether an operator overrides the limit. */
-  readonly isOverridden?: boolean;
   /** Whether an operation lets more through than the limit. Then over-grant is not judged. */
   readonly isUnbounded?: boolean;
   /** The most denials to probe: does the same call succeed at `retryAt` if no other call runs? */

@@ -66,11 +66,11 @@ export async function simulate(design: Design, scenario: Scenario, options: RunO
 
 /** The code of the last deploy. */
 function deploys(design: Design, scenario: Scenario, { agenda }: Backend) {
-  const { limit, callers, bundleOf = 1, plans, isOverridden = false } = scenario;
+  const { limit, callers, bundleOf = 1, plans } = scenario;
   const keyed = callers.kind !== "open" || callers.keys !== undefined;
   const build = (config: BucketConfig, shards: Shards) => ({
-    consume: design.limit(config, shards, { keyed, bundleOf, plans, isOverridden }),
-    operate: design.operate(config, shards, { keyed, bundleOf, plans, isOverridden }),
+    consume: design.limit(config, shards, { keyed, bundleOf, plans }),
+    operate: design.operate(config, shards, { keyed, bundleOf, plans }),
   });
   const code = build(limit, design.shards);
   for (const change of scenario.changes ?? []) {
