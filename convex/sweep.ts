@@ -51,7 +51,7 @@ export const sweep = mutation({
     type Found = FunctionReturnType<typeof internal.sweep.find>;
     const stale = { useStaleSnapshot: true };
     const { deleted, cursor } = await sweepInTurn(
-      inQueue(ctx, "queue"),
+      inQueue(ctx, "worker"),
       { cursor: args.cursor, queues },
       async () => {
         const asked = { targets, ...(args.cursor !== undefined && { cursor: args.cursor }) };

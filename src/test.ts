@@ -15,6 +15,7 @@ const modules: Record<string, () => Promise<unknown>> = {
   "../convex/snapshots.js": () => import("../convex/snapshots.js"),
   "../convex/sweep.js": () => import("../convex/sweep.js"),
   "../convex/upkeep.js": () => import("../convex/upkeep.js"),
+  "../convex/worker.js": () => import("../convex/worker.js"),
 };
 
 /**

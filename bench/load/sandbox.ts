@@ -40,7 +40,8 @@ const config = { kind: "token bucket", rate: 10, period: 60_000 };
 const bucket = { name: "a0", config };
 const ARGS: Partial<Record<Case, object>> = {
   "inside: public": bucket,
-  // The worker finds no row, so it has nothing to do.
+  // Without a job and a row of a worker there is nothing to do.
+  "inside: queue": { terms: { ...bucket, queue: {} }, id: "job" },
   "inside: queue worker": { ...bucket, queue: {}, generation: 1 },
   "official, inside": { ...bucket, reserve: false, throws: false },
   "tables: http": new Request("https://app.example/api"),

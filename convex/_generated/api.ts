@@ -13,6 +13,7 @@ import type * as queue from "../queue.js";
 import type * as snapshots from "../snapshots.js";
 import type * as sweep from "../sweep.js";
 import type * as upkeep from "../upkeep.js";
+import type * as worker from "../worker.js";
 
 import type {
   ApiFromModules,
@@ -27,6 +28,7 @@ const fullApi: ApiFromModules<{
   snapshots: typeof snapshots;
   sweep: typeof sweep;
   upkeep: typeof upkeep;
+  worker: typeof worker;
 }> = anyApi as any;
 
 /**

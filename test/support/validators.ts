@@ -7,8 +7,9 @@ import * as queue from "../../convex/queue.js";
 import * as snapshots from "../../convex/snapshots.js";
 import * as sweep from "../../convex/sweep.js";
 import * as upkeep from "../../convex/upkeep.js";
+import * as worker from "../../convex/worker.js";
 
-for (const registered of Object.values<object>({ ...calls, ...queue, ...snapshots, ...sweep, ...upkeep })) {
+for (const registered of Object.values<object>({ ...calls, ...queue, ...snapshots, ...sweep, ...upkeep, ...worker })) {
   const functions = registered as Record<string, () => string>;
   for (const name of ["exportArgs", "exportReturns"]) {
     const json = functions[name]?.();

@@ -145,7 +145,7 @@ it("the component's README lists every registered function", () => {
     .split("\n")
     .filter((line) => line.startsWith("| `"));
   const named = table.flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  const registered = ["public", "queue", "snapshots", "sweep", "upkeep"].flatMap((file) =>
+  const registered = ["public", "queue", "snapshots", "sweep", "upkeep", "worker"].flatMap((file) =>
     [...read(`convex/${file}.ts`).matchAll(/^export const (?:(\w+)|\{([^}]+)\}) =/gm)].flatMap(([, one, several]) =>
       (one ?? several ?? "").split(",").map((name) => name.trim()),
     ),

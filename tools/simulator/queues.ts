@@ -6,6 +6,7 @@ import * as queueFunctions from "../../convex/queue.js";
 import * as snapshotFunctions from "../../convex/snapshots.js";
 import componentSchema from "../../convex/schema.js";
 import * as upkeepFunctions from "../../convex/upkeep.js";
+import * as workerFunctions from "../../convex/worker.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
@@ -64,6 +65,7 @@ export function queueApp(
       queue: queueFunctions,
       snapshots: snapshotFunctions,
       upkeep: upkeepFunctions,
+      worker: workerFunctions,
     };
     const rateLimits = { schema: componentSchema, modules };
     const defined = defineInComponent(limits, { component });
@@ -72,7 +74,7 @@ export function queueApp(
       ...rateLimitLive(defined),
       ...rateLimitQueueInComponent(defined),
     } as unknown as Functions;
-    const worker = { component: "rateLimits", module: "queue" };
+    const worker = { component: "rateLimits", module: "worker" };
     const rowsOf: QueueApp["rowsOf"] = ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db;
     return { ...functions, worker, rowsOf, app: { modules: { jobs }, children: { rateLimits } } };
   }

@@ -1,0 +1,32 @@
+/**
+ * The worker of queues: only the scheduler calls these functions. client/queue.ts registers them for an app's tables.
+ */
+import { v } from "convex/values";
+import { work } from "../src/queue/run.js";
+import { runAction } from "../src/queue/start.js";
+import { inQueue } from "../src/queue/worker.js";
+import { queuedRunArgs, workArgs } from "../src/wire/queue.js";
+import { internalAction, internalMutation } from "./_generated/server.js";
+
+/** The name of this module. */
+const MODULE = "worker";
+
+export const workQueue = internalMutation({
+  get args() {
+    return workArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, asked) => work(inQueue(ctx, MODULE), asked),
+});
+
+export const runQueuedAction = internalAction({
+  get args() {
+    return queuedRunArgs();
+  },
+  get returns() {
+    return v.null();
+  },
+  handler: (ctx, job) => runAction(ctx, job, MODULE),
+});
