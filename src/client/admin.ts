@@ -16,7 +16,7 @@ import { type AnyBucketArgs, checkNamed, findBucket } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { checkBucketOf, configsOf, definitionUnder, planAndConfigError, queueTermsOf } from "./plans.js";
+import { checkBucketOf, planAndConfigError, plansOf, queueTermsOf, termUnder } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/answers.js";
@@ -99,10 +99,9 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const { name, plan, ...options } = args;
       const own = definitions.get(name);
       if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
-      const definition = definitionUnder(name, own, plan, false);
-      const { config } = definition;
-      const listed = { name, config, plans: plan === undefined ? configsOf(own) : undefined };
-      const request = parseList({ ...listed, definition }, options);
+      const term = termUnder(name, own, plan, false);
+      const listed = { name, config: term.config, plans: plan === undefined ? plansOf(own) : undefined };
+      const request = parseList({ ...listed, term }, options);
       if (!component) return await inTurn(ctx, () => list(ctx, request));
       return await component.query(ctx, component.api.snapshots.list, { ...listed, ...options });
     },
@@ -144,10 +143,9 @@ async function sweep(
     next: { permitted: "a reference to a function of yours, such as internal.upkeep.sweep", holds: isReference },
   });
   const targets = definitions.names.flatMap((name) => {
-    const definition = definitions.get(name);
-    if (!definition) return [];
     // A bucket is full only under all of a limit's plans.
-    return [{ name, configs: configsOf(definition).map(({ config }) => config) }];
+    const configs = definitions.get(name)?.configs.map(({ config }) => config);
+    return configs ? [{ name, configs }] : [];
   });
   const queues = definitions.names.flatMap((name) => queueTermsOf(definitions, name) ?? []);
   if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets, queues });

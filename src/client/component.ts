@@ -73,9 +73,9 @@ function inComponent(api: ComponentApi): Place {
   };
 }
 
-/** What a call asks, as it is sent: of a definition only the config. The app itself throws. */
+/** What a call asks, as it is sent: of a term only the config. The app itself throws. */
 function sent<Asked extends BucketArgs>(asked: Asked) {
-  return present({ ...asked, definition: undefined, throws: undefined });
+  return present({ ...asked, term: undefined, throws: undefined });
 }
 
 /** The component checks it again, and its errors would not say where the app has called. */

@@ -1,5 +1,5 @@
 /** What `defineRateLimits` takes: limits by name, and options. */
-import type { Limit } from "../engine/kinds/kind.js";
+import type { Term } from "../engine/bucket.js";
 import type { ConcurrencyConfig, FixedWindowConfig, QueueConfig, RateLimitConfig } from "../wire/configs.js";
 
 /**
@@ -111,13 +111,9 @@ type WholePlan<Shared, Config> = {
 /** The config of the kind that the fields say. */
 type OfKind<Fields, Default> = Fields extends { kind: infer Kind } ? Extract<RateLimitConfig, { kind: Kind }> : Default;
 
-/** A parsed definition. */
+/** A parsed definition: its config, or that of each of its plans. */
 export interface Definition extends Readonly<Terms> {
-  readonly config: RateLimitConfig;
-  /** For a limit with plans, whose `config` is then only the fields that they share. */
-  readonly plans?: ReadonlyMap<string, Definition>;
-  /** The parsed config, from the first call on; in the component there is none. */
-  limit?: Limit;
+  readonly configs: readonly [Term, ...Term[]];
 }
 
 /** Options for a set of limits. */

@@ -2,20 +2,21 @@
 import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
+import type { Term } from "../engine/bucket.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, DemandArgs, RequestArgs } from "../engine/request.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Definition, Mode, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
-import { configsOf, checkWith, definitionUnder, parseDefinition, planAndConfigError, planField } from "./plans.js";
+import { checkWith, parseDefinition, planAndConfigError, planField, plansOf, termUnder } from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
   readonly get: (name: string) => Definition | undefined;
   /** The limits whose queues also take from this one. */
   readonly queuesWith: (name: string) => string[];
-  /** Checks a config of a definition or a call, which keeps what it is parsed to. @throws when it is invalid. */
-  readonly check: (name: string, definition: Definition) => void;
+  /** Checks a config of a definition or a call, and may keep what it is parsed to. @throws when it is invalid. */
+  readonly check: (name: string, term: Term) => void;
 }
 
 /** @throws when a definition is invalid, naming the limit and the field. */
@@ -95,18 +96,19 @@ export function findBucket(
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw planAndConfigError(name);
-    const given: Definition = { config };
-    if (!isPlain(config)) definitions.check(name, given);
-    return { name, key, config, plan: null, definition: given };
+    const term = { config };
+    if (!isPlain(config)) definitions.check(name, term);
+    return { name, key, config, plan: null, term };
   }
   if (!definition) {
     const known = definitions.names.map(show).join(", ") || "none is defined";
     const problem = `is not one of your limits (${known}); give its config to use it without a definition.`;
     throw new Error(`Rate limit ${show(name)} ${problem}`);
   }
-  const held = definition.plans || plan !== undefined ? definitionUnder(name, definition, plan, needsPlan) : definition;
-  const plans = needsPlan || plan !== undefined ? undefined : configsOf(definition);
-  return { name, key, config: held.config, plan, plans, definition: held };
+  const [first] = definition.configs;
+  const term = plan === first.plan ? first : termUnder(name, definition, plan, needsPlan);
+  const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
+  return { name, key, config: term.config, plan, plans, term };
 }
 
 function keyedError(name: string, key: unknown): Error {

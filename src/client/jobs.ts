@@ -134,9 +134,8 @@ async function schedule(
   } catch (error) {
     // An action, or a caller that catches, would lose the tokens. They were taken from this bucket, whatever the key's
     // other rows say.
-    const { plan, definition } = request;
-    const bucket = { name, key, config: request.config, plan, definition };
-    await giveBack(set, ctx, refundOf(bucket, planned));
+    const { plan, term } = request;
+    await giveBack(set, ctx, refundOf({ name, key, config: request.config, plan, term }, planned));
     throw error;
   }
 }

@@ -4,10 +4,9 @@ import { isPlain } from "../engine/kinds/plain.js";
 import { bucketNameOf } from "../engine/kinds/policy.js";
 import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
-import type { NamedPlan } from "../engine/bucket.js";
+import type { NamedPlan, Term } from "../engine/bucket.js";
 import { checkCount, checkQueueConfig } from "../queue/terms.js";
 import type { QueueTerms, RateLimitConfig } from "../wire/configs.js";
-import { present } from "../wire/present.js";
 import type { Definition, RateLimitDefinition } from "./definitionTypes.js";
 import { modeField, throwsField } from "./options.js";
 
@@ -20,8 +19,8 @@ export function parseDefinition(name: string, given: unknown, check: Check): Def
   // JavaScript may pass anything.
   if (!isCommon && !isObject(given)) throw fieldError(name, "the definition", "an object", given);
   const { plans, keyed, throws, mode, queue, ...config } = given as RateLimitDefinition & { plans?: unknown };
-  const shared: Definition = { config, keyed, throws, mode, queue };
-  if (isCommon) return shared;
+  const terms = { keyed, throws, mode, queue };
+  if (isCommon) return { ...terms, configs: [{ config }] };
   checkField(name, "keyed", booleanField, keyed);
   checkField(name, "throws", throwsField, throws);
   checkField(name, "mode", modeField, mode);
@@ -29,19 +28,17 @@ export function parseDefinition(name: string, given: unknown, check: Check): Def
     throw misuseError(name, 'mode: "shadow" and queue cannot be combined: its jobs would still wait.');
   }
   if (queue !== undefined) checkQueueConfig(name, queue);
-  if (plans === undefined && !isPlain(config)) check(name, shared);
-  const definition = plans === undefined ? shared : { ...shared, plans: parsePlans(name, plans, shared, check) };
+  const definition = { ...terms, configs: parseConfigs(name, plans, config, check) };
   checkSlots(name, definition);
   return definition;
 }
-type Check = (name: string, definition: Definition) => void;
+type Check = (name: string, term: Term) => void;
 
 /** @throws when slots have a queue, or only some plans have slots: the configs have been checked. */
-function checkSlots(name: string, definition: Definition): void {
-  const plans = configsOf(definition);
-  const others = plans.filter(({ config }) => !("lease" in config));
-  if (others.length === plans.length) return;
-  if (definition.queue) {
+function checkSlots(name: string, { configs, queue }: Definition): void {
+  const others = configs.filter(({ config }) => !("lease" in config));
+  if (others.length === configs.length) return;
+  if (queue) {
     throw misuseError(name, 'queue must be left out with kind "concurrency": nobody knows when a slot is free.');
   }
   for (const { config } of others) {
@@ -49,28 +46,36 @@ function checkSlots(name: string, definition: Definition): void {
   }
 }
 
-/** @throws when they are no plans, one is invalid, or they would not share one bucket that may be split. */
-function parsePlans(name: string, given: unknown, shared: Definition, check: Check): ReadonlyMap<string, Definition> {
-  const parsed = new Map<string, Definition>();
+/**
+ * @param given - the plans, if there are any. @param shared - the fields that they share, or the only config.
+ * @throws when they are no plans, a config is invalid, or they would not share one bucket that may be split.
+ */
+function parseConfigs(name: string, given: unknown, shared: RateLimitConfig, check: Check): Definition["configs"] {
+  if (given === undefined) {
+    const term: Term = { config: shared };
+    if (!isPlain(shared)) check(name, term);
+    return [term];
+  }
+  const terms: Term[] = [];
   for (const [plan, fields] of isObject(given) ? Object.entries(given as Record<string, unknown>) : []) {
     // Rows and queues store it, and a call without a plan must not find one.
     checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
     if (!isObject(fields)) throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
     // All plans of a key are one bucket, on the same rows.
     if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
-    const definition = { ...shared, config: { ...shared.config, ...fields } };
+    const term: Term = { plan, config: { ...shared, ...fields } };
     try {
-      check(name, definition);
+      check(name, term);
     } catch (error) {
       const problem = (error as Error).message.replace(`Rate limit ${show(name)}: `, "");
       throw misuseError(name, `plan ${show(plan)}: ${problem}`);
     }
-    parsed.set(plan, definition);
-    const [first] = parsed.values();
-    checkBucketOf(name, `plan ${show(plan)}`, definition.config, first?.config);
+    terms.push(term);
+    checkBucketOf(name, `plan ${show(plan)}`, term.config, terms[0]?.config);
   }
-  if (parsed.size === 0) throw fieldError(name, "plans", "an object of one or more plans by name", given);
-  return parsed;
+  const [first, ...others] = terms;
+  if (!first) throw fieldError(name, "plans", "an object of one or more plans by name", given);
+  return [first, ...others];
 }
 
 /**
@@ -88,11 +93,9 @@ export function checkBucketOf(name: string, field: string, config: RateLimitConf
   throw misuseError(name, `${field} must be a ${permitted}, since the limit has shards, got a ${got}.`);
 }
 
-/** The config of each plan, or the only one, as they are sent: only a definition may say that a field is undefined. */
-export function configsOf({ config, plans }: Pick<Definition, "config" | "plans">): NamedPlan[] {
-  return plans
-    ? Array.from(plans, ([plan, own]) => ({ plan, config: present(own.config) }))
-    : [{ config: present(config) }];
+/** The config of each plan, or the only one, as they are sent. */
+export function plansOf({ configs }: Definition): NamedPlan[] {
+  return configs.map(({ limit: _, ...own }) => own);
 }
 
 /** What a limit's queue needs to know of its definition; undefined for a limit without a queue. */
@@ -109,11 +112,11 @@ export function queueTermsOf(
     .flatMap(([other, count = 0]) => {
       const definition = definitions.get(other);
       return definition
-        ? [{ name: other, count, isShared: definition.keyed === false, configs: configsOf(definition) }]
+        ? [{ name: other, count, isShared: definition.keyed === false, configs: plansOf(definition) }]
         : [];
     });
   const buckets = others.length > 0 && { with: others };
-  return { name, queue: present(queue), configs: configsOf(own), ...buckets };
+  return { name, queue, configs: plansOf(own), ...buckets };
 }
 
 /**
@@ -126,32 +129,29 @@ export function checkWith(name: string, own: Definition, get: (name: string) => 
     const definition = other === name ? undefined : get(other);
     const needs = (what: string, got: unknown) => fieldError(name, `queue.with.${other}`, `a limit ${what}`, got);
     if (!definition) throw needs("that you define, other than the queue's own", other);
-    const { queue, mode, keyed, plans } = definition;
+    const { queue, mode, keyed, configs } = definition;
     if (queue) throw needs("without a queue", { queue });
     if (mode === "shadow") throw needs("that is enforced", { mode });
     if (keyed && !own.keyed) throw needs("without keyed: true, since the queue's own is not keyed: true", { keyed });
     // A job waits under the plan that it names.
-    if (plans && !(own.plans && [...own.plans.keys()].every((plan) => plans.has(plan)))) {
-      throw needs("without plans, or with all plans of the queue's own", { plans: [...plans.keys()] });
+    const plans = configs.flatMap(({ plan }) => plan ?? []);
+    if (plans.length > 0 && !own.configs.every(({ plan = "" }) => plans.includes(plan))) {
+      throw needs("without plans, or with all plans of the queue's own", { plans });
     }
-    for (const { config } of configsOf(definition)) checkCount(name, other, count, config);
+    for (const { config } of configs) checkCount(name, other, count, config);
   }
 }
 
 /**
- * The definition that holds in a call; the first plan's, if a call may leave the plan out and does.
+ * The term that holds in a call; the first plan's, if a call may leave the plan out and does.
  * @throws when the limit has plans and the call names none of them, or it has none and the call names one.
  */
-export function definitionUnder(name: string, definition: Definition, plan: string | undefined, isRequired: boolean) {
-  const { plans } = definition;
-  if (!plans) {
-    if (plan === undefined) return definition;
-    throw fieldError(name, "plan", "left out (the limit has no plans)", plan);
-  }
-  const [first] = plans.values();
-  const found = plan === undefined && !isRequired ? first : plans.get(plan ?? "");
+export function termUnder(name: string, { configs }: Definition, plan: string | undefined, isRequired: boolean) {
+  const [first] = configs;
+  const found = plan === undefined && !isRequired ? first : configs.find((own) => own.plan === plan);
   if (found) return found;
-  throw fieldError(name, "plan", Array.from(plans.keys(), show).join(" or "), plan);
+  const known = configs.map((own) => show(own.plan)).join(" or ");
+  throw fieldError(name, "plan", first.plan === undefined ? "left out (the limit has no plans)" : known, plan);
 }
 
 export function planAndConfigError(name: string): Error {

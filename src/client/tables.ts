@@ -47,8 +47,8 @@ export function defineRateLimits<const Limits extends DraftDefinitions, Default 
     component?: ImportDefineRateLimitsFromTheComponentEntry | undefined;
   },
 ): RateLimits<Limits, InTables, Default> {
-  const definitions = parseDefinitions(limits, (name, definition) => {
-    definition.limit = parseLimit(name, definition.config);
+  const definitions = parseDefinitions(limits, (name, term) => {
+    term.limit = parseLimit(name, term.config);
   });
   if (options !== undefined) {
     const holds = (value: unknown) => typeof value === "string" && /^\w[\w/-]*$/.test(value);

@@ -13,6 +13,11 @@ export interface NamedPlan {
   readonly config: RateLimitConfig;
 }
 
+/** A plan as the app's code has it, from a definition or a call: it was checked there, and is parsed once. */
+export interface Term extends NamedPlan {
+  limit?: Limit;
+}
+
 /** A limit at a key, and what is known of its terms. */
 export interface Bucket {
   /** The limit's. */

@@ -8,7 +8,7 @@ import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { unitsOf } from "./units.js";
-import { type Bucket, type NamedPlan, storedConfig } from "./bucket.js";
+import { type Bucket, type NamedPlan, storedConfig, type Term } from "./bucket.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -91,12 +91,11 @@ export interface BucketArgs {
    */
   plan?: string | null | undefined;
   plans?: NamedPlan[] | undefined;
-  /** The config, if the app's code has it from a definition or a call: it was checked there, and is parsed once. */
-  definition?: { readonly config: RateLimitConfig; limit?: Limit } | undefined;
+  term?: Term | undefined;
 }
 
-export function bucketOf({ name, key, config, plan, plans, definition }: BucketArgs): Bucket {
-  const limit = definition ? (definition.limit ??= parseChecked(name, definition.config)) : parseLimit(name, config);
+export function bucketOf({ name, key, config, plan, plans, term }: BucketArgs): Bucket {
+  const limit = term ? (term.limit ??= parseChecked(name, term.config)) : parseLimit(name, config);
   if (key !== undefined) checkKey(name, key);
   const bucket = { name, limit: limit.kind.forKey?.(limit, key) ?? limit, key };
   if (plans) return { ...bucket, plans };

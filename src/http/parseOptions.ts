@@ -2,7 +2,6 @@
 import { modeField } from "../client/options.js";
 import { checkTokens, type Definitions, findBucket } from "../client/definitions.js";
 import type { LimitSet } from "../client/place.js";
-import { configsOf } from "../client/plans.js";
 import { isReference } from "../client/scheduler.js";
 import {
   checkFields,
@@ -117,7 +116,7 @@ function checkLimit(definitions: Definitions, limit: AnyHttpLimit): void {
   const args = { name, key: isKeyless ? undefined : "any", ...terms };
   const bucket = findBucket(definitions, "limitHttp", args, { needsPlan: true });
   // Nobody would release the slot of a request.
-  for (const own of identify && definition ? configsOf(definition) : [bucket]) {
+  for (const own of identify && definition ? definition.configs : [bucket]) {
     checkTokens("limitHttp", { name, config: own.config });
   }
 }

@@ -54,7 +54,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const { limit: name, mode, cost = 1 } = given;
   const { key, plan, config: own } = await findCaller(visit, given);
   // One look-up serves limits with and without plans.
-  const terms = plan !== undefined && set.definitions.get(name)?.plans ? { plan } : { config: own };
+  const terms = plan !== undefined && set.definitions.get(name)?.configs[0].plan ? { plan } : { config: own };
   const bucket = findBucket(set.definitions, "limitHttp", { name, key, ...terms }, { needsPlan: true });
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
@@ -64,7 +64,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };
   return {
     given,
-    request: present({ ...bucket, definition: undefined, ...asked }),
+    request: present({ ...bucket, term: undefined, ...asked }),
     // Clients only compare a partition key, so the digest of a long one is as good.
     limited: { name, key, count, config, partitionKey: pk && (await boundedKey(pk)) },
   };

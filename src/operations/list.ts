@@ -57,7 +57,7 @@ export function parseList(asked: BucketArgs, options: ListOptions) {
   const { cursor, limit: most = 100, onlyLimited = false, onlyOverridden = false } = options;
   const from: Cursor = cursor === undefined ? [name] : readCursor(cursor, name);
   // Parsed once for all keys.
-  const listed = { ...asked, plans, definition: { config, limit } };
+  const listed = { ...asked, plans, term: { config, limit } };
   return { listed, join, from, most, onlyLimited, onlyOverridden };
 }
 

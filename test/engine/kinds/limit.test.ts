@@ -140,7 +140,7 @@ describe("a config", () => {
 
 it("the limit of a key is the limit itself if nothing depends on the key", () => {
   for (const config of [bucket, sliding, { ...window, start: 7 }, ...by("day")]) {
-    const definition = { config, limit: parseLimit("send", config) };
-    expect(bucketOf({ name: "send", key: "alice", config, definition }).limit).toBe(definition.limit);
+    const term = { config, limit: parseLimit("send", config) };
+    expect(bucketOf({ name: "send", key: "alice", config, term }).limit).toBe(term.limit);
   }
 });
