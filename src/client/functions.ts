@@ -1,8 +1,8 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
-import { booleanField, checkField, checkFields, type Fields } from "../engine/fields.js";
+import { checkField, checkFields, type Fields } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
-import { countField, reserveField } from "../engine/request.js";
+import { demandFields } from "../engine/request.js";
 import { idOf } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowsArg } from "./args.js";
@@ -20,13 +20,8 @@ import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
 
-const demandFields = (): Fields => ({
-  count: countField,
-  reserve: reserveField,
-  mode: modeField,
-  refundable: booleanField,
-});
-const callFields = (): Fields => ({ ...demandFields(), throws: throwsField });
+const askedFields = (): Fields => ({ ...demandFields, mode: modeField });
+const callFields = (): Fields => ({ ...askedFields(), throws: throwsField });
 
 /** The functions of a set, which take what JavaScript may pass: their types are those of `RateLimits`. */
 export function functionsOf(set: LimitSet) {
@@ -109,7 +104,7 @@ function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice:
   }
   checkFields({ of: call }, "the options", choice, { throws: throwsField });
   return Array.from(list, (args: AnyArgs) => {
-    const request = complete(set, call, args, demandFields());
+    const request = complete(set, call, args, askedFields());
     const { throws = request.throws } = choice;
     return { ...request, throws };
   });

@@ -37,7 +37,7 @@ export const countField: Field = {
   permitted: "a finite number of at least 0",
   holds: (value) => Number.isFinite(value) && (value as number) >= 0,
 };
-export const reserveField: Field = {
+const reserveField: Field = {
   permitted: "true, false or { within: a number of milliseconds of at least 0 }",
   holds(value) {
     if (!isObject(value)) return typeof value === "boolean";
@@ -45,16 +45,8 @@ export const reserveField: Field = {
     return Object.keys(value).length === 1 && typeof within === "number" && within >= 0;
   },
 };
-
-/**
- * Checks what can be known without the limit.
- * @throws when `count` is not a finite number of at least 0, or `reserve` is neither a boolean nor a bound on the wait.
- */
-export function checkDemand(name: string, { count, reserve, refundable }: DemandArgs): void {
-  if (count !== undefined) checkField(name, "count", countField, count);
-  if (reserve !== undefined) checkField(name, "reserve", reserveField, reserve);
-  if (refundable !== undefined) checkField(name, "refundable", booleanField, refundable);
-}
+/** What callers may ask of a bucket. */
+export const demandFields = { count: countField, reserve: reserveField, refundable: booleanField };
 
 /**
  * Checks what a call may ask of a limit with slots: one, now.
@@ -66,10 +58,7 @@ export function checkSlot(name: string, { count = 1, reserve = false, refundable
   if (refundable) throw fieldError(name, "refundable", "false or left out: a slot comes back by its lease", refundable);
 }
 
-export function demandOf(limit: Limit, asked: DemandArgs): Demand {
-  const { count = 1, reserve = false, refundable } = asked;
-  if (asked.count !== undefined || asked.reserve !== undefined || refundable !== undefined)
-    checkDemand(limit.name, asked);
+export function demandOf(limit: Limit, { count = 1, reserve = false, refundable }: DemandArgs): Demand {
   const withinMs = typeof reserve === "object" ? Math.floor(reserve.within) : Infinity;
   return { units: unitsOf(limit, count), reserve: reserve !== false, withinMs, isRefundable: refundable };
 }
@@ -112,7 +101,11 @@ export function requestTo(bucket: Bucket, asked: DemandArgs): Request {
 /** A bucket and what is asked of it, as a call names them and as they are sent. */
 export interface RequestArgs extends BucketArgs, DemandArgs {}
 
+/** @throws when it asks for what is not permitted. */
 export function requestOf(asked: RequestArgs): Request {
+  for (const field of ["count", "reserve", "refundable"] as const) {
+    if (asked[field] !== undefined) checkField(asked.name, field, demandFields[field], asked[field]);
+  }
   if ("lease" in asked.config) checkSlot(asked.name, asked);
   const bucket = bucketOf(asked);
   return { ...bucket, asked, demand: demandOf(bucket.limit, asked) };

@@ -3,7 +3,7 @@ import { getConvexSize } from "convex/values";
 import { checkField } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { checkKey } from "../engine/names.js";
-import { checkDemand } from "../engine/request.js";
+import { countField } from "../engine/request.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { present } from "../wire/present.js";
 import type { JoinArgs } from "../wire/queue.js";
@@ -17,7 +17,7 @@ type AskedJob = Pick<JoinArgs, "count" | "priority" | "fairBy" | "settles" | "ar
 /** @throws when count, priority, user or arguments are not permitted. */
 export function parseJob({ name, terms }: Pick<Queue, "name" | "terms">, asked: AskedJob) {
   const { count = 1, priority = 0, fairBy, settles, args, notAfter } = asked;
-  checkDemand(name, { count });
+  checkField(name, "count", countField, count);
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
     throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);
   }

@@ -267,7 +267,7 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
   it.each(badCalls)("bad arguments: $problem ($functions)", refuses);
 
   const BUCKET = ["name", "key", "config", "plan"] as const;
-  const DEMAND = [...BUCKET, "count", "reserve", "mode", "refundable"] as const;
+  const DEMAND = [...BUCKET, "count", "reserve", "refundable", "mode"] as const;
   it.each([
     ["rateLimit", [...DEMAND, "throws"]],
     ["checkRateLimit", [...DEMAND, "throws"]],

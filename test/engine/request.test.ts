@@ -57,7 +57,7 @@ describe("a demand", () => {
     for (const value of given) {
       const asked = { [field]: value } as DemandArgs;
       const problem = `Rate limit "send": ${field} must be ${permitted}, got ${show(value)}.`;
-      expect(() => demandOf(limit, asked)).toThrow(problem);
+      expect(() => requestOf({ name: "send", config: bucket, ...asked })).toThrow(problem);
     }
   });
 
