@@ -7,7 +7,7 @@ import { ANCHORS } from "./fields.js";
 import type { Kind, Limit, Run, Share, State, Window } from "./kind.js";
 import { CALENDAR_MS } from "./policy.js";
 import { RefillingKind } from "./refilling.js";
-import { shareOfUnits } from "./shares.js";
+import { shareOfLimit, shareOfUnits } from "./shares.js";
 
 interface FixedWindowLimit extends Limit {
   readonly windows: Calendar;
@@ -101,10 +101,7 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
   }
 
   shareOf(limit: FixedWindowLimit, share: Share): FixedWindowLimit {
-    const { capacity, maxReserved, refill, unitsPerToken } = limit;
-    const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
-    const part = { capacity: partOf(capacity), maxReserved: partOf(maxReserved), refill: partOf(refill) };
-    return { ...limit, ...part, part: { refill, share } };
+    return { ...shareOfLimit(limit, share), part: { refill: limit.refill, share } };
   }
 
   /**

@@ -13,6 +13,13 @@ export function shareOfUnits(units: number, unitsPerToken: number, { index, coun
   return whole * unitsPerToken + fraction;
 }
 
+/** A shard's part of a limit, of whose windows it gets whole tokens. */
+export function shareOfLimit<L extends Limit>(limit: L, share: Share): L {
+  const { capacity, maxReserved, refill, unitsPerToken } = limit;
+  const partOf = (units: number) => shareOfUnits(units, unitsPerToken, share);
+  return { ...limit, capacity: partOf(capacity), maxReserved: partOf(maxReserved), refill: partOf(refill) };
+}
+
 /**
  * The left half of units: half of the whole tokens, as far as both sides can hold theirs. A debt is cut as what pays it
  * is.

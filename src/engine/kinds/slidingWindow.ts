@@ -18,7 +18,7 @@ import {
   type Taking,
 } from "./kind.js";
 import { countsOf, cut, insert, logOf, merge, removeBackwards, removeFrom, sum, whenGone } from "./log.js";
-import { leftHalf, shareOfUnits, writeOf } from "./shares.js";
+import { leftHalf, shareOfLimit, writeOf } from "./shares.js";
 
 export class SlidingWindowKind implements Kind {
   parse(name: string, config: SlidingWindowConfig): Limit {
@@ -119,9 +119,8 @@ export class SlidingWindowKind implements Kind {
   }
 
   shareOf(limit: Limit, share: Share): Limit {
-    const partOf = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
-    const capacity = partOf(limit.capacity);
-    return { ...limit, capacity, refill: capacity, mostReserved: capacity, maxReserved: partOf(limit.maxReserved) };
+    const part = shareOfLimit(limit, share);
+    return { ...part, mostReserved: part.capacity };
   }
 
   split(left: Limit, right: Limit, state: State): readonly [State, State] {

@@ -6,7 +6,7 @@ import { END_OF_TIME } from "../time.js";
 import { MAX_TOKENS } from "../units.js";
 import type { Kind, Limit, Run, Share, State } from "./kind.js";
 import { RefillingKind } from "./refilling.js";
-import { shareOfUnits } from "./shares.js";
+import { shareOfLimit } from "./shares.js";
 
 export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
   parse(name: string, config: TokenBucketConfig): Limit {
@@ -37,9 +37,7 @@ export class TokenBucketKind extends RefillingKind<Limit> implements Kind {
   }
 
   shareOf(limit: Limit, share: Share): Limit {
-    const partOf = (units: number) => shareOfUnits(units, limit.unitsPerToken, share);
-    const { capacity, maxReserved, refill } = limit;
-    return { ...limit, capacity: partOf(capacity), maxReserved: partOf(maxReserved), refill: refill / share.count };
+    return { ...shareOfLimit(limit, share), refill: limit.refill / share.count };
   }
 
   runsFrom(): readonly Run[] {
