@@ -4,7 +4,7 @@
  */
 import type { RateLimitStatus } from "../wire/answers.js";
 import { remembering } from "./headroom.js";
-import type { Limit, State } from "./kinds/kind.js";
+import { type Limit, mostReservedOf, type State } from "./kinds/kind.js";
 import type { Demand } from "./request.js";
 import { END_OF_TIME, firstTime } from "./time.js";
 
@@ -41,8 +41,8 @@ export function decide(limit: Limit, stored: State, timing: Timing, demand: Dema
 }
 
 /** Whether some wait is long enough for a demand. */
-export function canServe({ capacity, mostReserved }: Limit, { units, reserve }: Demand): boolean {
-  return units <= (reserve ? Math.max(capacity, mostReserved) : capacity);
+export function canServe(limit: Limit, { units, reserve }: Demand): boolean {
+  return units <= (reserve ? mostReservedOf(limit) : limit.capacity);
 }
 
 /** When a demand that is served starts, and the state then; undefined for a denial. */

@@ -40,17 +40,14 @@ export function limitOf(own: Pick<Limit, "name" | "kind" | "config">, quantities
   const perSecond = (rate / steps / periodMs) * 1000;
   // And each shard owes for itself: without a share of this it could not reserve.
   const shared = maxReserved ? Math.min(most, maxReserved) : most;
-  const units = floorUnits(capacity, unitsPerToken);
-  const reserved = maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken);
   return {
     ...own,
     bucket: bucketNameOf(own.config),
     ...grain,
     periodMs,
     tokens: capacity,
-    capacity: units,
-    maxReserved: reserved,
-    mostReserved: units + reserved,
+    capacity: floorUnits(capacity, unitsPerToken),
+    maxReserved: maxReserved === undefined ? MAX_UNITS : floorUnits(maxReserved, unitsPerToken),
     levels: shards ? levelsOf({ shards, most: shared, perSecond, capacity }) : { most: 0, least: 0, isAuto: false },
   };
 }

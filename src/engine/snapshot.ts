@@ -3,7 +3,7 @@
  * has one form for all kinds, so a client needs no kinds.
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
-import type { Limit, Run } from "./kinds/kind.js";
+import { type Limit, mostReservedOf, type Run } from "./kinds/kind.js";
 import { countsOf, logOf } from "./kinds/log.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
@@ -15,7 +15,7 @@ type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 export function snapshotOf(limit: Limit, shards: readonly Shard[], pausedUntil = 0): RateLimitSnapshot {
   // Windows shorter than this start too often to be shown one by one.
   const SHORT_MS = 1000;
-  const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity, mostReserved } = limit;
+  const { name, kind, config, tokens, unitsPerToken, refill, periodMs, capacity } = limit;
   const times = shards.map(({ state }) => state.ts);
   const ts = Math.max(...times);
   // No two leases have one date, so the next one begins after the last.
@@ -34,7 +34,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], pausedUntil =
     tokens: capacity > 0 ? tokens : 0,
     unitsPerToken,
     capacity,
-    mostReserved,
+    mostReserved: mostReservedOf(limit),
     least: leastOf(limit),
     lastsMs: kind.runsFrom ? 0 : periodMs,
     // The last start of each part: all entries together are too many for the arguments of a call.

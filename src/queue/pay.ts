@@ -2,7 +2,7 @@
 import { adjustOnAll, decideOnAll, distribute } from "../engine/sharding/pool.js";
 import type { Timing } from "../engine/decide.js";
 import type { Terms } from "../operations/terms.js";
-import type { Limit } from "../engine/kinds/kind.js";
+import { type Limit, mostReservedOf } from "../engine/kinds/kind.js";
 import { areAll, type Change, fullShard, givenByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import { unitsOf } from "../engine/units.js";
 import { FURTHEST_MS } from "../engine/time.js";
@@ -54,7 +54,7 @@ export function payFor(terms: Terms, before: readonly Shard[], job: PayableJob, 
     return { isPaid: true, runAt: now, takenAt: now, left: adjustOnAll(before, now, { units: all, isRefundable }) };
   }
   if (!areAll(before)) return payFrom(before, terms, { units: all, isRefundable });
-  const most = Math.min(all, isAtOnce ? limit.capacity : Math.max(limit.capacity, limit.mostReserved));
+  const most = Math.min(all, isAtOnce ? limit.capacity : mostReservedOf(limit));
   const waitMs = waitWhenFull(limit, most, now);
   const units = waitMs > FURTHEST_MS ? limit.capacity : most;
   const longestMs = Math.max(AHEAD_MS, units === most ? waitMs : 0);

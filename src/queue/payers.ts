@@ -2,6 +2,7 @@
  * What pays for the jobs of a queue: the bucket of its own limit and, if it has `with`, those of further limits. With
  * several a job takes from all when all can pay at once, or from none: two reservations would start at different times.
  */
+import { mostReservedOf } from "../engine/kinds/kind.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { decideOnAll } from "../engine/sharding/pool.js";
 import { areAll, fold, type Shard } from "../engine/sharding/shard.js";
@@ -100,9 +101,8 @@ function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times:
   const units = Math.ceil(times * jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0));
   // Nothing starts while the key is blocked.
   const now = override?.reason ? override.until : terms.now;
-  const isLog = limit.mostReserved === limit.capacity;
-  const unbounded = { ...limit, maxReserved: Infinity, mostReserved: isLog ? limit.capacity : Infinity };
-  const demand = { units: Math.min(units, unbounded.mostReserved), reserve: true, withinMs: Infinity };
+  const unbounded = { ...limit, maxReserved: Infinity };
+  const demand = { units: Math.min(units, mostReservedOf(unbounded)), reserve: true, withinMs: Infinity };
   // As one row: a decision on thousands of rows takes long, and the time need not be exact.
   const whole = { ...fold(unbounded, held, now), limit: unbounded };
   const { status } = decideOnAll(unbounded, [whole], { now, pausedUntil }, demand);

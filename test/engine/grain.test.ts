@@ -2,6 +2,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { mostReservedOf } from "../../src/engine/kinds/kind.js";
 import { chooseGrain, limitOf } from "../../src/engine/grain.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
@@ -107,11 +108,11 @@ const counted = (more: Partial<Parameters<typeof limitOf>[1]>) => limitOf(own, {
 describe("the units of a limit", () => {
   it("express rate, capacity and reserve", () => {
     const unitsPerToken = 1_024_000;
-    const reserved = { maxReserved: 2.5 * unitsPerToken, mostReserved: 10 * unitsPerToken };
-    const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, ...reserved };
+    const units = { refill: 5 * unitsPerToken, capacity: 7.5 * unitsPerToken, maxReserved: 2.5 * unitsPerToken };
     const levels = { most: 0, least: 0, isAuto: false };
     const all = { ...own, tokens: 7.5, unitsPerToken, periodMs: DAY / 24, ...units, levels };
     expect(counted({ maxReserved: 2.5 })).toEqual(all);
+    expect(mostReservedOf(all)).toBe(10 * unitsPerToken);
     expect(counted({}).maxReserved).toBe(MAX_UNITS);
   });
 

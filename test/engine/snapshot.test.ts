@@ -29,7 +29,7 @@ const terms = {
   tokens: 10,
   unitsPerToken: limit.unitsPerToken,
   capacity: limit.capacity,
-  mostReserved: limit.mostReserved,
+  mostReserved: limit.capacity + limit.maxReserved,
   least: -limit.maxReserved,
   lastsMs: 0,
   lastStart: 0,

@@ -39,7 +39,6 @@ class Tidal extends RefillingKind<Limit> implements Kind {
   parse(name: string, config: TokensConfig & { depth?: number }): Limit {
     const { rate, depth: tokens = rate, maxReserved, shards } = config;
     const period = config.period as number;
-    const reserved = maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS);
     const most = { shards, most: tokens, perSecond: (rate / period) * 1000, capacity: tokens };
     return {
       name,
@@ -49,8 +48,7 @@ class Tidal extends RefillingKind<Limit> implements Kind {
       tokens,
       unitsPerToken: UNITS,
       capacity: Math.floor(tokens * UNITS),
-      maxReserved: reserved,
-      mostReserved: Math.floor(tokens * UNITS) + reserved,
+      maxReserved: maxReserved === undefined ? MAX_UNITS : Math.floor(maxReserved * UNITS),
       // Of a wave.
       refill: (rate * UNITS * WAVE_MS) / period,
       periodMs: WAVE_MS,

@@ -75,8 +75,6 @@ export interface Limit {
   readonly capacity: number;
   /** The most units that may be owed to reservations. */
   readonly maxReserved: number;
-  /** The most units that one reservation can ever get. */
-  readonly mostReserved: number;
   /** How far a bucket may be split. */
   readonly levels: Levels;
 }
@@ -166,6 +164,11 @@ export const MOST_TAKEN = 2 ** 49;
 /** A window of which so many units are used: all of it if they are more than can be counted. */
 export function withUsed({ used: _, ...window }: Window, used: number): Window {
   return used <= MOST_TAKEN ? { ...window, used } : window;
+}
+
+/** The most units that one reservation can ever get: a log promises no more than it holds. */
+export function mostReservedOf({ kind, capacity, maxReserved }: Limit): number {
+  return kind.runsFrom ? capacity + maxReserved : capacity;
 }
 
 /** Units that arrive per ms, on average. */

@@ -25,7 +25,7 @@ export class SlidingWindowKind implements Kind {
     const { rate, period } = config;
     const own = { name, kind: this, config };
     const limit = limitOf(own, { ...config, capacity: rate, per: "window", periodMs: period });
-    return { ...limit, refill: limit.capacity, mostReserved: limit.capacity };
+    return { ...limit, refill: limit.capacity };
   }
 
   /**
@@ -119,8 +119,7 @@ export class SlidingWindowKind implements Kind {
   }
 
   shareOf(limit: Limit, share: Share): Limit {
-    const part = shareOfLimit(limit, share);
-    return { ...part, mostReserved: part.capacity };
+    return shareOfLimit(limit, share);
   }
 
   split(left: Limit, right: Limit, state: State): readonly [State, State] {
