@@ -12,17 +12,17 @@ export type NameIn<Limits> = (keyof Limits & string) | (string & {});
 type BucketArgs<Limits, Name> = {
   /** A limit that is defined, or any other if the call has its `config`. */
   name: Name;
-} & ArgsByName<Limits>[Name & keyof ArgsByName<Limits>] & {
-    [One in Name as FieldNeeded<Limits, One, { keyed: true }, "key">]: string;
-  };
+} & At<ArgsByName<Limits>, Name> & { [One in Name as At<FieldsByName<Limits, { keyed: true }, "key">, One>]: string };
+
+/** What a table by the names of limits says of a name. */
+type At<Table, Name> = Table[Name & keyof Table];
 
 /** The other arguments of a call, by name: without a condition, so that a function generic over the name can call. */
 type ArgsByName<Limits> = {
   [Name in keyof Limits]: ConfigArg<Limits[Name]> & KeyArg<Limits[Name]>;
 } & Others<Limits, NotOneOfYourLimits>;
 
-/** The field that a limit of some form requires: of several names one that does so is enough. */
-type FieldNeeded<Limits, Name, Form, Field, Fields = FieldsByName<Limits, Form, Field>> = Fields[Name & keyof Fields];
+/** The field that limits of some form require: of several names one that does so is enough. */
 type FieldsByName<Limits, Form, Field> = {
   [Name in keyof Limits]: Limits[Name] extends Form ? Field : never;
 } & Others<Limits, never>;
@@ -36,7 +36,7 @@ export type GivesSlots = OfSlots | { plans: Readonly<Record<string, OfSlots>> };
 interface NotForSlots {
   readonly "has slots, not tokens": never;
 }
-type WithoutSlots<Limits, Name> = BySlots<Limits, { name: NotForSlots }>[Name & keyof BySlots<Limits, unknown>];
+type WithoutSlots<Limits, Name> = At<BySlots<Limits, { name: NotForSlots }>, Name>;
 /** What arguments of limits with slots are held to besides. */
 type BySlots<Limits, Held> = {
   [Name in keyof Limits]: Limits[Name] extends GivesSlots ? Held : unknown;
@@ -52,13 +52,10 @@ export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends
 
 /** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
 type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  PlansByName<Limits>[Name & keyof PlansByName<Limits>] & {
-    [One in Name as FieldNeeded<Limits, One, { plans: object }, "plan">]: string;
-  };
+  At<PlansByName<Limits>, Name> & { [One in Name as At<FieldsByName<Limits, { plans: object }, "plan">, One>]: string };
 
 /** One bucket, of calls that follow the plan or config of the bucket's rows unless they name one. */
-export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  Partial<PlansByName<Limits>[Name & keyof PlansByName<Limits>]>;
+export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> & Partial<At<PlansByName<Limits>, Name>>;
 
 /** Limits whose definitions are not known may have plans. */
 type PlansByName<Limits> = {
@@ -113,7 +110,7 @@ type DemandArgs<Limits, Name, Refundable extends RefundChoice = boolean> = Count
   reserve?: boolean | { within: number } | undefined;
   /** Whether tokens may come back: the answer then has the `takenAt` that `adjustRateLimit` needs. Default false. */
   refundable?: Refundable | undefined;
-} & BySlots<Limits, OneSlot>[Name & keyof BySlots<Limits, OneSlot>];
+} & At<BySlots<Limits, OneSlot>, Name>;
 /** A call of a limit with slots takes one, now, and it comes back by its lease. */
 interface OneSlot {
   count?: undefined;
