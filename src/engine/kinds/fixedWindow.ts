@@ -108,8 +108,8 @@ export class FixedWindowKind extends RefillingKind<FixedWindowLimit> implements 
    * A capacity above the rate saves up tokens. The whole limit decides: the shares of the two are rounded, so a shard's
    * capacity may be the lesser one, or the greater.
    */
-  lapses({ config, tokens }: FixedWindowLimit): "together" | undefined {
-    return tokens <= Number(config.rate) ? "together" : undefined;
+  lapses({ config, tokens }: FixedWindowLimit): boolean {
+    return tokens <= Number(config.rate);
   }
 
   runsFrom({ windows, periodMs, config }: FixedWindowLimit, ts: number): readonly Run[] {

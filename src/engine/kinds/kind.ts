@@ -109,11 +109,8 @@ export interface Kind<L extends Limit = Limit> {
   forKey?(limit: L, key: string | undefined): L;
   /** A shard's part of the limit. The parts of all shards add up to the limit. */
   shareOf(limit: L, share: Share): L;
-  /**
-   * If what a bucket holds is lost unless it is taken in time: whether all rows get their units back together, or each
-   * unit by itself.
-   */
-  lapses?(limit: L): "together" | "singly" | undefined;
+  /** Whether what a bucket holds is lost unless it is taken in time; by default it is not. */
+  lapses?(limit: L): boolean;
   /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
   waitedMs?(limit: L, state: State): number;
 

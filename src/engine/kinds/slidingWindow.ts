@@ -156,8 +156,8 @@ export class SlidingWindowKind implements Kind {
     return this.advance(limit, withEntries(limit, { ...write, value: 0 }, merge(logs), pairs), ts);
   }
 
-  lapses(): "singly" {
-    return "singly";
+  lapses(): boolean {
+    return true;
   }
 
   waitedMs(limit: Limit, state: State): number {

@@ -20,7 +20,7 @@ const LEAST_ROWS = 6;
 const MOST_ROWS = 20;
 
 export function looksFurther(limit: Limit, demand: Demand): boolean {
-  return limit.kind.lapses?.(limit) !== undefined && mayDenyOnTwo(limit, demand);
+  return Boolean(limit.kind.lapses?.(limit)) && mayDenyOnTwo(limit, demand);
 }
 
 /**

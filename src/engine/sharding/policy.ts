@@ -81,7 +81,8 @@ export function levelAfter(
   // The same transaction, or the same millisecond: nothing can be told from it.
   if (gapMs === 0) return level;
   const lapses = limit.kind.lapses?.(limit);
-  const kept = lapses === "together" ? KEPT_LEVEL_OF_WINDOWS : KEPT_LEVEL;
+  // All rows of a window get their units back together; those of a log come back one by one.
+  const kept = lapses && limit.kind.runsFrom ? KEPT_LEVEL_OF_WINDOWS : KEPT_LEVEL;
   const floor = Math.max(least, isAuto && key === undefined ? Math.min(most, kept) : 0);
   // A window's rows are short of large counts because their shares are small: smaller ones would be short more often.
   const hasCrowd = wasShort && (!lapses || units <= limit.unitsPerToken);
