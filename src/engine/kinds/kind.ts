@@ -111,8 +111,6 @@ export interface Kind<L extends Limit = Limit> {
   shareOf(limit: L, share: Share): L;
   /** Whether what a bucket holds is lost unless it is taken in time; by default it is not. */
   lapses?(limit: L): boolean;
-  /** If units come back singly, how long those that came back last had been there when the state was written, in ms. */
-  waitedMs?(limit: L, state: State): number;
 
   // What clients need to say a status at any time.
   /**

@@ -159,12 +159,6 @@ export class SlidingWindowKind implements Kind {
   lapses(): boolean {
     return true;
   }
-
-  waitedMs(limit: Limit, state: State): number {
-    const left = state.ts - limit.periodMs;
-    const last = logOf(state).findLast(({ at }) => at <= left);
-    return last ? left - last.at : Infinity;
-  }
 }
 
 /** A field is absent, not undefined. */

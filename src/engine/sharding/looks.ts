@@ -4,8 +4,8 @@
  * saved for the next call.
  */
 import { type Limit, unitsPerMs } from "../kinds/kind.js";
+import { logOf } from "../kinds/log.js";
 import type { Demand } from "../request.js";
-
 import { mayDenyOnTwo } from "./waits.js";
 import { areAll, givenByAll, heldBy, type Shard, sumOf } from "./shard.js";
 
@@ -46,12 +46,19 @@ export function areEnough(limit: Limit, rows: readonly Shard[], now: number, uni
   // - 1) × this. A row that is short of one token holds less than one, so there the second says little. The constants
   // are from simulations of demand at 90 % and at three times the rate.
   const CONTENDED_MS = units <= unitsPerToken ? 30 : 240;
-  const waits = sumOf(rows, ({ limit, state }) => limit.kind.waitedMs?.(limit, state) ?? Infinity);
+  const waits = sumOf(rows, waitedMs);
   const most = (rows.length - 1) * CONTENDED_MS;
   // The first estimate decides alone for all fixed windows, and where it is too long. The second has to advance every
   // row.
   const comesBackMs = (row: Shard) => heldBy(row, now) / unitsPerMs(row.limit);
   return waits < most && waits + 2 * sumOf(rows, comesBackMs) < most;
+}
+
+/** How long the units of a log that came back last had been there when a row was written; without a log for ever. */
+function waitedMs({ limit, state }: Shard): number {
+  const left = state.ts - limit.periodMs;
+  const last = logOf(state).findLast(({ at }) => at <= left);
+  return last ? left - last.at : Infinity;
 }
 
 /** Whether rows say nothing against a count that they do not hold: they are full, so the others may be. */
