@@ -2,10 +2,11 @@
  * What pays for the jobs of a queue: the bucket of its own limit and, if it has `with`, those of further limits. With
  * several a job takes from all when all can pay at once, or from none: two reservations would start at different times.
  */
-import { mostReservedOf } from "../engine/kinds/kind.js";
 import { COLD_MS } from "../engine/sharding/policy.js";
 import { decideOnAll } from "../engine/sharding/pool.js";
-import { areAll, fold, type Shard } from "../engine/sharding/shard.js";
+import type { Timing } from "../engine/decide.js";
+import { type Limit, mostReservedOf } from "../engine/kinds/kind.js";
+import { advance, areAll, charged, fold, fullShard, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import { END_OF_TIME } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
 import { type Call, findTerms, type Terms } from "../operations/terms.js";
@@ -90,24 +91,35 @@ export function payByAll(payers: readonly Payer[], job: PayableJob) {
 export const whenBroughtByAll = (payers: readonly Payer[], jobs: readonly PayableJob[], times = 1): number =>
   Math.max(...payers.map((payer) => whenBrought(payer, jobs, times)));
 
-/**
- * One decision, however many jobs there are. A sliding window promises no more than its rate, so the rest comes in
- * whole windows.
- */
 function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times: number): number {
   const { bucket, counted, override, pausedUntil } = terms;
-  const { limit } = counted;
   if (override?.unlimited || !areAll(held)) return Math.max(terms.now, pausedUntil);
-  const units = Math.ceil(times * jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0));
+  const unitsUnder = (limit: Limit) =>
+    Math.ceil(times * jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0));
   // Nothing starts while the key is blocked.
   const now = override?.reason ? override.until : terms.now;
+  const broughtAt = whenHeld(counted.limit, held, { now, pausedUntil }, unitsUnder(counted.limit));
+  if (!override || override.reason || broughtAt <= override.until) return broughtAt;
+  // Then the limit's own config brings them. How much of them the override has brought by then depends on jobs that go
+  // before others, so nothing counts but its debt.
+  const { limit } = bucket;
+  const owed = unitsOf(limit, Math.max(0, -heldByAll(held, now)) / counted.limit.unitsPerToken);
+  const empty = charged(advance(fullShard(limit), override.until), limit.capacity + owed);
+  return whenHeld(limit, [empty], { now: override.until, pausedUntil }, unitsUnder(limit));
+}
+
+/**
+ * When shards will have held so many units. It is one decision, however many jobs there are. A sliding window promises
+ * no more than its rate, so the rest comes in whole windows.
+ */
+function whenHeld(limit: Limit, held: readonly Shard[], timing: Timing, units: number): number {
   const unbounded = { ...limit, maxReserved: Infinity };
   const demand = { units: Math.min(units, mostReservedOf(unbounded)), reserve: true, withinMs: Infinity };
   // As one row: a decision on thousands of rows takes long, and the time need not be exact.
-  const whole = { ...fold(unbounded, held, now), limit: unbounded };
-  const { status } = decideOnAll(unbounded, [whole], { now, pausedUntil }, demand);
+  const whole = { ...fold(unbounded, held, timing.now), limit: unbounded };
+  const { status } = decideOnAll(unbounded, [whole], timing, demand);
   const further = Math.ceil((units - demand.units) / limit.refill) * limit.periodMs;
-  return Math.min(END_OF_TIME, (status.retryAt ?? now) + further);
+  return Math.min(END_OF_TIME, (status.retryAt ?? timing.now) + further);
 }
 
 export async function writePayers(ctx: Writer, payers: readonly Payer[]): Promise<void> {

@@ -15,6 +15,10 @@ useClock();
 
 const config = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const;
 
+/** Overrides of a limit of ten tokens a minute. */
+const faster = { kind: "token bucket", rate: 20, period: MINUTE, capacity: 1 } as const;
+const slower = { kind: "fixed window", rate: 1, period: MINUTE, start: NOW } as const;
+
 describe.each(placeNames)("in the %s", (place) => {
   /** @param llm - the fields of the queue's limit that are not those of `config`. */
   const open = (llm: object = {}, others: RateLimitDefinitions = {}) =>
@@ -42,6 +46,9 @@ describe.each(placeNames)("in the %s", (place) => {
     ["a sliding window", { kind: "sliding window" }],
     ["a fixed window without reservations", { kind: "fixed window", start: NOW, maxReserved: 0 }],
     ["a block that ends", { kind: "token bucket" }, { block: true, until: NOW + MINUTE }],
+    ["a higher rate that ends", { kind: "token bucket" }, { config: faster, until: NOW + MINUTE / 2 }],
+    ["another kind that ends", { kind: "sliding window" }, { config: faster, until: NOW + MINUTE / 2 }],
+    ["a lower rate that ends", { kind: "fixed window", start: NOW }, { config: slower, until: NOW + MINUTE / 2 }],
   ])("by retryAt there is room in a full queue of %s", async (_how, kind, override) => {
     const llm = { rate: 10, period: MINUTE, queue: { maxQueued: 5 }, ...kind };
     const { enqueue, enqueueAtOnce, pass, ...queue } = useQueues(place, { llm } as never);
