@@ -70,7 +70,10 @@ export class ExactBucket {
   }
 
   pause(now: number, until: number): void {
-    this.state = pause(this.limit, this.state, now, until);
+    const { ts = now } = this.state ?? {};
+    // A pause that is extended has moved the bucket's time to its end.
+    const at = ts === this.pausedUntil ? now : Math.max(now, ts);
+    this.state = pause(this.limit, this.state, now, until, at);
     this.pausedUntil = Math.max(this.pausedUntil, until);
   }
 

@@ -379,7 +379,7 @@ class World {
       const { job: ended } = args as { job: Settling };
       const waiting = rowsIn(writes, "rateLimitQueue").find(([, row]) => row?.["priority"] === SETTLEMENT);
       if (waiting) this.#unsettled.set(waiting[0], ended);
-      else this.#settle(ended, clock, writes);
+      else this.#settle([ended], clock, writes);
       this.#waitAgain(ended, clock, writes);
       return;
     }
@@ -402,8 +402,7 @@ class World {
     const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
     demand(plans || taken.length === 0, "a run of an older generation took jobs", taken);
     if (!plans) return;
-    if (!this.#isWhole) for (const ended of settled) this.#settle(ended, clock, writes);
-    else if (settled.length > 0) this.#settleTogether(settled, clock, writes, taken);
+    this.#settle(settled, clock, writes, taken);
     const run = { clock, snapshot };
     if (this.setting.fair) this.#sortIn(run, writes, taken);
     for (const [i, id] of taken.entries()) {
@@ -481,36 +480,16 @@ class World {
     this.#counts.again++;
   }
 
-  #settle({ count, args, at, takenAt }: Settling, clock: number, writes: JobRun["writes"]): void {
-    this.#counts.settled++;
-    if (!this.#isWhole) return;
-    const isWritten = bucketRowsIn(writes).length > 0;
-    const { own } = this.#exact;
-    if (args.used > count) adjustExact(own, args.used - count, clock, isWritten);
-    if (args.used >= count) return;
-    const dates = { takenAt, promised: Math.max(at, takenAt) };
-    const states = undo(own.limit, own.state, clock, count - args.used, dates);
-    // Nothing comes back from a take before a reset, unless the bucket was paused: then its time was ahead of the reset.
-    const isAhead = isWritten && takenAt > own.resetAt;
-    giveBack(own, isAhead ? states[0] : states.at(-1), clock, isWritten);
-  }
-
-  /** Several settlements in one run. Some may have several results: the row says which it was, less what the run then paid. */
-  #settleTogether(
-    settled: readonly Settling[],
-    clock: number,
-    writes: JobRun["writes"],
-    taken: readonly string[],
-  ): void {
+  /** The settlements of one transaction. Each may have several results: the row says which it was, less what a run then paid. */
+  #settle(settled: readonly Settling[], clock: number, writes: JobRun["writes"], taken: readonly string[] = []): void {
     const { own, waiting } = this.#exact;
     const { limit } = own;
     this.#counts.settled += settled.length;
-    const resultsOf = (state: State, { count, args: { used }, at, takenAt }: Settling) =>
-      used >= count
-        ? [used === count ? state : adjust(limit, state, clock, used - count).after]
-        : amountsOf(limit, count - used).flatMap((back) =>
-            undo(limit, state, clock, back, { takenAt, promised: Math.max(at, takenAt) }),
-          );
+    if (!this.#isWhole || settled.length === 0) return;
+    const resultsOf = (state: State, { count, args: { used }, at, takenAt }: Settling) => {
+      if (used >= count) return [used === count ? state : adjust(limit, state, clock, used - count).after];
+      return undo(limit, state, clock, count - used, { takenAt, promised: Math.max(at, takenAt) });
+    };
     const possible = settled.reduce(
       (states: State[], one) => states.flatMap((state) => resultsOf(state, one)),
       [own.state],
@@ -568,10 +547,6 @@ function giveBack(bucket: ExactBucket, after: State, clock: number, isWritten: b
     demand(isDeepStrictEqual(before, now), "a refund must give back as much as the exact bucket", { before, now });
   }
 }
-
-/** What may come back of a count: of a sliding window less, if other takes of its millisecond, or a pause, have joined the entry. */
-const amountsOf = ({ kind }: Rules["limit"], count: number) =>
-  kind === "sliding window" ? Array.from({ length: count + 1 }, (_, less) => count - less) : [count];
 
 /** The rows that a transaction wrote into a table, by their ids; null for deleted rows. */
 function rowsIn(writes: JobRun["writes"], name: string) {

@@ -28,16 +28,17 @@ export function adjust(limit: ExactLimit, state: State, now: number, count: numb
     : refilling.adjust(limit, levelOf(state), now, count);
 }
 
-/** Empties the bucket until a time. It still owes what it would owe then. */
-export function pause(limit: ExactLimit, state: State, now: number, until: number): State {
+/** Empties the bucket until a time. It still owes what it would owe then. @param at - of what was taken until then nothing comes back. */
+export function pause(limit: ExactLimit, state: State, now: number, until: number, at: number): State {
   return limit.kind === "sliding window"
-    ? slidingWindow.pause(limit, logOf(limit, state), now, until)
-    : refilling.pause(limit, levelOf(state), now, until);
+    ? slidingWindow.pause(limit, logOf(limit, state), now, until, at)
+    : refilling.pause(limit, levelOf(state), now, until, at);
 }
 
 /**
- * The states that are possible after a take is undone. If the bucket has forgotten the take, by a reset in the same millisecond or
- * by a change of kind, some of its tokens may still come back: those of another take of that millisecond, say.
+ * The states that are possible after a take is undone: without the take; or, if a gift or a pause before it is of the same time by the
+ * bucket's clock, as if that had come after it. Then no more comes back than was missing after it. If the bucket has forgotten the
+ * take, by a reset in the same millisecond, some of its tokens may still come back: those of another take of that millisecond, say.
  */
 export function undo(
   limit: ExactLimit,
@@ -46,7 +47,9 @@ export function undo(
   count: number,
   { takenAt, promised }: { takenAt: number; promised: number },
 ): State[] {
-  if (limit.kind === "sliding window") return [slidingWindow.cancel(limit, logOf(limit, state), now, count, promised)];
+  if (limit.kind === "sliding window") {
+    return slidingWindow.undo(limit, logOf(limit, state), now, count, { takenAt, promised });
+  }
   const level = levelOf(state);
   const undone = refilling.undo(limit, level, now, rational(count), takenAt);
   if (undone.length > 0) return undone;

@@ -21,8 +21,8 @@ export interface Happened {
   readonly taken: Rational;
   /** The date of a take by its answer, which distinguishes it from others of its millisecond. */
   readonly date?: number | undefined;
-  /** Whether all tokens were taken. */
-  readonly isPause?: boolean;
+  /** Of a pause, which takes all tokens: nothing that was taken until then comes back. */
+  readonly pausedAt?: number;
   readonly window?: Window | undefined;
 }
 export type History = readonly Happened[];
@@ -38,16 +38,9 @@ export function withEvent(history: History, event: Happened): History {
   const last = kept.at(-1);
   const isOfOne =
     last?.ts === event.ts && last.limit === event.limit && (last.date ?? event.date) === (event.date ?? last.date);
-  const isSame = isOfOne && !last.isPause && !event.isPause;
+  const isSame = isOfOne && last.pausedAt === undefined && event.pausedAt === undefined;
   if (!last || !isSame || isLess(last.taken, ZERO) || isLess(event.taken, ZERO)) return [...kept, event];
   return [...kept.slice(0, -1), { ...last, taken: plus(last.taken, event.taken), date: last.date ?? event.date }];
-}
-
-/** The history as it would be had `count` tokens of a date not been taken; undefined if it does not know of them. */
-export function without(history: History, takenAt: number, count: Rational): History | undefined {
-  const at = history.findIndex(({ date, taken }) => date === takenAt && !isLess(taken, count));
-  if (at < 0) return undefined;
-  return history.map((event, i) => (i === at ? { ...event, taken: minus(event.taken, count) } : event));
 }
 
 /** The most tokens that were taken at once on a date. */

@@ -7,7 +7,7 @@
  */
 import { greatest, isLess, least, minus, plus, type Rational, rational, floorOf, ZERO } from "../rational.js";
 import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type RefillingLimit } from "./config.js";
-import { type Happened, type History, leftBy, mostPeaks, type Window, withEvent, without } from "./history.js";
+import { type Happened, type History, leftBy, mostPeaks, type Window, withEvent } from "./history.js";
 import * as fixedWindow from "./fixedWindow.js";
 import * as tokenBucket from "./tokenBucket.js";
 
@@ -132,8 +132,8 @@ export function adjust(limit: RefillingLimit, state: Level, now: number, count: 
  * The tokens that are there at a time are lost then, and tokens that were taken before do not come back. What a window used beyond a
  * capacity that was lowered counts until then.
  */
-export function pause(limit: RefillingLimit, state: Level, now: number, until: number): Level {
-  const after = afterEvent(limit, state, until, (before) => ({ taken: greatest(ZERO, before), isPause: true }));
+export function pause(limit: RefillingLimit, state: Level, now: number, until: number, at = now): Level {
+  const after = afterEvent(limit, state, until, (before) => ({ taken: greatest(ZERO, before), pausedAt: at }));
   const ts = Math.max(now, state?.ts ?? now);
   const before = windowOf(limit, state, ts);
   if (!after.window || !before || !state?.window) return after;
@@ -156,7 +156,7 @@ function afterEvent(
   limit: RefillingLimit,
   state: Level,
   now: number,
-  takenFrom: (before: Rational) => Pick<Happened, "taken" | "date" | "isPause">,
+  takenFrom: (before: Rational) => Pick<Happened, "taken" | "date" | "pausedAt">,
 ): Written {
   const ts = Math.max(now, state?.ts ?? now);
   const before = levelAt(limit, state, ts);
@@ -179,33 +179,25 @@ function leftAfter(event: Happened): Written {
 const REMEMBERED = 6;
 
 /**
- * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A bucket may not know that
- * it was smaller for a part of the take's millisecond.
+ * The states without a take, by replay of the other events; none if the bucket has forgotten the take. A gift or a pause before it that
+ * has the same time, or a later one, may count as later than the take: then no more comes back than was missing after it.
  */
 export function undo(limit: RefillingLimit, state: Level, now: number, count: Rational, takenAt: number): Written[] {
   const before = written(limit, state, now, levelAt(limit, state, now));
-  const events = without(before.history ?? [], takenAt, count);
-  const own = events?.find(({ date }) => date === takenAt);
-  if (!events || !own) return [];
-  const at = events.indexOf(own);
-  // A gift or a pause begins another date.
-  const next = events.findIndex(({ isPause, taken }, i) => i > at && (isPause === true || isLess(taken, ZERO)));
-  const isSmaller = ({ ts, limit: { capacity } }: Happened, i: number) =>
-    ts === own.ts && (next < 0 || i < next) && isLess(rational(capacity), rational(own.limit.capacity));
-  const larger = events.map((event, i) => (isSmaller(event, i) ? { ...event, limit: own.limit } : event));
-  return [events, ...(events.some(isSmaller) ? [larger] : [])].flatMap((each) => {
-    const { after, history } = replayed(each);
-    // A window that was lowered and raised meanwhile gives back less, also if it is a bucket now.
-    const windows = new Set(each.flatMap((event) => (event.window ? [event.limit] : [])));
-    const hasChanged = windows.size > 1 || (before.window !== undefined && each.some((event) => event.limit !== limit));
-    // A bucket does not know what was taken while it was of another kind.
-    const [first] = each;
-    const isAdopted = first !== undefined && isLess(first.before, rational(first.limit.capacity));
-    const isInexact =
-      before.isInexact === true || hasChanged || isAdopted || mostPeaks(state?.history ?? []) > REMEMBERED;
-    if (!after) return [];
-    const value = least(rational(limit.capacity), after.value);
-    return [{ ...after, value, ts: before.ts, history, ...(isInexact && { isInexact }) }];
+  const events = before.history ?? [];
+  const own = events.findIndex(({ date, taken }) => date === takenAt && !isLess(taken, count));
+  if (own < 0) return [];
+  const missing = events
+    .slice(0, own)
+    .filter(({ ts, taken, pausedAt = isLess(taken, ZERO) ? ts : -Infinity }) => pausedAt >= takenAt)
+    .map((event) => minus(rational(limit.capacity), leftBy(event)));
+  const least = missing.reduce((least, one) => (isLess(one, least) ? one : least), count);
+  const isInexact = before.isInexact === true || mostPeaks(state?.history ?? []) > REMEMBERED;
+  return [...new Set([count, least])].flatMap((back) => {
+    const { after, history } = replayed(
+      events.map((event, i) => (i === own ? { ...event, taken: minus(event.taken, back) } : event)),
+    );
+    return after ? [{ ...after, ts: before.ts, history, ...(isInexact && { isInexact }) }] : [];
   });
 }
 
@@ -218,7 +210,7 @@ function replayed(events: History): { after: Level; history: History } {
     const again: Happened = {
       ...event,
       before,
-      taken: event.isPause ? greatest(ZERO, before) : event.taken,
+      taken: event.pausedAt === undefined ? event.taken : greatest(ZERO, before),
       window: after ? windowOf(limit, after, ts) : event.window,
     };
     history.push(again);

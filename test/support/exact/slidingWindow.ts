@@ -8,7 +8,8 @@
  * - A reservation that a plain call could replace starts now. Other reservations start at the first time, from the latest entry on,
  *   at which the cap is kept.
  * - A refund takes away from the latest entries that have started. If it is more than all of them, the rest is lost.
- * - A cancelled job's tokens are taken away from the entry of its own time first, and then from older ones.
+ * - A job's tokens come back from the entry of its own time. Of one in which a pause took everything nothing does.
+ * - After a gift or a pause no more comes back of earlier takes than was taken after it, less what is promised for later.
  * - A count of 0 reserves no time. It waits until the debt of others has left.
  */
 import { floorOf, greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
@@ -17,6 +18,13 @@ import { type Answer, type Ask, LAST_MOMENT, longestWait, type Outcome, type Sli
 interface Entry {
   readonly at: number;
   readonly count: Rational;
+  /** Whether a pause took everything then. */
+  readonly isPause?: boolean;
+}
+/** After a gift or a pause: what can come back of the takes until then. */
+interface Note {
+  readonly at: number;
+  readonly most: Rational;
 }
 type Level = { readonly value: Rational; readonly ts: number; readonly isInexact?: boolean };
 /**
@@ -29,6 +37,7 @@ export type Log =
       readonly ts: number;
       readonly value: Rational;
       readonly isJoined: boolean;
+      readonly notes?: readonly Note[];
       readonly adoptedAt?: number | undefined;
     }
   | undefined;
@@ -82,31 +91,56 @@ function firstStart(limit: SlidingWindow, log: Log, clock: number, { count, rese
 export function adjust(limit: SlidingWindow, log: Log, clock: number, count: number): Outcome<Log> {
   const now = Math.max(clock, log?.ts ?? clock);
   const after =
-    count > 0
-      ? withEntry(limit, log, now, { at: now, count: rational(count) })
-      : takenAway(limit, log, now, rational(-count), (at) => at <= now);
+    count > 0 ? withEntry(limit, log, now, { at: now, count: rational(count) }) : given(limit, log, now, -count);
   const isOver = !fits(limit, after, now, 0);
   const wait = isOver ? { retryAt: firstTime(limit, after, now, (later) => fits(limit, after, later, 0)) } : {};
   return { answer: { ok: true, ...wait, ...outlook(limit, after, now) }, after };
 }
 
-export function cancel(limit: SlidingWindow, log: Log, clock: number, count: number, promised: number): Log {
+function given(limit: SlidingWindow, log: Log, now: number, count: number): Log {
+  const after = takenAway(limit, log, now, rational(count), (at) => at <= now);
+  return after && noted(after, { at: now, most: sum(after.entries.filter(({ isPause }) => !isPause)) });
+}
+
+const noted = (log: NonNullable<Log>, note: Note): Log => ({ ...log, notes: [...(log.notes ?? []), note] });
+
+/** The logs that are possible when tokens come back of a take: all that its entry has, and no more than the notes say. */
+export function undo(
+  limit: SlidingWindow,
+  log: Log,
+  clock: number,
+  count: number,
+  { takenAt, promised }: { takenAt: number; promised: number },
+): Log[] {
   const now = Math.max(clock, log?.ts ?? clock);
-  return takenAway(limit, log, now, rational(count), (at) => at <= promised);
+  const { entries = [], notes = [] } = log ?? {};
+  const own = entries.filter(({ at }) => at === promised && at > now - limit.period);
+  if (own.some(({ isPause }) => isPause)) return [log];
+  const most = least(rational(count), sum(own));
+  const later = promised > now ? [] : entries.filter(({ at }) => at > now);
+  const bounds = notes.filter(({ at }) => at >= takenAt).map((note) => greatest(ZERO, minus(note.most, sum(later))));
+  return [...new Set([most, bounds.reduce(least, most)])].map((back) => {
+    const after = takenAway(limit, log, now, back, (at) => at === promised);
+    const lessened = notes.map((note) =>
+      note.at < takenAt ? note : { ...note, most: greatest(ZERO, minus(note.most, back)) },
+    );
+    return after && { ...after, notes: lessened };
+  });
 }
 
 /** Everything counts as taken at its end, except what is promised for then or later. Debts stay. */
-export function pause(limit: SlidingWindow, log: Log, now: number, until: number): Log {
+export function pause(limit: SlidingWindow, log: Log, now: number, until: number, at = now): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
   const later = inWindow.filter(({ at }) => isLater(at));
   const isAdopted = (log?.adoptedAt ?? 0) > Math.max(now, log?.ts ?? 0) - limit.period;
   const started = log?.entries.filter(({ at }) => at > ts - limit.period && !isLater(at)) ?? [];
-  return written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [
+  const after = written(limit, log && { ...log, adoptedAt: isAdopted ? ts : undefined }, ts, [
     ...later,
-    { at: ts, count: greatest(rational(limit.rate), sum(started)) },
+    { at: ts, count: greatest(rational(limit.rate), sum(started)), isPause: true },
   ]);
+  return after && noted(after, { at, most: sum(later) });
 }
 
 export function takenAt({ period }: SlidingWindow, log: Log, now: number): Rational {
@@ -149,7 +183,8 @@ function written({ rate, period }: SlidingWindow, log: Log, now: number, entries
     (log?.isJoined === true && entries.some(({ at }) => log.entries.some((entry) => entry.at === at)));
   const sorted = [...entries].sort((a, b) => a.at - b.at);
   const adoptedAt = log?.adoptedAt !== undefined && log.adoptedAt > now - period ? log.adoptedAt : undefined;
-  return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined, adoptedAt };
+  const { notes = [] } = log ?? {};
+  return { entries: sorted, ts: now, value: minus(rational(rate), sum(sorted)), isJoined, adoptedAt, notes };
 }
 
 /** Until the period is over in which the limit was of another kind, a larger rate adds nothing. */
@@ -169,7 +204,7 @@ function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational,
     const away = isMeant(entry.at) ? least(left, entry.count) : ZERO;
     left = minus(left, away);
     const rest = minus(entry.count, away);
-    if (isLess(ZERO, rest)) entries.unshift({ ...entry, count: rest });
+    if (entry.isPause || isLess(ZERO, rest)) entries.unshift({ ...entry, count: rest });
   }
   return written(limit, log, now, entries);
 }
