@@ -7,12 +7,11 @@ import { termsOf } from "../operations/terms.js";
 import { controlAmong } from "../storage/shards.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, EnqueueResult, JoinArgs, QueuedArgs, RateLimitQueuePosition } from "../wire/queue.js";
-import { readHeads } from "./batch.js";
-import { inTurns, mergeClasses, NS_PER_MS, roundsOf } from "./order.js";
+import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { deleteJob, findJob, insertJob, YET_TO_COME } from "./rows.js";
+import { deleteJob, findJob, insertJob } from "./rows.js";
 import { parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
@@ -112,17 +111,7 @@ export async function getPosition(
 
 /** The jobs that go before one, in order, as many as are counted; and whether it has been found behind them. */
 async function jobsBefore(ctx: QueueReader & Pick<QueueCtx, "now">, queue: Queue, { _id }: JobRow) {
-  const { priorities, fair, aging } = queue.terms;
-  const range = { most: MOST_AHEAD + 1, ofAll: MOST_READ };
-  const { share, arrivals, rounds } = await readHeads(ctx, queue, priorities, range);
-  const ofClass = (jobs: JobRow[], priority: number) => {
-    const sorted = rounds[priority] ?? [];
-    return inTurns(sorted, roundsOf(jobs, sorted));
-  };
-  // A job of this transaction is as old as it is now, not younger than all that will ever come.
-  const dated = (job: JobRow) => (job.at === YET_TO_COME ? { ...job, at: BigInt(ctx.now * NS_PER_MS) } : job);
-  const lists = (fair ? arrivals.map(ofClass) : [...arrivals, ...rounds]).map((jobs) => jobs.map(dated));
-  const { first } = mergeClasses(lists, aging, share);
+  const { first } = await readOrder(ctx, queue, { most: MOST_AHEAD + 1, ofAll: MOST_READ });
   const found = first.slice(0, MOST_AHEAD + 1).findIndex((job) => job._id === _id);
   return { before: first.slice(0, found < 0 ? MOST_AHEAD : found), isFound: found >= 0 };
 }

@@ -32,13 +32,15 @@ const toJob = (stored: StoredJob): JobRow => ({
   arrivedAt: toCommit(stored.arrivedAt ?? stored.at),
 });
 
-/** Commits after `since`, up to `upTo`. Only a range without `upTo` surely includes future commits. */
+/** Commits after `since`, up to `upTo`. */
 interface CommitRange {
   readonly since?: bigint | undefined;
-  readonly upTo?: bigint | undefined;
+  readonly upTo: bigint;
 }
 
-export interface JobRange extends Pick<CommitRange, "upTo"> {
+export interface JobRange {
+  /** Only a range without it surely includes future commits. */
+  readonly upTo?: bigint | undefined;
   /** Those in rounds, the lowest first, instead of those in no round. Only workers put jobs into rounds. */
   readonly isSorted?: boolean;
   readonly most: number;
@@ -65,22 +67,8 @@ export async function lastRoundOf({ db }: QueueReader, { name, key, priority, fa
   return (await sorted.order("desc").first())?.round;
 }
 
-/** Jobs by arrival. Settlements and paid jobs have no `arrivedAt`, so they come first. */
-function queryArrivals({ db }: QueueReader, { name, key }: BucketId, { since, upTo }: CommitRange = {}) {
-  return db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
-    const all = q.eq("name", name).eq("key", key);
-    const jobs = since === undefined ? all : all.gt("arrivedAt", since);
-    return upTo === undefined ? jobs : jobs.lte("arrivedAt", upTo);
-  });
-}
-
 export const settlementsOf = (ctx: QueueReader, bucket: BucketId, range: JobRange) =>
   jobsOf(ctx, bucket, SETTLEMENT, range);
-
-/** Whether any job or settlement waits. */
-export async function hasJobs(ctx: QueueReader, bucket: BucketId): Promise<boolean> {
-  return (await queryArrivals(ctx, bucket).first()) !== null;
-}
 
 export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, priority: number): Promise<boolean> {
   const above = db
@@ -89,29 +77,30 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
   return (await above.first()) !== null;
 }
 
+/** Whether any job or settlement waits. */
+export const hasJobs = (ctx: QueueReader, bucket: BucketId): Promise<boolean> => hasAbove(ctx, bucket, PAID);
+
 /**
  * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction
  * should read. `last`: the commit of the last one that was counted. If it has more, nobody counts these.
  */
-export async function countJobs(ctx: QueueReader, bucket: BucketId, range: CommitRange & { most: number }) {
+export async function countJobs({ db }: QueueReader, { name, key }: BucketId, range: CommitRange & { most: number }) {
+  const { since, upTo, most } = range;
+  // Settlements and paid jobs have arrived at no time.
+  const jobs = db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
+    return q.eq("name", name).eq("key", key).gt("arrivedAt", since).lte("arrivedAt", upTo);
+  });
   let count = 0;
   let bytes = 0;
   let last: bigint | undefined;
-  for await (const stored of queryArrivals(ctx, bucket, range)) {
-    if (stored.priority < 0) continue;
+  for await (const stored of jobs) {
     count++;
     bytes += getConvexSize(stored.args);
     last = toJob(stored).arrivedAt;
-    if (count >= range.most) break;
+    if (count >= most) break;
     if (bytes >= MOST_BYTES) return { count, last, isCut: true };
   }
   return { count, last, isCut: false };
-}
-
-/** Whether any job has come, counted as one, where nobody counts. */
-export async function countNewest(ctx: QueueReader, bucket: BucketId, range: CommitRange) {
-  const newest = await queryArrivals(ctx, bucket, range).order("desc").first();
-  return newest ? { count: 1, last: toJob(newest).arrivedAt } : { count: 0 };
 }
 
 /** Jobs by the time by which they must have a start time. */

@@ -2,20 +2,32 @@
 import { expect, it, vi } from "vitest";
 import { countBacklog, reportOf } from "../../src/queue/backlog.js";
 import { countJobs } from "../../src/queue/rows.js";
+import { useQueues } from "../support/queues.js";
 
 const NOW = 1_800_000_000_000;
 const RUN = { state: "running", at: NOW };
 const nothing = { now: NOW, maxQueued: 100, run: {}, arrived: 0, left: 0, isDrained: false };
 
 it("a count reads no more jobs than it was asked for, and leaves out settlements and paid jobs", async () => {
+  const { t } = useQueues("tables", { llm: { kind: "token bucket", rate: 1, period: 1000, queue: {} } });
+  const job = { name: "llm", count: 1, fn: "", args: {} };
+  for (const priority of [-2, -1, 0, 0, 0]) {
+    await t.mutation(async ({ db }) => {
+      const at = db.vars.commitTs;
+      await db.insert("rateLimitQueue", { ...job, priority, at, ...(priority >= 0 && { arrivedAt: at }) });
+    });
+  }
+  const bucket = { name: "llm", key: undefined };
+  const range = { upTo: 2n ** 62n };
+  const count = (most: number, since?: bigint) => t.query((ctx) => countJobs(ctx, bucket, { ...range, since, most }));
+  expect(await count(9)).toMatchObject({ count: 3, isCut: false });
+  const { last } = await count(2);
+  expect(await count(9, last)).toMatchObject({ count: 1 });
   function* endless() {
-    for (let arrivedAt = 1n; ; arrivedAt++) {
-      yield { at: 0n, arrivedAt, args: {}, priority: arrivedAt === 2n ? -1 : arrivedAt === 3n ? -2 : 0 };
-    }
+    for (;;) yield { at: 0n, args: {} };
   }
   const db = { query: () => ({ withIndex: endless }) };
-  const counted = await countJobs({ db } as never, { name: "llm", key: undefined }, { most: 3 });
-  expect(counted).toEqual({ count: 3, last: 5n, isCut: false });
+  expect(await countJobs({ db } as never, bucket, { ...range, most: 3 })).toMatchObject({ count: 3, isCut: false });
 });
 
 /** Counts what a run has found, and whether it counted all jobs for that. */
