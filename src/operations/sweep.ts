@@ -4,7 +4,7 @@
  */
 import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
-import { limitLeftIn, parseLimit } from "../engine/kinds/limit.js";
+import { checkLimit, limitLeftIn, parseChecked, parseLimit } from "../engine/kinds/limit.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
@@ -26,21 +26,20 @@ type Targets = SweepArgs["targets"];
  */
 export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepArgs) {
   const now = Date.now();
-  const limits = parseTargets(targets);
-  const from = cursor === undefined ? await findNext(ctx, limits) : readCursor(cursor);
+  checkTargets(targets);
+  const from = cursor === undefined ? await findNext(ctx, targets) : readCursor(cursor);
   const buckets: BucketRows[] = [];
   if (!from) return { buckets, cursor: null };
   const [name] = from;
-  const own = limitsOf(limits, name);
   let next: storage.Cursor | null = null;
   // A search for the next limit ends at one that is not judged.
-  const isSearch = own.length === 0 && from.length === 1 && cursor !== undefined;
+  const isSearch = !isDefined(targets, name) && from.length === 1 && cursor !== undefined;
   for await (const bucket of isSearch ? [] : walk(ctx, from)) {
-    const rows = rowsToDelete(own, bucket, now);
+    const rows = rowsToDelete(targets, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
   }
-  next ??= await findNext(ctx, limits, name);
+  next ??= await findNext(ctx, targets, name);
   return { buckets, cursor: next && JSON.stringify(next) };
 }
 
@@ -48,7 +47,7 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
  * The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another
  * set of limits.
  */
-async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: string): Promise<storage.Cursor | null> {
+async function findNext(ctx: storage.Reader, targets: Targets, after?: string): Promise<storage.Cursor | null> {
   // A transaction may read 4,096 ranges. The next batch goes on from the last name.
   const MOST_NAMES = 1000;
   let name = after ?? "";
@@ -57,7 +56,7 @@ async function findNext(ctx: storage.Reader, limits: readonly Limit[], after?: s
     if (!row) return null;
     name = row.name;
     if (typeof row.plan === "object") return [name, undefined];
-    if (limitsOf(limits, name).length > 0) return [name];
+    if (isDefined(targets, name)) return [name];
   }
   return [name];
 }
@@ -69,11 +68,11 @@ export async function deleteFull(
   buckets: readonly storage.BucketId[],
 ): Promise<number> {
   const now = Date.now();
-  const limits = parseTargets(targets);
+  checkTargets(targets);
   let deleted = 0;
   for (const bucket of buckets) {
     const all = await storage.readRows(ctx, bucket);
-    const rows = rowsToDelete(limitsOf(limits, bucket.name), { ...bucket, rows: all }, now);
+    const rows = rowsToDelete(targets, { ...bucket, rows: all }, now);
     await storage.write(ctx, { bucket, rows, contents: [] });
     deleted += rows.length;
   }
@@ -87,19 +86,23 @@ export async function sweepBatch(ctx: storage.Writer, batch: SweepArgs) {
   return { deleted: buckets.reduce((sum, { rows }) => sum + rows.length, 0), cursor };
 }
 
-/** All limits that are defined: of one with plans that of each plan. @throws when one of the configs is invalid. */
-function parseTargets(targets: Targets): Limit[] {
-  return targets.flatMap(({ name, configs }) => configs.map((config) => parseLimit(name, config)));
+/** @throws when one of the configs has an invalid field. */
+function checkTargets(targets: Targets): void {
+  for (const { name, configs } of targets) for (const config of configs) checkLimit(name, config);
 }
 
-const limitsOf = (limits: readonly Limit[], name: string) => limits.filter((limit) => limit.name === name);
+const isDefined = (targets: Targets, name: string) => targets.some((own) => own.name === name);
 
 /**
  * An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny
- * after its end.
+ * after its end. A limit whose calls are refused, since a deploy has made it uncountable, does not stop the sweep of
+ * others.
  */
-function rowsToDelete(defined: readonly Limit[], bucket: BucketRows, now: number): storage.Row[] {
+function rowsToDelete(targets: Targets, bucket: BucketRows, now: number): storage.Row[] {
   try {
+    // Of a limit with plans that of each plan.
+    const configs = targets.flatMap((own) => (own.name === bucket.name ? own.configs : []));
+    const defined = configs.map((config) => parseChecked(bucket.name, config));
     const { control, rows } = foundAmong(bucket, bucket.rows);
     const { override } = control;
     if (override) parseOverride(bucket.name, override);

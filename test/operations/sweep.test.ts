@@ -266,6 +266,27 @@ describe("in the tables", () => {
 });
 
 describe("in the component", () => {
+  describe("beside a limit that a deploy has made uncountable, which its first call refuses", () => {
+    const { define, insert, start, finish, left } = useSweeps("component");
+    const uncountable = { kind: "fixed window", rate: 1 / 3, period: 1000, capacity: 1e12 } as const;
+
+    it("the rows of the others are deleted, and its own stay", async () => {
+      const own = { name: "broken", value: 1e12 };
+      await insert(row(), row({ ...own, bucket: "fixed window 1000" }), row({ ...own, plan: ample, key: "of a call" }));
+      vi.setSystemTime(NOW + 1e6);
+      const limits = { broken: uncountable, send };
+      await expect(define(limits).rateLimit({ name: "broken", key: "a" })).rejects.toThrow("too many decimals");
+      const small = { kind: "token bucket", rate: 1, period: 1000 } as const;
+      for (const broken of [uncountable, { plans: { small, huge: uncountable } }]) {
+        const swept: RateLimitDefinitions = { broken, send };
+        await start(swept);
+        await finish();
+        expect(await left()).toEqual(["broken a", "broken of a call"]);
+        await insert(row());
+      }
+    });
+  });
+
   // The component's functions run in the tables here.
   const { mutation, query, insert, left } = useSweeps("tables");
   const targets = [{ name: "send", configs: [send] }];

@@ -25,12 +25,17 @@ export const KINDS: Readonly<Record<RateLimitConfig["kind"], Kind>> = {
  * @throws when a field is missing, unknown or out of range, naming the limit, the field, the value and the range.
  */
 export function parseLimit(name: string, config: RateLimitConfig): Limit {
-  checkName(name);
-  if (!isPlain(config)) checkConfig(name, config);
+  checkLimit(name, config);
   return parseChecked(name, config);
 }
 
-/** The same of a name and a config that have been checked. */
+/** What can be checked of a config field by field. */
+export function checkLimit(name: string, config: RateLimitConfig): void {
+  checkName(name);
+  if (!isPlain(config)) checkConfig(name, config);
+}
+
+/** The same of a name and a config that have been checked. @throws when its fields do not fit together. */
 export function parseChecked(name: string, config: RateLimitConfig): Limit {
   return KINDS[config.kind].parse(name, config);
 }
