@@ -217,10 +217,10 @@ export function undone(
   return levels(after, now, terms).hi < (hi?.value ?? 0n) ? { ...after, hi } : after;
 }
 
-/** Whether a window was used under these terms alone when a take was made: it held what was not used. */
+/** Whether a window surely was used under these terms alone when a take was made: it held what was not used. */
 function isOwn({ events }: Bucket, index: number, terms: Terms): boolean {
-  const before = advance(replay(events.slice(0, index), "hi"), events[index]?.at ?? 0, terms);
-  return !isQuota(terms) || before.value === terms.capacity - before.used;
+  const before = SIDES.map((side) => advance(replay(events.slice(0, index), side), events[index]?.at ?? 0, terms));
+  return !isQuota(terms) || before.every(({ value, used }) => value === terms.capacity - used);
 }
 
 /** The bucket after a refund of what nobody took, dated `date`: freedom, at most what it would hold had it been given back then. */
