@@ -83,7 +83,7 @@ async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredSha
   const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
   const held = adjustOnSome(limit, [first], now, { ...given, isByDate: false });
   const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
-  const second = isEnough ? first : await loadAt(ctx, adjustment, found.control, random());
+  const second = isEnough ? first : await loadAt(ctx, adjustment, found, random());
   let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
   let few = held;
   if (!isEnough) few = isCharge || !areJustWritten(rows, now) ? adjustOnSome(limit, rows, now, given) : undefined;

@@ -55,21 +55,16 @@ export async function answerSplit(ctx: Reader, terms: Terms<Request>, first: Sto
     return answerOnAll(terms, await loadAll(ctx, counted, found));
   }
   if (!isPaused && heldBy(first, now) >= units) return await answerOn(ctx, terms, first);
-  // It was split under a larger `shards`. Smaller rows than the limit permits now fill more slowly than a denial's
-  // `retryAt` says.
-  const isTooSmall = first.interval.length > limit.levels.most;
-  if (!isTooSmall && looksFurther(limit, demand) && fitsFew(first, units)) {
-    return await answerLooking(ctx, terms, first);
-  }
-  if (isTooSmall || 2 * units > first.limit.capacity) return await answerAround(ctx, terms, first);
-  const second = await loadAt(ctx, counted, found.control, random());
+  if (looksFurther(limit, demand) && fitsFew(first, units)) return await answerLooking(ctx, terms, first);
+  if (2 * units > first.limit.capacity) return await answerAround(ctx, terms, first);
+  const second = await loadAt(ctx, counted, found, random());
   if (!isPaused && heldBy(second, now) >= units) return await answerOn(ctx, terms, second, first);
   return await answerShort(ctx, terms, second.interval === first.interval ? [first] : [first, second]);
 }
 
 /**
- * The answer of a count that is large for a row, or of rows that are too small. The rows around a row are merged with
- * it, so that the next such count finds a row that can hold it.
+ * The answer of a count that is large for a row. The rows around a row are merged with it, so that the next such count
+ * finds a row that can hold it.
  */
 async function answerAround(ctx: Reader, terms: Terms<Request>, first: StoredShard): Promise<Answer> {
   const { counted, now, found } = terms;
@@ -116,7 +111,7 @@ async function answerLooking(ctx: Reader, terms: Terms<Request>, first: StoredSh
     const drawn = random();
     // Each read is one more range, also of a row that has been read.
     if (rows.some(({ interval }) => pointAt(drawn).startsWith(interval))) continue;
-    const row = await loadAt(ctx, counted, found.control, drawn);
+    const row = await loadAt(ctx, counted, found, drawn);
     if (heldBy(row, now) >= units) return await answerOn(ctx, terms, row, first);
     rows.push(row);
     if (!canGive(rows, now, units)) continue;

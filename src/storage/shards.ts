@@ -4,7 +4,7 @@ import { type Bucket, nameOf } from "../engine/bucket.js";
 import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
-import { isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
+import { type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
 import {
@@ -79,18 +79,24 @@ export function latest(rows: readonly Row[]): Row | null {
 /** The shard that a call has found. */
 export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Promise<StoredShard> {
   const { control, rows, row, point } = found;
-  const isOwn = row && !rows && point.startsWith(row.shard ?? WHOLE) && isOf(bucket.limit, row);
+  const { limit } = bucket;
+  const { most } = limit.levels;
+  const { shard: interval = WHOLE } = row ?? {};
+  const isOwn = row && !rows && point.startsWith(interval) && isOf(limit, row);
   // No row before the point: there is none, or the first was deleted by hand. Only all rows tell, so none is missed.
-  const shards = isOwn ? [fromRow(bucket, control, row)] : await loadAll(ctx, bucket, found);
-  const shard = shards.find(({ interval }) => point.startsWith(interval));
+  const shards =
+    isOwn && interval.length <= most
+      ? [fromRow(bucket, control, row)]
+      : await loadAll(ctx, bucket, found, isOwn ? interval.slice(0, most) : WHOLE);
+  const shard = shards.find((own) => point.startsWith(own.interval));
   if (!shard) throw gapError(bucket);
   return shard;
 }
 
 /** The shard that covers another random point. */
-export async function loadAt(ctx: Reader, bucket: Bucket, control: Control, random: number): Promise<StoredShard> {
+export async function loadAt(ctx: Reader, bucket: Bucket, found: Found, random: number): Promise<StoredShard> {
   const point = pointAt(random);
-  return await loadFirst(ctx, bucket, { control, row: await readLast(ctx, bucket, point), point });
+  return await loadFirst(ctx, bucket, { ...found, row: await readLast(ctx, bucket, point), point });
 }
 
 /** The shards within an interval. */
@@ -106,12 +112,12 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
 
 /**
  * All rows of a bucket, or those within an interval → its shards. Each is counted by its share of the limit as it is
- * now: a changed config has the same effect on a row as on a bucket of one row. A bucket that may not be split counts
- * as one shard.
+ * now: a changed config has the same effect on a row as on a bucket of one row. Smaller rows than the limit permits now
+ * count as one with those around them, since the share of such a row may be nothing, which pays no debt.
  */
 export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row[] }, within = WHOLE): StoredShard[] {
   const { limit } = bucket;
-  const { control, now = Infinity, join = merged } = found;
+  const { control } = found;
   const own = found.rows.filter((row) => !isControl(row) && isOf(limit, row));
   const rows = own.filter(({ shard = WHOLE }) => shard.startsWith(within));
   const intervals = rows.map(({ shard = WHOLE }) => shard);
@@ -123,9 +129,28 @@ export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row
   if (rows.length > 1 && parts.length < rows.length) return [mended(bucket, control, rows, parts)];
   const shards = rows.map((row) => fromRow(bucket, control, row));
   if (!areTiles) throw gapError(bucket);
-  if (limit.levels.most > 0 || parts.length === 0) return shards;
-  // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
-  return [{ ...join(limit, shards, Math.min(now, Math.max(...rows.map(({ ts }) => ts)))), rows }];
+  return joinedTo(limit, shards, found);
+}
+
+/** The shards of a bucket on the levels that its limit permits. */
+function joinedTo(limit: Limit, shards: StoredShard[], { now = Infinity, join = merged }: FoundRows): StoredShard[] {
+  const { most } = limit.levels;
+  if (shards.every(({ interval }) => interval.length <= most)) return shards;
+  const around = new Map<Interval, StoredShard[]>();
+  for (const shard of shards) {
+    const interval = shard.interval.slice(0, most);
+    const others = around.get(interval);
+    if (others) others.push(shard);
+    else around.set(interval, [shard]);
+  }
+  return [...around].map(([interval, own]) => {
+    const [only] = own;
+    if (only && own.length === 1) return only;
+    const rows = own.flatMap((shard) => shard.rows);
+    // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
+    const last = Math.max(...rows.map(({ ts }) => ts));
+    return { ...join(limit, own, Math.min(now, last), interval), rows };
+  });
 }
 
 /**

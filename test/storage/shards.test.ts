@@ -61,12 +61,14 @@ describe("the rows of a split bucket", () => {
     ]);
     open();
     await splitBucket(2);
-    for (const more of [{ shards: "auto" }, { maxReserved: 5 }, { capacity: 64 }, { rate: 8, capacity: 64 }]) {
+    for (const more of [{ shards: "auto" }, { maxReserved: 8 }, { capacity: 64 }, { rate: 8, capacity: 64 }]) {
       expect(tokensIn(await load(under(more)))).toEqual([8, 8, 8, 8]);
     }
     expect(tokensIn(await load(under({ capacity: 20 })))).toEqual([5, 5, 5, 5]);
     expect(tokensIn(await load(under({ rate: 8, capacity: 64 })), NOW + 1000)).toEqual([10, 10, 10, 10]);
-    // A limit of one row counts them as one.
+    // More than the limit permits now count as fewer.
+    expect(tokensIn(await load(under({ shards: 2 })))).toEqual([16, 16]);
+    expect(tokensIn([await loadPart(0.3, under({ shards: 2 }))])).toEqual([16]);
     expect(tokensIn(await load(under({ shards: 1 })))).toEqual([32]);
   });
 

@@ -72,7 +72,6 @@ export function levelAfter(
 ): number {
   const { least, most, isAuto } = limit.levels;
   const level = before.interval.length;
-  if (level > most) return most;
   const isEmptied = after.state.value < units;
   const owes = after.state.value < 0;
   // A slow bucket thus runs out on one row, and denials read only that. One that owes stays where its debt is.
@@ -117,8 +116,8 @@ export function levelsFor(held: number, units: number): number {
  * The interval around a row, itself not included, from which a count that is large for the row is taken, or any if the
  * row is too small.
  */
-export function spanFor({ capacity, levels }: Limit, interval: Interval, units: number): Interval {
-  return interval.slice(0, Math.min(interval.length - 1, levels.most, levelsFor(capacity, units)));
+export function spanFor({ capacity }: Limit, interval: Interval, units: number): Interval {
+  return interval.slice(0, Math.min(interval.length - 1, levelsFor(capacity, units)));
 }
 
 /**

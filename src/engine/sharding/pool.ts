@@ -93,9 +93,8 @@ export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number
  */
 function takeFrom(limit: Limit, shards: readonly Shard[], now: number, change: Change): readonly Shard[] {
   const left = distribute(shards, now, change);
-  const { most } = limit.levels;
-  const level = Math.min(most, levelsFor(shard.givenByAll(left, now), change.units));
-  const isTooMany = 2 ** level < shards.length && (!isFast(limit, change.units) || 2 ** most < shards.length);
+  const level = Math.min(limit.levels.most, levelsFor(shard.givenByAll(left, now), change.units));
+  const isTooMany = 2 ** level < shards.length && !isFast(limit, change.units);
   if (!isTooMany || left.some((own) => shard.isOwing(own, now))) return left;
   return shard.splitTo(limit, shard.fold(limit, left, now), level, now);
 }

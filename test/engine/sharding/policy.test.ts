@@ -206,9 +206,6 @@ const rules: Record<string, Rule[]> = {
     [{ ...bounded, level: 4, gapMs: 1e9, random: [0] }, 2],
     [{ ...bounded, level: 2, gapMs: 1e9, random: [1, 0] }, 2],
   ],
-  "a row folds at its next write if its limit's highest number of rows was lowered": [0, 1, 1e9].map((gapMs): Rule => {
-    return [{ ...bounded, level: 5, gapMs, random: [0] }, 4, 0];
-  }),
 };
 
 it.each(Object.entries(rules))("%s", (_what, all) => {

@@ -100,7 +100,6 @@ it.each<Row>([
   ["rows that hold many tokens stay", ample, 640, 2, { count: 1 }, ok, [159], 1],
   // A fast bucket takes from as few rows as possible.
   ["fast rows stay", fast, 32, 4, { count: 3 }, ok, [0, 1], 2],
-  ["too many rows are written anew", { ...fast, shards: 4 }, 64, 4, { count: 1 }, ok, [15, 16, 16, 16]],
   // The retryAt of a denial. For a fast bucket it is the time at which any row serves, since the next call may read only two rows.
   ["several slow rows deny until they hold the count together", slow, 3, 2, { count: 5 }, denied(1875), []],
   ["several fast rows deny until each holds it", fast, 0, 4, {}, denied(3), []],
