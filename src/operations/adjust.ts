@@ -11,18 +11,8 @@ import { adjustOnAll, adjustOnSome, overview } from "../engine/sharding/pool.js"
 import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import {
-  changeOf,
-  controlAmong,
-  find,
-  foundAmong,
-  isOf,
-  loadAll,
-  loadAt,
-  loadFirst,
-  shardsOf,
-  type StoredShard,
-} from "../storage/shards.js";
+import { controlAmong, find, foundAmong } from "../storage/found.js";
+import { changeOf, isOf, loadAll, loadAt, loadFirst, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { describe } from "./answer.js";

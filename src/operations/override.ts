@@ -4,7 +4,7 @@ import type { RateLimitOverride } from "../wire/configs.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
 import * as storage from "../storage/rows.js";
-import { controlAmong } from "../storage/shards.js";
+import { controlAmong } from "../storage/found.js";
 
 /**
  * Puts an override in the place of the one that is there, if any. @throws when it is none, or ends before it begins.

@@ -8,7 +8,8 @@ import { checkLimit, limitLeftIn, parseChecked, parseLimit } from "../engine/kin
 import type { Shard } from "../engine/sharding/shard.js";
 import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
-import { foundAmong, isOf, shardsOf } from "../storage/shards.js";
+import { foundAmong } from "../storage/found.js";
+import { isOf, shardsOf } from "../storage/shards.js";
 import type { SweepArgs } from "../wire/answers.js";
 import { bucketsAmong } from "./list.js";
 

@@ -2,7 +2,7 @@
 import { asWritten, type Bucket } from "../engine/bucket.js";
 import { type Override, overrideOf, pausedUntil } from "../engine/control.js";
 import type { Timing } from "../engine/decide.js";
-import { find, type Found } from "../storage/shards.js";
+import { find, type Found } from "../storage/found.js";
 import type { Reader } from "../storage/rows.js";
 
 /** The time and the randomness of one call. */

@@ -4,7 +4,7 @@ import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
 import { unitsOf } from "../engine/units.js";
 import { idOf, readControl } from "../storage/rows.js";
 import { termsOf } from "../operations/terms.js";
-import { controlAmong } from "../storage/shards.js";
+import { controlAmong } from "../storage/found.js";
 import { present } from "../wire/present.js";
 import type { CancelQueuedResult, EnqueueResult, JoinArgs, QueuedArgs, RateLimitQueuePosition } from "../wire/queue.js";
 import { readOrder } from "./batch.js";

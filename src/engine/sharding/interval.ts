@@ -40,15 +40,6 @@ export function halves(interval: Interval): [Interval, Interval] {
   return [`${interval}0`, `${interval}1`];
 }
 
-/** The smallest interval that has all of some parts within it: of one at least. */
-export function around(parts: readonly Interval[]): Interval {
-  return parts.reduce((within, part) => {
-    let length = within.length;
-    while (!part.startsWith(within.slice(0, length))) length--;
-    return within.slice(0, length);
-  });
-}
-
 /** How much of [0, 1) parts that do not overlap cover together. */
 export function widthOf(parts: readonly Interval[]): number {
   return parts.reduce((sum, part) => sum + 2 ** -part.length, 0);
