@@ -4,10 +4,16 @@
  */
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import { type Limit, mostReservedOf, type Run } from "./kinds/kind.js";
-import { countsOf, logOf } from "./kinds/log.js";
+import { compact, countsOf, logOf } from "./kinds/log.js";
 import { WHOLE } from "./sharding/interval.js";
 import { fastUnits } from "./sharding/policy.js";
 import { heldByAll, type Shard } from "./sharding/shard.js";
+
+/**
+ * The most runs of all rows together, with 70 bytes each: an override shows a bucket twice, and Convex passes 16 MiB.
+ * More rows than 128 show fewer times of their logs, joined at the later one, and only the first runs that pay a debt.
+ */
+const MOST_RUNS = 8192;
 
 type SnapshotRun = RateLimitSnapshot["parts"][number]["runs"][number];
 
@@ -22,7 +28,7 @@ export function snapshotOf(limit: Limit, shards: readonly Shard[], pausedUntil =
   const begun = kind.release ? shards.flatMap(({ state }) => logOf(state).map(({ at }) => at + 1)) : [];
   const runs = kind.runsFrom?.(limit, Math.min(...times)) ?? [];
   const [firstRun] = runs;
-  const parts = shards.map((shard) => partOf(shard, runs));
+  const parts = shards.map((shard) => partOf(shard, runs, Math.floor(MOST_RUNS / shards.length)));
   const own = runs.length === 1 && typeof config.period === "number" ? firstRun : undefined;
   return {
     name,
@@ -71,7 +77,7 @@ function leastOf({ kind, capacity, maxReserved }: Limit): number {
   return kind.runsFrom ? -maxReserved : capacity - maxReserved;
 }
 
-function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][number] {
+function partOf(shard: Shard, runs: readonly Run[], most: number): RateLimitSnapshot["parts"][number] {
   const { interval, limit, state } = shard;
   const { kind, refill, periodMs, capacity } = limit;
   const { ts } = state;
@@ -80,7 +86,8 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
   const short = correction(shard);
   // Rows that are many list no more steps than fill them, and one for what is taken from a full row.
   const steps = interval === WHOLE ? Infinity : 1 + (capacity - value) / refill + short.length;
-  const entries = kind.runsFrom ? undefined : countsOf(limit, logOf(advanced)).filter(({ units }) => units > 0);
+  const counted = kind.runsFrom ? undefined : countsOf(limit, logOf(advanced)).filter(({ units }) => units > 0);
+  const entries = counted && compact(counted, ts, most);
   return {
     ...(interval !== WHOLE && { shard: interval }),
     value,
@@ -89,7 +96,7 @@ function partOf(shard: Shard, runs: readonly Run[]): RateLimitSnapshot["parts"][
     least: leastOf(limit),
     runs: entries
       ? entries.map(({ at, units }) => ({ start: at, period: periodMs, count: 1, units }))
-      : [...bringing(refill, untilFull(runs, ts, steps)), ...short],
+      : [...bringing(refill, untilFull(runs, ts, steps).slice(0, most)), ...short],
   };
 }
 

@@ -1,13 +1,14 @@
 /** Snapshots: the stored rows, and all that is needed to compute the answer at any time. */
 import { HOUR, type RateLimitConfig } from "convex-rate-limits";
+import { projectRateLimit } from "convex-rate-limits/client";
 import type { RateLimitSnapshot } from "convex-rate-limits/live";
 import type { FixedWindowConfig } from "../../src/wire/configs.js";
 import { describe, expect, it } from "vitest";
 import type { Calendar } from "../../src/engine/kinds/calendar.js";
-import { type Limit, withUsed } from "../../src/engine/kinds/kind.js";
+import { type Limit, type State, withUsed } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
-import { WHOLE } from "../../src/engine/sharding/interval.js";
-import { fullShard, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
+import { pointAt, WHOLE } from "../../src/engine/sharding/interval.js";
+import { fullShard, heldByAll, type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
 import { NOW } from "./arbitraries.js";
 
@@ -198,6 +199,44 @@ describe("a snapshot", () => {
     expect(former.unitsPerToken).toBe(raised.unitsPerToken);
     expect(snapshotOf(former, [shardAt(former, WHOLE, state)]).value).toBe(0);
     expect(snapshotOf(raised, [shardAt(raised, WHOLE, state)]).value).toBe(59);
+  });
+
+  describe("of the largest bucket", () => {
+    const rows = (limit: Limit, stateOf: (i: number) => State) =>
+      Array.from({ length: 2048 }, (_, i) => shardAt(limit, pointAt(i / 2048), stateOf(i)));
+    const slide = parseLimit("send", { kind: "sliding window", rate: 131_072, period: 60_000, shards: 2048 });
+    const logs = rows(slide, (i) => {
+      const recent = Array.from({ length: 64 }, (_, j) => ({
+        at: NOW + 500 * j + (i % 500),
+        units: slide.unitsPerToken,
+      }));
+      return { value: 0, ts: NOW + 32_000, recent };
+    });
+    const quota = { kind: "fixed window", rate: 4096, capacity: 4096 * 60, period: "month", shards: 2048 } as const;
+    const months = parseLimit("send", quota);
+    const debts = rows(months, () => ({
+      value: -100 * months.unitsPerToken,
+      ts: NOW,
+      window: { since: NOW, used: 0 },
+    }));
+
+    // An override may show it twice. Convex passes 16 MiB.
+    it.each([
+      ["a sliding window", slide, logs],
+      ["months", months, debts],
+    ] as const)("has at most 2 MiB: %s", (_what, whole, shards) => {
+      expect(JSON.stringify(snapshotOf(whole, shards)).length).toBeLessThan(2 * 2 ** 20);
+    });
+
+    it("shows no token of a log sooner than it is there, and all of them when they are", () => {
+      const snapshot = snapshotOf(slide, logs);
+      const { fullAt, ts, unitsPerToken } = snapshot;
+      for (let now = ts; now <= fullAt; now += (fullAt - ts) / 16) {
+        const shown = projectRateLimit(snapshot, { now, count: 0 }).value * unitsPerToken;
+        expect(shown).toBeLessThanOrEqual(heldByAll(logs, now));
+        if (now === ts || now === fullAt) expect(shown).toBe(heldByAll(logs, now));
+      }
+    });
   });
 
   it("says until when the bucket is paused, and what a quota used above a capacity that was lowered", () => {

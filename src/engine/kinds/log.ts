@@ -61,13 +61,13 @@ export function merge(logs: readonly (readonly Entry[])[]): Entry[] {
 }
 
 /**
- * At most MAX_ENTRIES: neighbours are joined at the later time, those first whose units then wait the least in all. An
- * entry that has started is never joined with one that is promised for after `now`, and one of everything with none
+ * At most so many entries: neighbours are joined at the later time, those first whose units then wait the least in all.
+ * An entry that has started is never joined with one that is promised for after `now`, and one of everything with none
  * that is later. The oldest entry with units is never joined: clients were told when it leaves.
  */
-export function compact(entries: readonly Entry[], now: number): readonly Entry[] {
+export function compact(entries: readonly Entry[], now: number, most = MAX_ENTRIES): readonly Entry[] {
   const oldest = entries.findIndex(({ units, all }) => units > 0 || all);
-  return shortened(entries, MAX_ENTRIES, {
+  return shortened(entries, most, {
     cost: ({ at, units, all }, next, i) =>
       i > oldest && !all && !(at <= now && next.at > now) ? units * (next.at - at) : Infinity,
     join,
