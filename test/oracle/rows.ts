@@ -53,6 +53,8 @@ interface Ticket {
 const NAME = "a";
 const PLACE = { name: NAME, key: "k" };
 const scale = new Scale();
+/** More than any bucket of these worlds holds. */
+const MOST = 10n ** 30n;
 
 export class RowsWorld {
   readonly log: string[] = [];
@@ -114,8 +116,9 @@ export class RowsWorld {
   #drawConfig(): Config {
     const dice = this.#dice;
     const { rate, capacity } = this.#base;
-    const factor = dice.pick([0.5, 1, 1, 2, 3]);
-    const scaled = (tokens: number) => Math.max(2 * this.rows, Math.round(tokens * factor));
+    // A tenth permits fewer rows than there are.
+    const factor = dice.pick([0.1, 0.5, 1, 1, 2, 3]);
+    const scaled = (tokens: number) => Math.max(1, Math.round(tokens * factor));
     const config = { ...this.#base, rate: scaled(rate) };
     return capacity === undefined
       ? config
@@ -242,7 +245,8 @@ export class RowsWorld {
         const isUnlimited = this.mode.unlimited === true && (!this.mode.override || dice.chance(0.5));
         const config = this.#drawConfig();
         this.#note(`override ${isUnlimited ? "unlimited" : JSON.stringify(config)}`);
-        await this.#driver.override(PLACE, isUnlimited ? { unlimited: true } : { config, until });
+        const ends = dice.chance(0.5) && { until };
+        await this.#driver.override(PLACE, isUnlimited ? { unlimited: true } : { config, ...ends });
         this.#isUnlimited = isUnlimited;
         this.#overriding = isUnlimited ? undefined : scale.terms(config);
         if (this.#overriding) this.#most = larger(this.#most, this.#overriding);
@@ -261,9 +265,13 @@ export class RowsWorld {
     }
   }
 
+  #capacityOf(plan: string | undefined): number {
+    const { rate, capacity = rate } = this.#configOf(plan);
+    return capacity;
+  }
   #drawCount(plan: string | undefined): number {
     const dice = this.#dice;
-    const { rate, capacity = rate } = this.#configOf(plan);
+    const capacity = this.#capacityOf(plan);
     const share = Math.max(1, Math.floor(capacity / this.rows));
     return dice.pick([
       1,
@@ -284,6 +292,9 @@ export class RowsWorld {
     const status = await this.#driver.take(asked);
     this.#note(`    → ${JSON.stringify(status)}`);
     const drawn = this.#drawn;
+    const held = Math.min(this.#capacityOf(asked.plan), scale.tokens(this.#overriding?.capacity ?? MOST));
+    if (!status.ok && asked.count <= held && (status.retryAt ?? NEVER) >= NEVER)
+      this.#fail("A count that the bucket can hold is denied for ever.");
     if (status.ok) this.#granted(asked, status);
     else if (this.#dice.chance(0.3)) await this.#retry(asked, status, { before, drawn });
     if (!status.ok) this.tally.denied++;
