@@ -63,12 +63,13 @@ export function describe({ counted, override }: Pick<Terms, "counted" | "overrid
 async function letThrough(ctx: Reader, terms: Terms<Request>, first: StoredShard): Promise<Answer> {
   const { counted, now, pausedUntil } = terms;
   const { limit, demand } = counted;
-  const { units, reserve, isRefundable } = demand;
+  const { units, reserve, withinMs, isRefundable } = demand;
   const shards = [first];
   const waits = now < pausedUntil && units > 0;
   const outlookOf = (own: Shard) => areAll([own]) && overview(limit, [own], terms);
-  if (waits && (!reserve || pausedUntil - now > demand.withinMs)) {
-    return { status: { ok: false, retryAt: pausedUntil, ...outlookOf(first) }, shards };
+  if (waits && (!reserve || pausedUntil - now > withinMs)) {
+    const retryAt = reserve ? pausedUntil - withinMs : pausedUntil;
+    return { status: { ok: false, retryAt, ...outlookOf(first) }, shards };
   }
   const after = units === 0 ? first : charged(advance(first, now), units, isRefundable);
   const status: RateLimitStatus = {

@@ -126,7 +126,9 @@ function rowsToDelete(targets: Targets, bucket: BucketRows, now: number): storag
 function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, control: Control, now: number): boolean {
   const isFullUnder = (limit: Limit) => {
     const settled = now - SETTLED_MS - rememberedMs(limit);
-    return shardsOf({ name, limit, key }, { control, rows }).every((shard) => isFullSince(shard, settled));
+    // A row may have been filled since a pause: without it the pause would have left less.
+    const shards = [rows, []].flatMap((own) => shardsOf({ name, limit, key }, { control, rows: own }));
+    return shards.every((shard) => isFullSince(shard, settled));
   };
   const own = rows.flatMap(({ plan }) => (typeof plan === "object" ? [parseLimit(name, plan)] : []));
   const limits = [...defined, ...own].map((limit) => limit.kind.forKey?.(limit, key) ?? limit);

@@ -73,6 +73,18 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
     row({ value: 10 }),
     controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
   ],
+  [
+    "a bucket that was filled after a pause is deleted when the pause says the same",
+    15_000,
+    row({ value: 10, ts: NOW + 5001, seen: 1 }),
+    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
+  ],
+  [
+    "that of a call's config is, too",
+    105_000,
+    row({ value: 100, ts: NOW + 5001, seen: 1, plan: ample }),
+    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
+  ],
   ["a reset is deleted", 0, controlled({ count: 1, reset: { count: 1, at: NOW } })],
   [
     "a reset of rows that have not seen it is, with them",
