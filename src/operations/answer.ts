@@ -23,9 +23,7 @@ export async function answerUnder(ctx: Reader, asked: Terms<Request>): Promise<A
     const status = { ok: false as const, reason, ...(await servedAfter(ctx, asked, until, first)), remaining: 0 };
     return { status, shards: [first] };
   }
-  if (override?.unlimited) return await letThrough(ctx, terms, first);
-  const isSplit = request.limit.levels.most > 0;
-  const answered = isSplit ? await answerSplit(ctx, terms, first) : answerOnAll(terms, [first]);
+  const answered = await answerInForce(ctx, terms, first);
   const { status } = answered;
   if (!override || status.ok || status.retryAt < override.until) return answered;
   const { reason: _, ...denied } = status;
@@ -33,6 +31,12 @@ export async function answerUnder(ctx: Reader, asked: Terms<Request>): Promise<A
   const last = override.until === END_OF_TIME ? request : bucket;
   const isTooLarge = !canServe(last.limit, last.demand) && { reason: "too large" as const };
   return { ...answered, status: { ...denied, retryAt, ...isTooLarge } };
+}
+
+async function answerInForce(ctx: Reader, terms: Terms<Request>, first: StoredShard): Promise<Answer> {
+  if (terms.override?.unlimited) return await letThrough(ctx, terms, first);
+  const isSplit = terms.counted.limit.levels.most > 0;
+  return isSplit ? await answerSplit(ctx, terms, first) : answerOnAll(terms, [first]);
 }
 
 /**

@@ -35,6 +35,8 @@ interface Standing {
   /** The tokens taken before and after the override was set. */
   before?: number;
   after?: number;
+  /** When a pause ends. */
+  pauseMs?: number;
   terms: object;
 }
 /** A request `at` ms after the override was set, and its answer. A string is the text of misuse. */
@@ -144,6 +146,13 @@ const cases = [
     [0, { reserve: true }, served({ remaining: 0, resetAt: NOW + 5500 })],
     [1000, {}, denied(3500)],
   ]),
+  ...when("unlimited, with an end before that of a pause", { pauseMs: 1000, terms: { unlimited: true, ...ending(500) } }, [
+    [0, {}, denied(1500)],
+    [0, { count: 5 }, tooLarge],
+    [0, { reserve: true }, served({ retryAt: NOW + 1000 })],
+    [0, { reserve: { within: 600 } }, denied(400)],
+    [0, { reserve: { within: 300 } }, denied(1200)],
+  ]), // oxfmt-ignore
   ...when("a block of a limit in shadow", { name: "tried", terms: { block: true, ...ending(MINUTE) } }, [
     [0, {}, shadowing(MINUTE, blocked(MINUTE))],
   ]),
@@ -177,12 +186,13 @@ describe.each(placeNames)("in the %s", (place) => {
 
   /** A call, a check and a projection give the same answer. Only an allowed call writes. */
   it.each(cases)("$what: after $at ms, $request gets $answer", async (given) => {
-    const { name = "api", before = 0, after = 0, terms, at, request, answer } = given;
+    const { name = "api", before = 0, after = 0, pauseMs = 0, terms, at, request, answer } = given;
     const id = name === "api" ? alice : { name };
     const asked = { ...id, ...request };
     await limits.adjustRateLimit({ ...id, count: before });
     await override(terms, id);
     await limits.adjustRateLimit({ ...id, count: after });
+    await limits.pauseRateLimit({ ...id, until: NOW + pauseMs });
     const snapshot = await getRateLimit(id);
     vi.setSystemTime(NOW + at);
     const stored = await rows();
