@@ -145,10 +145,14 @@ export async function get(ctx: Reader, asked: Bucket): Promise<RateLimitSnapshot
   const { plan } = bucket;
   const paused = pausedUntil(found.control);
   const under = (limit: Limit) => snapshotOf(limit, shardsOf({ ...bucket, limit }, found), paused);
-  const snapshot = { ...under(bucket.limit), ...(typeof plan === "string" && { plan }) };
+  const named = typeof plan === "string" && { plan };
+  const snapshot = { ...under(bucket.limit), ...named };
   if (!override) return snapshot;
   const { limit, ...held } = override;
   // A block is a pause until its end.
   const block = held.reason && { pausedUntil: Math.max(paused, held.until) };
-  return { ...snapshot, override: { ...(limit ? under(limit) : snapshot), ...held, ...block } };
+  // More is added to the plan, which still holds.
+  const isAdded = found.control.override?.more !== undefined;
+  const inForce = limit ? { ...under(limit), ...(isAdded && named) } : snapshot;
+  return { ...snapshot, override: { ...inForce, ...held, ...block } };
 }

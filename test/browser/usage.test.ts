@@ -40,9 +40,9 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   it("a top-up is added to the plan in force, and survives an upgrade", async () => {
     await limits.rateLimit({ ...customer, plan: "free", count: 100 });
     await limits.overrideRateLimit({ ...customer, more: 5, until: NOW + 3 * DAY });
-    expect(await usage({ ...customer, plan: "free" })).toMatchObject({ used: 100, of: 105 });
+    expect(await usage({ ...customer, plan: "free" })).toMatchObject({ used: 100, of: 105, plan: "free" });
     expect(await limits.rateLimit({ ...customer, plan: "free", count: 5 })).toMatchObject({ ok: true, remaining: 0 });
-    expect(await usage({ ...customer, plan: "pro" })).toMatchObject({ used: 105, of: 1005 });
+    expect(await usage({ ...customer, plan: "pro" })).toMatchObject({ used: 105, of: 1005, plan: "pro" });
     expect(await limits.rateLimit({ ...customer, plan: "pro", count: 900 })).toMatchObject({ ok: true, remaining: 0 });
   });
 
