@@ -52,10 +52,10 @@ function serve(limit: Limit, stored: State, timing: Timing, demand: Demand) {
   const { now, pausedUntil } = timing;
   const from = Math.max(now, pausedUntil);
   const state = kind.advance(limit, stored, from);
-  const isThere = units <= state.value;
   // A demand for nothing starts nothing.
-  if (isThere && (now === from || units === 0)) {
-    return { at: now, state: units > 0 ? kind.take(limit, state, units) : state, taken: units > 0 };
+  const startsFrom = units > 0 ? from : now;
+  if (units <= state.value && (startsFrom === now || (reserve && startsFrom - now <= withinMs))) {
+    return { at: startsFrom, state: units > 0 ? kind.take(limit, state, units) : state, taken: units > 0 };
   }
   if (!reserve || !canServe(limit, demand)) return undefined;
   // Taking nothing writes nothing, so it waits until the debt of others is paid.

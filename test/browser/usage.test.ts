@@ -95,25 +95,35 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     }
   });
 
-  it("what was promised for later than the end of a pause is still missing in the projection after that", async () => {
-    const name = "sliding";
-    await limits.rateLimit({ name, count: 7 });
-    await limits.overrideRateLimit({
-      name,
-      config: { kind: "sliding window", rate: 10, period: 1000, maxReserved: 9 },
-    });
-    expect(await limits.rateLimit({ name, count: 5, reserve: true })).toMatchObject({ retryAt: NOW + 1000 });
-    await limits.pauseRateLimit({ name, until: NOW + 500 });
-    const snapshot = await limits.getRateLimit({ name });
-    for (const ms of [0, 499, 500, 999, 1000, 1499, 1500, 1501, 1999, 2000]) {
-      vi.setSystemTime(NOW + ms);
-      for (const demand of [{ count: 0 }, { count: 3 }, { count: 6 }, { count: 5, reserve: true }]) {
-        const projected = projectRateLimit(snapshot, { now: NOW + ms, ...demand });
-        const checked = await limits.checkRateLimit({ name, ...demand });
-        expect.soft({ ...projected, value: undefined }, `${ms} ${JSON.stringify(demand)}`).toEqual(checked);
+  it.each([0, 8])(
+    "what was promised for later than the end of a pause is still missing after that and a gift of %d",
+    async (gift) => {
+      const name = "sliding";
+      await limits.rateLimit({ name, count: 7 });
+      await limits.overrideRateLimit({
+        name,
+        config: { kind: "sliding window", rate: 10, period: 1000, maxReserved: 9 },
+      });
+      expect(await limits.rateLimit({ name, count: 5, reserve: true })).toMatchObject({ retryAt: NOW + 1000 });
+      await limits.pauseRateLimit({ name, until: NOW + 500 });
+      await limits.adjustRateLimit({ name, count: -gift });
+      const snapshot = await limits.getRateLimit({ name });
+      for (const ms of [0, 499, 500, 999, 1000, 1499, 1500, 1501, 1999, 2000]) {
+        vi.setSystemTime(NOW + ms);
+        for (const demand of [
+          { count: 0 },
+          { count: 3 },
+          { count: 6 },
+          { count: 5, reserve: true },
+          { reserve: true },
+        ]) {
+          const projected = projectRateLimit(snapshot, { now: NOW + ms, ...demand });
+          const checked = await limits.checkRateLimit({ name, ...demand });
+          expect.soft({ ...projected, value: undefined }, `${ms} ${JSON.stringify(demand)}`).toEqual(checked);
+        }
       }
-    }
-  });
+    },
+  );
 
   it("the start of a reservation above a full window is shown anew when it has passed", async () => {
     const snapshot = await limits.getRateLimit({ name: "fixed" });
