@@ -16,7 +16,7 @@ export function Messages() {
       <h2>Messages</h2>
       <Line
         label="A message"
-        button={status && !status.ok ? `Again in ${seconds ?? "…"} s` : "Send"}
+        button={status && !status.ok ? (status.reason ?? `Again in ${seconds ?? "…"} s`) : "Send"}
         isEnabled={status?.ok ?? false}
         onSubmit={(body) => sendMessage({ body })}
       />

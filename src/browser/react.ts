@@ -56,7 +56,7 @@ export function useServerNow(): () => number {
 
 /**
  * Whole seconds until a time of the server's clock, rounded up, and 0 from then on; for `status.retryAt`. Renders once
- * a second. Undefined without a time, on the server, and until `getServerTime`, if it is given, has answered.
+ * a second. Infinity if no wait helps; undefined without a time, on the server, and until `getServerTime` has answered.
  *
  * Without `getServerTime` the clock is the one that another hook on the page measures, else the browser's.
  *
@@ -68,16 +68,17 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
   const { now, schedule, isKnown } = clockOf(client);
   // A reference from `api` is a new object each time; its name is not.
   const clockName = getServerTime && getFunctionName(getServerTime);
+  const end = time === END_OF_TIME ? Infinity : time;
   const seconds = useCallback(
-    () => (time === undefined || (clockName && !isKnown()) ? undefined : Math.max(0, Math.ceil((time - now()) / 1000))),
-    [now, isKnown, time, clockName],
+    () => (end === undefined || (clockName && !isKnown()) ? undefined : Math.max(0, Math.ceil((end - now()) / 1000))),
+    [now, isKnown, end, clockName],
   );
   const subscribe = useCallback(
     (onChange: () => void) =>
       schedule(() => {
         onChange();
         const rest = seconds();
-        return time && rest ? time - (rest - 1) * 1000 : END_OF_TIME;
+        return end && rest ? end - (rest - 1) * 1000 : END_OF_TIME;
       }, getServerTime),
     // `seconds` is a new function for another client, time or clock.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
