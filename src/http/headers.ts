@@ -18,8 +18,6 @@ export interface LimitedBy {
   count?: number | undefined;
   /** The bucket's key; it is not sent. */
   key?: string | undefined;
-  /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
-  partitionKey?: string | undefined;
 }
 
 /**
@@ -99,7 +97,7 @@ export function retryAtOf(limits: readonly LimitedBy[]): number | undefined {
 /** The policy of a limit, and the part of its state that a client gets. */
 type Quota = ReturnType<typeof quotaOf>;
 
-export function quotaOf({ name, config, status, count = 1, partitionKey }: LimitedBy) {
+export function quotaOf({ name, config, status, count = 1 }: LimitedBy) {
   checkName(name);
   const { tokens, windowMs } = status.policy ?? policyOf(config);
   if (!(tokens >= 0 && windowMs >= 0)) throw fieldError(name, "config", "the config of the limit", config);
@@ -107,7 +105,6 @@ export function quotaOf({ name, config, status, count = 1, partitionKey }: Limit
   return {
     /** As a String of structured fields requires: % and what is not printable ASCII are percent-encoded. */
     name: name.replace(/[^ -$&-~]/gu, encodeURIComponent),
-    partitionKey,
     quota: Math.floor(tokens),
     windowSeconds: Math.max(1, seconds(windowMs)),
     /** Absent if the call read only some rows of the bucket, or if the bucket is never full again. */
@@ -147,11 +144,8 @@ const FORMATS: Readonly<Record<RateLimitFormat, (quotas: readonly Quota[], now: 
 };
 
 /** A String with parameters: as much of structured fields (RFC 9651) as is used. Tests parse it with a library. */
-function item({ name, partitionKey }: Quota, parameters: string): string {
-  // Not spread: a long partition key would be too many arguments.
-  const bytes = Array.from(new TextEncoder().encode(partitionKey), (byte) => String.fromCharCode(byte)).join("");
-  const pk = partitionKey === undefined ? "" : `;pk=:${btoa(bytes)}:`;
-  return `"${name.replace(/["\\]/g, "\\$&")}";${parameters}${pk}`;
+function item({ name }: Quota, parameters: string): string {
+  return `"${name.replace(/["\\]/g, "\\$&")}";${parameters}`;
 }
 
 /** As drafts 6 and 7 had them: the quota is the item, and policies have no names. */

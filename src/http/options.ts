@@ -21,13 +21,6 @@ export interface CallerTerms {
 /** The caller and its terms: what `identify` returns. */
 export type Caller = CallerTerms & ({ key: string; without?: undefined } | { key?: undefined; without: Keyless });
 
-/** One request, as the functions of a limit see it; `key` is what was chosen, undefined for `"everyone"`. */
-interface HttpCall {
-  ctx: HttpCtx;
-  request: Request;
-  key: string | undefined;
-}
-
 /** Whom a limit counts: the first of the sources that finds a key, or `"everyone"`, one bucket for all. */
 type Counted = { by: "everyone"; without?: undefined } | { by: KeySource | readonly KeySource[]; without: Keyless };
 
@@ -42,11 +35,9 @@ export interface AnyHttpLimit extends CallerTerms {
   /** Whether the limit is enforced; default: the definition's mode. */
   mode?: Mode;
   /** Whether the limit applies to a request; without it, to all. */
-  when?: (call: Omit<HttpCall, "key">) => boolean | Promise<boolean>;
+  when?: (call: { ctx: HttpCtx; request: Request }) => boolean | Promise<boolean>;
   /** How many tokens the request takes, default 1. */
   cost?: number | HttpCost;
-  /** Sent as the draft's `pk`, for clients with several quotas. Anyone may read it: do not give the key itself. */
-  partitionKey?: (call: HttpCall) => string | undefined | Promise<string | undefined>;
   /**
    * The tokens that come back once the handler has answered. `"successful"`: all if the response is below 400.
    * `"failed"`: all if it is 400 or above or the handler threw. A function gets undefined as `response` if the handler

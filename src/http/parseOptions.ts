@@ -56,7 +56,6 @@ const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   mode: modeField,
   when: aFunction,
   cost: orFunction(countField),
-  partitionKey: aFunction,
   refund: orFunction({ oneOf: ["successful", "failed"] }),
 };
 const LIMITS = { limits: required(field("a list of one or more limits", isFilled)) };

@@ -50,7 +50,7 @@ export async function claimAll(visit: Visit): Promise<Claim[]> {
 }
 
 async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
-  const { ctx, request, set } = visit;
+  const { request, set } = visit;
   const { limit: name, mode, cost = 1 } = given;
   const { key, plan, config: own } = await findCaller(visit, given);
   // One look-up serves limits with and without plans.
@@ -59,14 +59,12 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");
-  const pk = await given.partitionKey?.({ ctx, request, key });
   // `describes`: the status says what the bucket holds under the override in force.
   const asked = { count, refundable: given.refund !== undefined, shadow: mode === "shadow", describes: true };
   return {
     given,
     request: present({ ...bucket, term: undefined, ...asked }),
-    // Clients only compare a partition key, so the digest of a long one is as good.
-    limited: { name, key, count, config, partitionKey: pk && (await boundedKey(pk)) },
+    limited: { name, key, count, config },
   };
 }
 

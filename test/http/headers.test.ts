@@ -65,8 +65,6 @@ const eleven = (policies: string, states?: string, wait?: number) => ({
   ...(wait !== undefined && { "Retry-After": String(wait) }),
 });
 const example: LimitedBy = { name: "default", status: allowed(50, 30 * SECOND), config: perMinute };
-const pk = "pk=:QXBwLTk5OQ==:";
-const partitioned = named({ status: allowed(3000, 24 * SECOND), config: tokens(5000), partitionKey: "App-999" });
 const deniedFor = (name: string, ms: number, left = 0) => ({ ...hot, name, status: denied(ms, ms, left) });
 const burst: LimitedBy = { name: "burst", status: allowed(5, 57 * SECOND), config: perMinute };
 const untold: LimitedBy = { ...hot, status: { ok: false, retryAt: NOW + 1500 } };
@@ -75,7 +73,6 @@ type Row = [what: string, LimitedBy | LimitedBy[], fields: object, formats?: Rat
 it.each<Row>([
   ["a request without limits", [], {}],
   ["the draft's own example", example, eleven('"default";q=100;w=60', '"default";r=50;t=30')],
-  ["a limit with a partition key", partitioned, eleven(`"api";q=5000;w=60;${pk}`, `"api";r=3000;t=24;${pk}`)],
   [
     "several limits: the policies in the given order, the states with the tightest first",
     [daily, burst],

@@ -172,10 +172,6 @@ tell({
     steps: [["", { left: '"all";r=0;t=30' }]],
   },
   "a request to which no limit applies passes": { limits: writes, calls: 0, steps: [["", { policy: null }]] },
-  "a partition key may be of any length": {
-    limits: { ...perUser, partitionKey: () => "p".repeat(150_000) },
-    steps: [["ada", { left: expect.stringMatching(/^"user";r=9;t=1;pk=:.{88}:$/) as string }]],
-  },
 });
 
 const down = () => Promise.reject(new Error("down"));

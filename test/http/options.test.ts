@@ -67,7 +67,7 @@ const alone = { by: undefined, without: undefined, config: undefined, identify: 
 it.each<[string, object, string]>([
   ["unknown", { limitt: good }, 'limitHttp: "limitt" is not a field of limitHttp, which has limit, '],
   ["via in the component", { via }, "via must be left out: the component is called directly"],
-  ...["skip", "onDenied", "report", "identify", "when", "partitionKey"].map((name): [string, object, string] => {
+  ...["skip", "onDenied", "report", "identify", "when"].map((name): [string, object, string] => {
     return [name, { [name]: true }, `${name} must be a function`];
   }),
   ["skip: a list", { skip: ["OPTIONS"] }, "skip must be a function"],

@@ -94,8 +94,6 @@ const lookedUp = (count: number): Step => {
   };
 };
 const readsAndWrites = '"reads";q=20;w=60, "writes";q=2;w=60';
-const partitionKey = ({ key }: { key: string | undefined }) => Promise.resolve(key?.slice(0, 10));
-const pk = `pk=:${btoa("caller:ada")}:`;
 
 tell({
   "a look-up is made once per request, and gives each limit its key and its plan": {
@@ -114,11 +112,6 @@ tell({
     steps: ["ada", "bob", "a".repeat(300), `${"a".repeat(300)}b`, "gr\u00fc\u00dfe", "shared:ada"].flatMap((user) => {
       return [...times(2, `${user} POST 200`), `${user} POST 429`];
     }),
-  },
-  "a partition key tells the client which of its quotas was used, without a secret": {
-    definitions: readsAndWritesByPlan,
-    limits: { ...reads, partitionKey },
-    steps: [["ada-secret", { policy: `"reads";q=20;w=60;${pk}`, left: `"reads";r=19;t=3;${pk}` }]],
   },
   "a look-up without a config leaves the definition's": underDefinition({}, policy(2)),
   "the config of a look-up replaces the definition's": underDefinition({ config: tokens(77) }, policy(77)),

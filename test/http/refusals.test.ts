@@ -73,8 +73,6 @@ tell({
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "when returns nothing": refused({ when: () => undefined, cost: () => NaN }, noCost),
-  "partitionKey throws": failed({ partitionKey: broken }),
-  "partitionKey is a number": failed({ partitionKey: () => 7 }, "text must be a string, got 7"),
   "skip throws": failed({}, "bug", { skip: broken }),
   "skip returns a text": refused({ cost: () => NaN }, noCost, { skip: (() => "no") as never }),
   "identify gives a misspelt field": found(
