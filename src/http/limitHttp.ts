@@ -2,7 +2,7 @@
 import { type DefinedRateLimits, setOf, type TypesOf } from "../client/place.js";
 import { checkField, required } from "../engine/fields.js";
 import { show } from "../engine/misuse.js";
-import { answerDenial, isResponse, problem, RefusedError } from "./answers.js";
+import { isResponse, problem, quotaExceeded, RefusedError } from "./answers.js";
 import { headerFields, withFields } from "./fields.js";
 import { type LimitedBy, rateLimitHeaders, retryAfterSeconds, retryAtOf } from "./headers.js";
 import type { LimitHttpOptions } from "./options.js";
@@ -95,16 +95,12 @@ async function decide(visit: Visit): Promise<readonly AskedLimit[] | Response> {
 }
 
 async function deny(visit: Visit, asked: readonly AskedLimit[]): Promise<Response> {
-  const { ctx, request, jitter = 0, formats, onDenied, denial: answer = {} } = visit;
+  const { ctx, request, jitter = 0, formats, onDenied } = visit;
   const limited = asked.map((one) => one.limited);
   const fields = rateLimitHeaders(limited, { formats, jitter });
   const limits = limited.filter(({ status }) => !status.ok);
   const retryAt = retryAtOf(limits);
   const wait = retryAt === undefined ? {} : { retryAt, retryAfter: Number(fields["Retry-After"]) };
-  const denial = { ctx, request, limits, ...wait };
-  const own = await attempt(visit, () => onDenied?.(denial));
-  if (isResponse(own)) return withFields(own, fields);
-  const said = await attempt(visit, () => answerDenial(answer, denial));
-  // A body that cannot be made leaves a denial without words of the app's own.
-  return withFields(said ?? (await answerDenial({ ...answer, body: undefined }, denial)), fields);
+  const own = await attempt(visit, () => onDenied?.({ ctx, request, limits, ...wait }));
+  return isResponse(own) ? withFields(own, fields) : quotaExceeded(limits, fields);
 }

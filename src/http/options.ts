@@ -2,7 +2,6 @@
 import type { Mode } from "../client/definitionTypes.js";
 import type { InComponent, InTables } from "../client/place.js";
 import type { RateLimitConfig } from "../wire/configs.js";
-import type { DenialAnswer, HttpDenial } from "./answers.js";
 import type { HttpMutation } from "./ask.js";
 import type { HeaderFields } from "./fields.js";
 import type { LimitedBy, RateLimitHeadersOptions } from "./headers.js";
@@ -69,12 +68,25 @@ type Other = Omit<AnyHttpLimit, keyof Identified | keyof Counted | keyof CallerT
 export type HttpLimit<Limits = Record<string, unknown>> = Other &
   ((Identified & NoneOf<keyof Counted | keyof CallerTerms>) | (Counted & NoneOf<"identify"> & Named<Limits>));
 
+/** A denied request, for logs or an answer of the app's own. */
+export interface HttpDenial {
+  readonly ctx: HttpCtx;
+  readonly request: Request;
+  /** The limits that denied. */
+  readonly limits: readonly LimitedBy[];
+  /** When the request succeeds if no other comes between, in ms since the epoch; absent if no wait helps. */
+  readonly retryAt?: number;
+  /** Whole seconds: what `Retry-After` says; absent if no wait helps. */
+  readonly retryAfter?: number;
+}
+
 export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
   /** Which requests pass without being counted. Any other OPTIONS gets 204 with the fields of `cors`. */
   skip?: (request: Request, ctx: HttpCtx) => boolean | Promise<boolean>;
-  /** The answer to a denied request, default problem details. */
-  denial?: DenialAnswer;
-  /** Called for each denial, for logs. If it returns a response, that is the answer; if it throws, that is reported. */
+  /**
+   * Called for each denial. If it returns a response, that is the answer, with `Retry-After` and the limits' fields;
+   * else problem details are sent. If it throws, that is reported.
+   */
   onDenied?: (denial: HttpDenial) => unknown;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: HeaderFields | ((request: Request) => HeaderFields | Promise<HeaderFields>);

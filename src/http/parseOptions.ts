@@ -37,7 +37,6 @@ const COMMON: Record<keyof CommonOptions, Field> = {
   formats: formatsField,
   jitter: jitterField,
   skip: aFunction,
-  denial: field("an object with body, status or headers", isObject),
   onDenied: aFunction,
   cors: orFunction(headerFields),
   onError: { oneOf: ["closed", "open"] },
@@ -59,11 +58,6 @@ const LIMIT: Record<keyof AnyHttpLimit, Field> = {
   refund: orFunction({ oneOf: ["successful", "failed"] }),
 };
 const LIMITS = { limits: required(field("a list of one or more limits", isFilled)) };
-const DENIAL = {
-  body: orFunction(field("a string or an object", (value) => isText(value) || isObject(value))),
-  status: { atLeast: 400, atMost: 599, isWhole: true },
-  headers: headerFields,
-};
 
 /** Names the wrapper in messages of misuse. */
 export const WRAPPER = { of: "limitHttp" };
@@ -72,7 +66,6 @@ export const WRAPPER = { of: "limitHttp" };
 export function parseOptions({ definitions, place }: LimitSet, options: AnyOptions): CheckedLimit[] {
   const isList = isObject(options) && "limits" in options;
   checkFields(WRAPPER, "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
-  if (options.denial) checkFields(WRAPPER, "denial", options.denial, DENIAL);
   const { onError, report, via } = options;
   if (onError === "open" && !report) throw fieldError(WRAPPER, "report", 'a function if onError is "open"', report);
   if (place.component && via) throw fieldError(WRAPPER, "via", "left out: the component is called directly", via);

@@ -92,7 +92,7 @@ tell({
   "a denial adds the fields that it exposes, and its Vary, to those of cors": {
     limits: { ...each, config: tokens(2, 10 * SECOND, 1) },
     cors: { "access-control-expose-headers": "X-Request-Id, Retry-After", Vary: "Origin" },
-    denial: { body: "Later", headers: { Vary: "Accept" } },
+    onDenied: () => new Response("Later", { status: 429, headers: { Vary: "Accept" } }),
     steps: ["ada 200", ["ada", { status: 429, [EXPOSED]: `${elevenExposed}, X-Request-Id`, Vary: "Accept, Origin" }]],
   },
   ...refusing(400),
@@ -313,7 +313,7 @@ const upstreamHas = (left: string): Record<string, Story> => ({
 const later = (given: string, sent: string): Story => ({
   limits: { ...outer, config: tokens(1, 7 * SECOND) },
   formats: ["x"],
-  denial: { headers: { "Retry-After": given, ...leftInX("5") } },
+  onDenied: () => new Response("Later", { status: 429, headers: { "Retry-After": given, ...leftInX("5") } }),
   steps: ["ada 200", ["ada", { wait: sent, "X-RateLimit-Remaining": "0" }]],
 });
 type Format = NonNullable<Way["formats"]>[0];

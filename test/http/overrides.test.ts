@@ -59,13 +59,6 @@ describe.each(placeNames)("with the limits in the %s", (place: PlaceName) => {
     expect([retryAt, retryAfter, limits.map(({ name }) => name)]).toEqual([undefined, undefined, ["api"]]);
   });
 
-  it("a block without an end may have the app's own body and headers, and stays 403", async () => {
-    const body = ({ retryAfter }: HttpDenial) => (retryAfter === undefined ? "blocked" : "busy");
-    const answer = { status: 403, "X-Own": "1", body: "blocked" };
-    const denial = { body, status: 429, headers: { "X-Own": "1" } };
-    await story([override("ada", { block: true }), ["ada", answer]], { denial });
-  });
-
   it("an unlimited caller is served, and gets no fields that it would have to obey", async () => {
     const nothing = fields(null, null);
     const steps: Step[] = [...times(25, ["ada", nothing]), ["ada /500", { status: 500, ...nothing }]];

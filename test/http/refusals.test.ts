@@ -105,29 +105,16 @@ const denied = (way: Omit<Way, "limits">, answer: object, reports: string[] = []
   return { limits: [roomy, once], ...way, steps: ["200", step], reports };
 };
 const problem = { "Content-Type": "application/problem+json" };
-const ownHeader = { headers: { "X-Own": "1" } };
 const words = { title: "Too many requests", "violated-policies": ["once"] };
-const badBody = (body: () => Promise<string>, report: string) =>
-  denied({ denial: { body, ...ownHeader } }, { "X-Own": "1", ...problem, body: words }, [report]);
 const fails = (what: string) => () => Promise.reject(new Error(what));
 const redirect = ({ retryAfter }: HttpDenial) =>
   Promise.resolve(new Response(null, { status: 302, headers: { Location: `/wait/${String(retryAfter)}` } }));
 
 tell({
-  "the default body may have another status and more headers": denied(
-    { denial: { status: 503, ...ownHeader } },
-    { status: 503, "X-Own": "1", ...problem, body: { ...words, status: 503 } },
-  ),
-  "the default body is sent as a problem, even if the headers give another type": denied(
-    { denial: { headers: { "content-type": "text/plain" } } },
-    { ...problem, body: words },
-  ),
   "onDenied may return the whole response, and the fields are added to it": denied(
     { onDenied: redirect, cors: new Headers({ "X-Cors": "1" }) as never },
     { status: 302, Location: "/wait/7", "X-Cors": "1" },
   ),
-  "a body that throws is reported, and the request is still denied": badBody(fails("no words"), "no words"),
-  "a body that cannot be sent is reported, and the request is still denied": badBody(() => undefined as never, "Error"),
   "an onDenied that fails is reported, and the client gets the same answer": denied(
     { onDenied: fails("no log") },
     { ...problem, body: words },
@@ -135,12 +122,11 @@ tell({
   ),
 });
 
-it("body and onDenied are called for each denial, and for no other request", async () => {
+it("onDenied is called for each denial, and for no other request", async () => {
   const onDenied = vi.fn(() => "not a response");
-  const body = vi.fn(() => "Later");
-  const send = serve({ limits: [roomy, once], onDenied, denial: { body } });
+  const send = serve({ limits: [roomy, once], onDenied });
   await send();
-  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[], []]);
+  expect(onDenied).not.toHaveBeenCalled();
   await send("/a");
   const limit = { name: "once", count: 1, status: expect.objectContaining({ ok: false }) as object };
   const denial = {
@@ -150,5 +136,5 @@ it("body and onDenied are called for each denial, and for no other request", asy
     retryAt: START + 7 * SECOND,
     retryAfter: 7,
   };
-  expect([onDenied.mock.calls, body.mock.calls]).toEqual([[[denial]], [[denial]]]);
+  expect(onDenied.mock.calls).toEqual([[denial]]);
 });

@@ -26,8 +26,12 @@ const sent = { policy: `"1m";q=1;w=60, "api";q=5;w=7200`, left: `"1m";r=0;t=60, 
 
 const policy = "5;w=60";
 /** A story in which the first request passes, and the second is denied with this answer. */
-const denied = (denial: NonNullable<Way["denial"]>, answer: object): Story => {
-  return { limits: limitOf(1), denial, steps: ["200", ["", { status: 429, ...answer }]] };
+const denied = (onDenied: Way["onDenied"], answer: object): Story => {
+  return {
+    limits: limitOf(1),
+    ...(onDenied && { onDenied }),
+    steps: ["200", ["", { status: 429, wait: "60", ...answer }]],
+  };
 };
 
 const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
@@ -42,13 +46,14 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     const plain = { body: text, "Content-Type": expect.stringMatching(/^text\/plain/) as string };
     const error = { error: { code: "too-many-requests" } };
     const json = { body: error, "Content-Type": "application/json" };
-    await play(denied({ body: text }, plain));
-    await play(denied({ body: error }, json));
-    const say = ({ limits, retryAfter }: HttpDenial) => `${limits[0]?.name}: ${retryAfter} s`;
-    await play(denied({ body: say }, { body: "api: 60 s" }));
-    await play(denied({ body: () => Promise.resolve(error) }, json));
+    const status = { status: 429 };
+    await play(denied(() => new Response(text, status), plain));
+    const say = ({ limits, retryAfter }: HttpDenial) =>
+      Promise.resolve(new Response(`${limits[0]?.name}: ${retryAfter} s`, status));
+    await play(denied(say, { body: "api: 60 s" }));
+    await play(denied(() => Response.json(error, status), json));
   },
-  "A denial's status": denied({ status: 420 }, { status: 420 }),
+  "A denial's status": denied(() => new Response(null, { status: 420 }), { status: 420 }),
   "A key from a function of the request": {
     limits: limitOf(2, byQuery),
     steps: [...times(2, "/?key=1 200"), "/?key=2 200", "/?key=1 429", "/?key=2 200", "/?key=2 429"],
@@ -78,13 +83,13 @@ const behaviours: Record<string, Story | (() => Promise<void> | void)> = {
     limits: [limitOf(1, { limit: "1m" }), limitOf(5, { config: window(5, 7200_000) })],
     steps: [["", sent]],
   },
+  "Later drafts: a partition key": () => {
+    expect(() => serve({ limits: limitOf(1, { partitionKey: () => "foo" }) })).toThrow("is not a field of limitHttp");
+  },
   "Successful requests do not count": {
     limits: limitOf(2),
     refund: "successful",
     steps: [...times(3, "200", "/302 302"), ...times(2, "/400 400"), "429"],
-  },
-  "Later drafts: a partition key": () => {
-    expect(() => serve({ limits: limitOf(1, { partitionKey: () => "foo" }) })).toThrow("is not a field of limitHttp");
   },
   "A function says which requests do not count, also an asynchronous one": {
     limits: limitOf(1),
