@@ -75,13 +75,11 @@ function faultOf({ node, name, typeOf }: LimitCall, use: string | undefined, els
 
 /** Whether it reads a snapshot, and a call of the same limit, which has several rows, is in the same function. */
 function isBeside(read: LimitCall, calls: readonly LimitCall[]): boolean {
-  if (read.name !== "getRateLimit") return false;
   const limitOf = ({ node }: LimitCall) => nameIn(argumentIn(node, "name") ?? node) || node;
-  return calls.some((call) => {
-    if (call.name !== "rateLimit" || call.scope !== read.scope || limitOf(call) !== limitOf(read)) return false;
-    // Only the answer of several rows may lack what remains, and that of a config in the call.
-    return call.typeOf?.("remaining").includes("undefined") && !argumentIn(call.node, "config");
-  });
+  const ofSame = calls.filter((call) => call.scope === read.scope && limitOf(call) === limitOf(read));
+  // Only the answer of several rows may lack what remains, and that of a config in the call.
+  const takes = ofSame.filter(({ node, name }) => name === "rateLimit" && !argumentIn(node, "config"));
+  return read.name === "getRateLimit" && takes.some(({ typeOf }) => typeOf?.("remaining").includes("undefined"));
 }
 
 type LimitCall = ReturnType<typeof limitCallIn>[number];
@@ -92,8 +90,7 @@ function limitCallIn(code: SourceCode, node: CallExpression & Rule.NodeParentExt
   while (root.type === "MemberExpression") root = root.object;
   const variable = code.getScope(root).references.find(({ identifier }) => identifier === root)?.resolved;
   const { parent, node: imported } = variable?.defs[0] ?? {};
-  const isRenamed = root === node.callee && imported?.type === "ImportSpecifier";
-  const name = nameIn(isRenamed ? imported.imported : node.callee);
+  const name = nameIn(root === node.callee && imported?.type === "ImportSpecifier" ? imported.imported : node.callee);
   if (!DECISIONS.test(name) && !REST.test(name)) return [];
   const source = parent?.type === "ImportDeclaration" ? String(parent.source.value) : "";
   const typeOf = typesOf(code, node);
@@ -137,10 +134,9 @@ function argumentIn({ arguments: given }: CallExpression, field: string): Node |
 
 /** The name that an identifier, a literal or a member has; "" of a member that is computed. */
 function nameIn(node: Node): string {
-  if (node.type === "MemberExpression") {
-    return node.computed && node.property.type !== "Literal" ? "" : nameIn(node.property);
-  }
-  return node.type === "Literal" ? String(node.value) : node.type === "Identifier" ? node.name : "";
+  if (node.type === "Literal") return String(node.value);
+  if (node.type !== "MemberExpression") return node.type === "Identifier" ? node.name : "";
+  return node.computed && node.property.type !== "Literal" ? "" : nameIn(node.property);
 }
 
 /** Named: otherwise the compiler writes out a type of a package that apps do not have. */
