@@ -82,25 +82,16 @@ export function address(options: AddressOptions): KeySource {
   const isBoth = [trustedProxies, header].every((given) => given !== undefined);
   if (isBoth) throw misuseError(of, "takes trustedProxies or header, not both.");
   if (header === undefined) checkField(of, "trustedProxies", required(ADDRESS_FIELDS.trustedProxies), trustedProxies);
-  let isWarned = false;
   const read: Read = async ({ meta }, { headers }) => {
     if (trustedProxies === undefined) return headers.get(header);
     if (trustedProxies === "platform") return (await meta.getRequestMetadata()).ip;
-    const hops = headers.get("X-Forwarded-For");
-    if (hops === null && headers.has("Forwarded") && !isWarned) {
-      isWarned = true;
-      console.warn("address reads X-Forwarded-For; a request has only Forwarded, which is not read.");
-    }
-    return hops?.split(",").at(-trustedProxies);
+    return headers.get("X-Forwarded-For")?.split(",").at(-trustedProxies);
   };
   return source("address", read, (text) => callerAddress(text, ipv6Prefix));
 }
 
 const ADDRESS_FIELDS = {
-  trustedProxies: {
-    permitted: 'a whole number of at least 1, or "platform"',
-    holds: (value: unknown) => value === "platform" || (Number.isInteger(value) && (value as number) >= 1),
-  },
+  trustedProxies: { atLeast: 1, atMost: 100, isWhole: true, oneOf: ["platform"] },
   header: {
     permitted: "the name of a header field other than Forwarded (RFC 7239), which is not read",
     holds: (value: unknown) => isPermitted(headerNameField, value) && !/^forwarded$/i.test(value as string),

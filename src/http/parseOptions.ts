@@ -68,10 +68,9 @@ export function parseOptions({ definitions, place }: LimitSet, options: AnyOptio
   checkFields(WRAPPER, "limitHttp", options, { ...(isList ? LIMITS : LIMIT), ...COMMON });
   const { onError, report, via } = options;
   if (onError === "open" && !report) throw fieldError(WRAPPER, "report", 'a function if onError is "open"', report);
-  if (place.component && via) throw fieldError(WRAPPER, "via", "left out: the component is called directly", via);
-  if (!place.component && !via) {
-    const needed = "a reference to what httpMutation(limits) made: these limits are in your tables";
-    throw fieldError(WRAPPER, "via", needed, via);
+  if (Boolean(place.component) === Boolean(via)) {
+    const ofTables = "a reference to what httpMutation(limits) made: these limits are in your tables";
+    throw fieldError(WRAPPER, "via", via ? "left out: the component is called directly" : ofTables, via);
   }
   // One limit is given beside the other options.
   const limits = (isList ? options.limits : [options]) as AnyHttpLimit[];

@@ -1,7 +1,8 @@
 /** Reading a request: its caller, and how many tokens it takes. A client may choose a cost within your bounds. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
-import { checkField, checkFields, type Field, type Fields, required } from "../engine/fields.js";
+import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
 import { misuseError } from "../engine/misuse.js";
+import { countField } from "../engine/request.js";
 import { headerNameField } from "./fields.js";
 
 /** The ctx of an HTTP action of any data model. */
@@ -44,10 +45,9 @@ export function fromQuery(name: string, bounds: CostBounds): HttpCost {
 function within(bounds: CostBounds, valuesIn: (request: Request) => readonly string[]): HttpCost {
   checkFields({ of: "cost" }, "the bounds", bounds, BOUNDS);
   const { default: byDefault, min = Math.min(1, byDefault), max } = bounds;
-  const most = max ?? byDefault;
-  if (!(min >= 0 && min <= byDefault && byDefault <= most && Number.isFinite(most))) {
+  if (min > byDefault || byDefault > (max ?? Infinity)) {
     const got = [min, byDefault, ...(max === undefined ? [] : [max])].join(", ");
-    throw misuseError({ of: "cost" }, `needs finite 0 <= min <= default <= max, got ${got}.`);
+    throw misuseError({ of: "cost" }, `needs 0 <= min <= default <= max, got ${got}.`);
   }
   return (request) => {
     const values = valuesIn(request).map((value) => value.trim());
@@ -61,6 +61,4 @@ function within(bounds: CostBounds, valuesIn: (request: Request) => readonly str
 /** JavaScript may pass anything, and a regular expression takes undefined for the text "undefined". */
 export const isText = (value: unknown): value is string => typeof value === "string";
 
-/** The range is checked together. */
-const aNumber: Field = { permitted: "a finite number of at least 0", holds: (value) => typeof value === "number" };
-const BOUNDS: Fields = { default: required(aNumber), min: aNumber, max: aNumber };
+const BOUNDS: Fields = { default: required(countField), min: countField, max: countField };
