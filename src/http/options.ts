@@ -87,7 +87,8 @@ export interface CommonOptions extends Omit<RateLimitHeadersOptions, "now"> {
    * Called for each denial. If it returns a response, that is the answer, with `Retry-After` and the limits' fields;
    * else problem details are sent. If it throws, that is reported.
    */
-  onDenied?: (denial: HttpDenial) => unknown;
+  // oxlint-disable-next-line typescript/no-invalid-void-type -- One that only logs returns nothing.
+  onDenied?: (denial: HttpDenial) => Response | void | Promise<Response | void>;
   /** Header fields for the answers that are not the handler's: `Access-Control-Allow-Origin` and the like. */
   cors?: HeaderFields | ((request: Request) => HeaderFields | Promise<HeaderFields>);
   /** When the limits cannot be asked: `"closed"` (default) answers 503, `"open"` serves, and needs `report`. */

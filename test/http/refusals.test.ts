@@ -124,6 +124,7 @@ tell({
 
 it("onDenied is called for each denial, and for no other request", async () => {
   const onDenied = vi.fn(() => "not a response");
+  // @ts-expect-error: the text would not be sent.
   const send = serve({ limits: [roomy, once], onDenied });
   await send();
   expect(onDenied).not.toHaveBeenCalled();
