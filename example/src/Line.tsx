@@ -43,5 +43,6 @@ export function Line({ label, button, isEnabled, onSubmit }: LineProps) {
 /** The button is disabled while a limit denies, but another tab may be faster: the server decides. */
 function problemOf(error: unknown): string {
   if (!isRateLimitError(error)) return "That did not work.";
-  return `Too fast. Try again in ${Math.ceil(error.data.retryAfter / 1000)} s.`;
+  const { reason, retryAfter } = error.data;
+  return reason ? `Not possible: ${reason}.` : `Too fast. Try again in ${Math.ceil(retryAfter / 1000)} s.`;
 }
