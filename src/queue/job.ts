@@ -11,7 +11,7 @@ import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { deleteJob, findJob, insertJob } from "./rows.js";
+import { deleteJob, dismissJob, findJob, insertJob } from "./rows.js";
 import { parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
@@ -73,15 +73,15 @@ const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Q
 /** Removes a job that has no start time, and starts a worker that was lost. */
 export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Promise<CancelQueuedResult> {
   const bucket = idOf({ name: terms.name, key });
-  const job = await findJob(ctx, bucket, id);
+  const found = await findJob(ctx, bucket, id);
+  const job = found?.startsAt === undefined ? found : null;
   const row = await readWorker(ctx, bucket);
-  const isWaiting = job !== null && job.startsAt === undefined;
-  if (isWaiting) await deleteJob(ctx, job);
+  if (job) await (terms.queue.maxQueued === undefined ? deleteJob(ctx, job) : dismissJob(ctx, job));
   // The worker of a full queue sleeps on its count.
-  const isMissed = isWaiting && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
+  const isMissed = job && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
   const text = textOf(terms);
   if (isMissed || row?.terms !== text || isLost(row, ctx.now)) await wake(ctx, bucket, text);
-  return { canceled: isWaiting };
+  return { canceled: job !== null };
 }
 
 /**

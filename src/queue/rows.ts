@@ -11,7 +11,10 @@ import type { JobRow, QueueReader, QueueWriter, StoredJob } from "./tables.js";
 /** The tokens that an ended job was charged and has used, and when they were promised and taken. */
 export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 
-/** The `priority` of a row that is no job but a settlement, which the worker makes with its next run. */
+/**
+ * The `priority` of a row that is no job but waits for the worker's next run: a settlement to make, or a job that was
+ * dismissed, which the worker must not count any more.
+ */
 const SETTLEMENT = -1;
 /** That of a row whose job has its start time, and does not wait any more. */
 const PAID = -2;
@@ -81,8 +84,8 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 export const hasJobs = (ctx: QueueReader, bucket: BucketId): Promise<boolean> => hasAbove(ctx, bucket, PAID);
 
 /**
- * Counts the waiting jobs of a range in order of arrival, at most `most`; `isCut` if they are more than one transaction
- * should read. `last`: the commit of the last one that was counted. If it has more, nobody counts these.
+ * Counts the jobs that have arrived, with those that were dismissed since, at most `most` or as many as one transaction
+ * should read. `last`: the commit of the last one that was counted.
  */
 export async function countJobs({ db }: QueueReader, { name, key }: BucketId, range: CommitRange & { most: number }) {
   const { since, upTo, most } = range;
@@ -97,10 +100,9 @@ export async function countJobs({ db }: QueueReader, { name, key }: BucketId, ra
     count++;
     bytes += getConvexSize(stored.args);
     last = toJob(stored).arrivedAt;
-    if (count >= most) break;
-    if (bytes >= MOST_BYTES) return { count, last, isCut: true };
+    if (count >= most || bytes >= MOST_BYTES) break;
   }
-  return { count, last, isCut: false };
+  return { count, last };
 }
 
 /** Jobs by the time by which they must have a start time. */
@@ -123,7 +125,7 @@ export async function nextExpiry(ctx: QueueReader, bucket: BucketId): Promise<nu
 export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: string): Promise<JobRow | null> {
   const again = ctx.db.query("rateLimitQueue").withIndex("by_first", (q) => q.eq("first", id));
   const job = (await ctx.db.get("rateLimitQueue", id as JobRow["_id"])) ?? (await again.first());
-  return job?.name === name && job.key === key ? toJob(job) : null;
+  return job?.name === name && job.key === key && job.priority !== SETTLEMENT ? toJob(job) : null;
 }
 
 /** @param job - one that waits again has the place that it had. */
@@ -145,6 +147,14 @@ export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settleme
 
 export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fields: Pick<StoredJob, "round">) =>
   db.patch("rateLimitQueue", _id, fields);
+
+/** Takes out a job that will not run. The row keeps the time at which the job arrived, so that it is counted once. */
+export const dismissJob = ({ db }: QueueWriter, { _id }: JobRow) => {
+  const none = { round: undefined, notAfter: undefined, first: undefined };
+  return db.patch("rateLimitQueue", _id, { ...none, at: db.vars.commitTs, priority: SETTLEMENT, count: 0, args: {} });
+};
+
+export const isDismissed = ({ args }: JobRow) => !("used" in args);
 
 export const deleteJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">) => db.delete("rateLimitQueue", _id);
 

@@ -5,8 +5,8 @@
  */
 import { present } from "../wire/present.js";
 import type { RunArgs, WorkArgs } from "../wire/queue.js";
-import { countBacklog, reportOf } from "./backlog.js";
-import { isFirst, look } from "./batch.js";
+import { reportOf } from "./backlog.js";
+import { isFirst, look, MOST_SETTLED } from "./batch.js";
 import { FIRST_JOBS, LINGER_MS, mostJobs, paceOf, paceWithMore } from "./pace.js";
 import { type LaterPayment, mostPaidFrom } from "./pay.js";
 import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js";
@@ -19,8 +19,6 @@ import type { JobRow, WorkerCtx } from "./tables.js";
 
 /** A bucket with damaged rows lets nothing through until it is reset: the worker looks again after this time. */
 const DAMAGED_MS = 60_000;
-/** Twice the largest bound: a count that ended at the bound would forget the jobs that were accepted beyond it. */
-const MOST_WAITING = 20_000;
 /** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
 const MOST_SLEEP_MS = 86_400_000;
 /** The most jobs that a run drops because they have expired. */
@@ -43,23 +41,19 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const queue = parseQueue(terms, row);
   const { maxQueued } = queue.terms;
   const found = await serve(ctx, queue, run);
-  const { awaited, seenTo, busyAt, taken, hasMore } = found;
+  const { awaited, seenTo, busyAt, taken } = found;
   let pace = paceOf({ ...found, now });
   // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
   if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
   const isSleeping = pace.state === "waiting";
-  const counting = { ...found, now, maxQueued, run, isDrained: !awaited && !hasMore };
-  const count = await countBacklog(counting, () =>
-    storage.countJobs(ctx, queue, { upTo: ctx.meta.getSnapshotTs(), most: MOST_WAITING }),
-  );
-  const { recountAt, ...report } = reportOf(count, { ...found, now, row, pace, maxQueued });
+  const report = reportOf({ ...found, now, row, pace, maxQueued });
   const expiresAt = isSleeping ? await storage.nextExpiry(ctx, queue) : Infinity;
-  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, recountAt, expiresAt);
+  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, expiresAt);
   const { name, key, generation } = run;
   const most = mostJobs(awaited !== undefined, taken);
   // Without a bound nobody counts.
-  const counted = maxQueued < Infinity ? count : {};
-  const next = present({ name, key, plan: row.plan, generation, seenTo, busyAt, most, ...counted });
+  const queued = maxQueued < Infinity ? found.queued : undefined;
+  const next = present({ name, key, plan: row.plan, generation, seenTo, busyAt, most, queued });
   const start = pace.state === "idle" ? undefined : await planWork(ctx, nextAt, { run: next });
   const isRunning = pace.state === "running";
   const mustRenew = isSleeping || row.runsUntil - now < LEASE_MS / 2;
@@ -79,25 +73,28 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   const { now } = ctx;
   const expired = await storage.expiredJobs(ctx, queue, now, MOST_EXPIRED);
   for (const job of expired) {
-    await storage.deleteJob(ctx, job);
+    await storage.dismissJob(ctx, job);
     await drop(ctx, queue.name, job, "expired");
   }
-  const { most = FIRST_JOBS, seenTo: seen = 0n } = run;
+  const { most = FIRST_JOBS, queued = 0 } = run;
   const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
-  const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, settlements);
-  // A user whose job has no round yet has no turn.
-  const isCut = hasUnsettled || isUnsorted || expired.length === MOST_EXPIRED;
+  const dismissed = settlements.filter(storage.isDismissed);
+  for (const job of dismissed) await storage.deleteJob(ctx, job);
+  const ended = settlements.filter((row) => !dismissed.includes(row));
+  const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, ended);
+  // The next run counts no more those that have expired. A user whose job has no round yet has no turn.
+  const isCut = expired.length > 0 || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
+  const hasMore = isCut || (!awaited && (goesOn || taken < first.length));
   return {
     /** The arrivals up to this commit have been seen. */
     seenTo,
-    /** The jobs that came; those that were paid or dropped as they were to be paid; all that left. */
-    arrived,
+    /** The jobs that were paid, or dropped as they were to be paid; and those that wait. */
     taken,
-    left: taken + expired.filter(({ arrivedAt }) => arrivedAt <= seen).length,
+    queued: awaited || hasMore ? Math.max(0, queued + arrived - taken - dismissed.length) : 0,
     /** The first job that waits, and for what. */
     awaited,
     /** Whether it took all that it looked at, so that more may wait. */
-    hasMore: isCut || (!awaited && (goesOn || taken < first.length)),
+    hasMore,
     // A clock that steps back would make it linger until it has come as far again.
     busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
     /** About when so many of the jobs that wait will have left. */

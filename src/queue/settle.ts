@@ -12,7 +12,6 @@ import { adjust } from "../operations/adjust.js";
 import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { DropReason, SettleArgs } from "../wire/queue.js";
-import { MOST_SETTLED } from "./batch.js";
 import { mostPaidFrom } from "./pay.js";
 import { deleteJob, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
@@ -76,7 +75,7 @@ export async function settleEnded(ctx: QueueCtx, own: Bucket, waiting: readonly 
     await deleteJob(ctx, row);
     settled++;
   }
-  return { held, hasUnsettled: settled < waiting.length || settled === MOST_SETTLED };
+  return { held, hasUnsettled: settled < waiting.length };
 }
 
 /** The difference between what a job has used and its count, to charge or to give back. */

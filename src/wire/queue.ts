@@ -66,9 +66,8 @@ const runArgs = () => ({
   busyAt: v.optional(v.number()),
   /** How many jobs to look at. */
   most: v.optional(v.number()),
-  /** With `maxQueued`, the jobs that wait, about; and when all that wait were last counted. */
+  /** With `maxQueued`, the jobs that wait. */
   queued: v.optional(v.number()),
-  countedAt: v.optional(v.number()),
 });
 export type RunArgs = ObjectType<ReturnType<typeof runArgs>>;
 

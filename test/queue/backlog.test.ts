@@ -1,12 +1,11 @@
 /** What a worker's run counts as waiting, without counting all of it, and what callers read of it. */
 import { expect, it, vi } from "vitest";
-import { countBacklog, reportOf } from "../../src/queue/backlog.js";
+import { reportOf } from "../../src/queue/backlog.js";
 import { countJobs } from "../../src/queue/rows.js";
 import { useQueues } from "../support/queues.js";
 
 const NOW = 1_800_000_000_000;
 const RUN = { state: "running", at: NOW };
-const nothing = { now: NOW, maxQueued: 100, run: {}, arrived: 0, left: 0, isDrained: false };
 
 it("a count reads no more jobs than it was asked for, and leaves out settlements and paid jobs", async () => {
   const { t } = useQueues("tables", { llm: { kind: "token bucket", rate: 1, period: 1000, queue: {} } });
@@ -20,52 +19,14 @@ it("a count reads no more jobs than it was asked for, and leaves out settlements
   const bucket = { name: "llm", key: undefined };
   const range = { upTo: 2n ** 62n };
   const count = (most: number, since?: bigint) => t.query((ctx) => countJobs(ctx, bucket, { ...range, since, most }));
-  expect(await count(9)).toMatchObject({ count: 3, isCut: false });
+  expect(await count(9)).toMatchObject({ count: 3 });
   const { last } = await count(2);
   expect(await count(9, last)).toMatchObject({ count: 1 });
   function* endless() {
     for (;;) yield { at: 0n, args: {} };
   }
   const db = { query: () => ({ withIndex: endless }) };
-  expect(await countJobs({ db } as never, bucket, { ...range, most: 3 })).toMatchObject({ count: 3, isCut: false });
-});
-
-/** Counts what a run has found, and whether it counted all jobs for that. */
-async function counted(found: Partial<Parameters<typeof countBacklog>[0]>, all = { count: 0, isCut: false }) {
-  const countAll = vi.fn().mockResolvedValue(all);
-  const count = await countBacklog({ ...nothing, ...found }, countAll);
-  return { count, isRecount: countAll.mock.calls.length > 0 };
-}
-
-it("the first count of a start is not taken again at once", async () => {
-  const count = { queued: 200, countedAt: NOW };
-  expect(await counted({ arrived: 200 })).toEqual({ count, isRecount: false });
-});
-
-it.each([
-  ["more by those that arrived, fewer by those that left", { arrived: 5, left: 8 }, 7],
-  ["none, if more left than were counted", { left: 11 }, 0],
-  ["none, if all that the run saw have left", { arrived: 5, left: 8, isDrained: true }, 0],
-])("ten jobs that waited become %s", async (_what, found, queued) => {
-  // A queue that is not full is not counted anew.
-  const expected = { count: { queued, countedAt: 0 }, isRecount: false };
-  expect(await counted({ run: { queued: 10, countedAt: 0 }, ...found })).toEqual(expected);
-});
-
-// A clock may have stepped back.
-it.each([9999, 10_000, -10_000])("a full queue is counted anew after ten seconds: after %i ms", async (agoMs) => {
-  const { isRecount } = await counted({ run: { queued: 155, countedAt: NOW - agoMs } });
-  expect(isRecount).toBe(Math.abs(agoMs) >= 10_000);
-});
-
-it.each([
-  [{ count: 130, isCut: false }, 130, 0],
-  [{ count: 130, isCut: true }, 150, 0],
-  [{ count: 170, isCut: true }, 170, 0],
-  [{ count: 90, isCut: false }, 90, 10_000],
-])("a new count of 150 jobs that finds %j", async (all, queued, agoMs) => {
-  const { count } = await counted({ run: { queued: 150, countedAt: NOW - 10_000 } }, all);
-  expect(count).toEqual({ queued, countedAt: NOW - agoMs });
+  expect(await countJobs({ db } as never, bucket, { ...range, most: 3 })).toMatchObject({ count: 3 });
 });
 
 it.each([
@@ -95,8 +56,7 @@ it.each([
 ])("the row of a queue that is %s", (_what, queued, pace, row, expected, roomInMs = 0) => {
   const whenLeft = vi.fn().mockReturnValue(NOW + roomInMs);
   const known = { now: NOW, row: row as never, pace: pace as never, maxQueued: 100, whenLeft };
-  const { recountAt, ...report } = reportOf({ queued, countedAt: 0 }, known);
+  const report = reportOf({ ...known, queued });
   expect(report).toStrictEqual({ queued: undefined, ...expected });
-  expect(recountAt).toBe(pace.state === "waiting" ? 10_000 : Infinity);
   expect(whenLeft.mock.calls).toEqual(queued < 100 ? [] : [[1]]);
 });

@@ -30,9 +30,11 @@ async function overshoot(crowd: Crowd) {
   const app = queueApp(place, limit, { maxQueued, fair });
   const accepted: number[] = [];
   const handles: unknown[] = [];
-  const seen = { beyondLast: -Infinity, denied: 0, early: 0, failed: 0, canceled: 0 };
+  const seen = { beyondLast: -Infinity, denied: 0, early: 0, late: 0, failed: 0, canceled: 0 };
   let waiting = 0;
+  let fullUntilMs = 0;
   const note = (change: number) => {
+    if (waiting >= maxQueued) fullUntilMs = backend.agenda.nowMs;
     waiting += change;
     // Jobs beyond the bound wait longer than a second, so `beyondLast` is checked only when another job is accepted.
     if (change <= 0) return;
@@ -75,6 +77,8 @@ async function overshoot(crowd: Crowd) {
           } else {
             seen.denied++;
             if (outcome.value.retryAt <= clock) seen.early++;
+            // There has been room since longer than a report holds.
+            if (waiting < maxQueued && backend.agenda.nowMs > fullUntilMs + 1500) seen.late++;
           }
         },
       );
@@ -107,7 +111,7 @@ describe.each(["tables", "component"] as const)("maxQueued in the %s", (place) =
       const seen = await overshoot({ ...crowd, place });
       expect(seen.beyondLast).toBeLessThanOrEqual(0);
       expect(seen.denied).toBeGreaterThan(50);
-      expect(seen).toMatchObject({ early: 0, failed: 0, left: 0 });
+      expect(seen).toMatchObject({ early: 0, late: 0, failed: 0, left: 0 });
       if ((crowd.cancels ?? 0) > 0) expect(seen.canceled).toBeGreaterThan(20);
     },
   );

@@ -79,6 +79,18 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 });
 
+it("jobs that expire when their queue has just got a bound were never counted, so they make no room", async () => {
+  const limit = { ...config, period: 600 * MINUTE };
+  const { enqueue, enqueueAll, pass, deploy } = useQueues("tables", { llm: { ...limit, queue: {} } }, { count: 10 });
+  vi.spyOn(console, "error").mockReturnValue();
+  await enqueueAll(["first", "1", "2", "3"]);
+  await enqueueAll(["4", "5", "6"], { notAfter: NOW + 5000 });
+  await pass(1000);
+  deploy({ llm: { ...limit, queue: { maxQueued: 3 } } });
+  await pass(5000);
+  expect(await enqueue("full")).toMatchObject({ ok: false });
+});
+
 /** A backend that knows which functions there are, as Convex does: convex-test learns it when they run. */
 describe("a job whose function a deploy has removed", () => {
   const open = (fn: string) => {

@@ -273,7 +273,7 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
   expect(stored(undefinedFields, { maxQueued: undefined })).toBe(stored({}, {}));
 });
 
-const known = { seenTo: 7n, queued: 3, countedAt: NOW };
+const known = { seenTo: 7n, queued: 3 };
 it.each([
   ["goes on with what it knew when it slept", { state: "waiting", start: "slept" }, "pending", known],
   // A worker that goes on after a sleep writes its row only when it stops or sleeps.
