@@ -3,7 +3,7 @@
  * make the run conflict.
  */
 import type { RunArgs } from "../wire/queue.js";
-import { inTurns, type Lasts, mergeClasses, NS_PER_MS, roundsOf } from "./order.js";
+import { inTurns, mergeClasses, NS_PER_MS, roundsOf } from "./order.js";
 import * as storage from "./rows.js";
 import { MAX_PRIORITIES, type Queue } from "./terms.js";
 import type { JobRow, QueueReader, WorkerCtx } from "./tables.js";
@@ -29,7 +29,7 @@ export async function readOrder(
     mostArrivals = most,
     upTo,
   }: { most: number; ofAll?: number; mostArrivals?: number; upTo?: bigint },
-  lastsOf?: (jobs: readonly JobRow[]) => Promise<Lasts>,
+  lastsOf?: (jobs: readonly JobRow[]) => Promise<Parameters<typeof roundsOf>[2]>,
 ) {
   const { fair, priorities, aging } = queue.terms;
   // While jobs wait that came when there were more priorities, all that there can be.

@@ -22,9 +22,6 @@ function goesBefore(one: Waiting, other: Waiting, aging: number): boolean {
   return one.at - other.at <= BigInt(one.priority - other.priority) * level;
 }
 
-/** The last round of each user. */
-export type Lasts = readonly (readonly [user: JobRow["fairBy"], round: number | undefined])[];
-
 /**
  * Jobs that join a class, each with the end of its round, in tokens: it begins where its user's last one ends, or else
  * the one that is being served. So the job that is being served stays the first, however many others keep coming.
@@ -34,7 +31,7 @@ export type Lasts = readonly (readonly [user: JobRow["fairBy"], round: number | 
 export function roundsOf(
   arrivals: readonly JobRow[],
   sorted: readonly JobRow[],
-  lasts: Lasts = sorted.map(({ fairBy, round }) => [fairBy, round]),
+  lasts = sorted.map(({ fairBy, round }) => [fairBy, round] as const),
 ) {
   const [serving] = sorted;
   const own = new Map(lasts);
