@@ -5,7 +5,7 @@ import { useCallback, useMemo, useSyncExternalStore } from "react";
 import type { RateLimitQueuePosition } from "../wire/queue.js";
 import { END_OF_TIME } from "./bucket.js";
 import type { WatchRateLimitOptions } from "./index.js";
-import { type ClockClient, type ServerClock, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
+import { type ClockClient, serverClockOf, type ServerTimeMutation } from "./serverClock.js";
 import { type RateLimitQuery, type WatchOptions, type WatchResult, watchSource } from "./watch.js";
 
 export type { Demand, ProjectedStatus, RateLimitQuery, ServerTimeMutation } from "./index.js";
@@ -51,7 +51,8 @@ export function useRateLimit(query: RateLimitQuery, options: UseRateLimitOptions
  * browser.
  */
 export function useServerNow(): () => number {
-  return clockOf(useConvex()).now;
+  const client = useConvex() as ConvexReactClient | undefined;
+  return serverClockOf(client ?? NO_CLIENT).now;
 }
 
 /**
@@ -65,17 +66,17 @@ export function useServerNow(): () => number {
 export function useCountdown(time: number | undefined, getServerTime?: ServerTimeMutation): number | undefined {
   const client = useConvex() as ConvexReactClient | undefined;
   if (getServerTime && !client) throw new Error("useCountdown needs a ConvexProvider for getServerTime.");
-  const { now, schedule, isKnown } = clockOf(client);
+  const clock = serverClockOf(client ?? NO_CLIENT);
   // A reference from `api` is a new object each time; its name is not.
   const clockName = getServerTime && getFunctionName(getServerTime);
   const end = time === END_OF_TIME ? Infinity : time;
-  const seconds = useCallback(
-    () => (end === undefined || (clockName && !isKnown()) ? undefined : Math.max(0, Math.ceil((end - now()) / 1000))),
-    [now, isKnown, end, clockName],
-  );
+  const seconds = useCallback(() => {
+    if (end === undefined || (clockName && !clock.isKnown())) return undefined;
+    return Math.max(0, Math.ceil((end - clock.now()) / 1000));
+  }, [clock, end, clockName]);
   const subscribe = useCallback(
     (onChange: () => void) =>
-      schedule(() => {
+      clock.schedule(() => {
         onChange();
         const rest = seconds();
         return end && rest ? end - (rest - 1) * 1000 : END_OF_TIME;
@@ -87,12 +88,7 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
   return useSyncExternalStore(subscribe, seconds, () => undefined);
 }
 
-/** Without a provider, the browser's own clock is used. */
-function clockOf(client: ClockClient = NO_CLIENT): ServerClock {
-  return serverClockOf(client);
-}
-
-/** Nobody asks it for the server's time. */
+/** Without a provider, the browser's own clock is used: nobody asks this client for the server's time. */
 const NO_CLIENT = {} as ClockClient;
 
 /** `getQueued` of `exposeQueue`, or any query of the app's own with that argument and result. */

@@ -69,7 +69,7 @@ type AddressOptions = { ipv6Prefix?: Ipv6Prefix } & (
 /**
  * The caller's address; an IPv6 address counts as the network that contains it.
  *
- * @param options.trustedProxies - how many trusted proxies stand before the deployment, at least 1: the caller's
+ * @param options.trustedProxies - how many trusted proxies stand before the deployment, 1 to 100: the caller's
  * address is that many places from the right of `X-Forwarded-For`. `"platform"`: the first entry, which Convex reports.
  * @param options.header - instead: a header that your own proxy sets, and removes from what clients send.
  * @throws when an option is out of range.
