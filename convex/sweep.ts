@@ -5,8 +5,9 @@ import { deleteFull, findFull } from "../src/operations/sweep.js";
 import { findWorkers, sweepInTurn } from "../src/queue/sweep.js";
 import { inQueue } from "../src/queue/worker.js";
 import { idOf } from "../src/storage/rows.js";
-import { bucketArgs, sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/answers.js";
+import { bucketArgs } from "../src/wire/answers.js";
 import { queueTerms } from "../src/wire/configs.js";
+import { sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/upkeep.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 

@@ -4,6 +4,7 @@ import { adjustmentOf } from "../src/engine/adjustment.js";
 import { bucketOf, slotOf } from "../src/engine/request.js";
 import * as adjusting from "../src/operations/adjust.js";
 import * as overriding from "../src/operations/override.js";
+import { overrideArgs } from "../src/wire/admin.js";
 import * as wire from "../src/wire/answers.js";
 import { mutation } from "./_generated/server.js";
 
@@ -53,7 +54,7 @@ export const reset = mutation({
 
 export const override = mutation({
   get args() {
-    return wire.overrideArgs();
+    return overrideArgs();
   },
   get returns() {
     return v.null();

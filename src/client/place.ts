@@ -4,12 +4,11 @@
  */
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import type { AdjustmentArgs } from "../engine/adjustment.js";
 import { show } from "../engine/misuse.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/tables.js";
 import { type BucketId, idOf, type Reader, type Writer } from "../storage/rows.js";
-import type { RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
+import type { AdjustmentArgs, RateLimitAllStatus, RateLimitLease, RateLimitStatus } from "../wire/answers.js";
 import type { QueueTerms } from "../wire/configs.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 import type { Definitions } from "./definitions.js";

@@ -1,5 +1,5 @@
 /** `defineRateLimits` for limits in the app's own tables: no hop, the caller's own transaction. */
-import { type AdjustmentArgs, adjustmentOf } from "../engine/adjustment.js";
+import { adjustmentOf } from "../engine/adjustment.js";
 import { parseLimit } from "../engine/kinds/limit.js";
 import { type BucketArgs, bucketOf, type RequestArgs, requestOf, slotOf } from "../engine/request.js";
 import { adjustAll, pause, release, reset } from "../operations/adjust.js";
@@ -7,6 +7,7 @@ import { check, checkAll, consume, consumeAll, get } from "../operations/consume
 import { textOf } from "../queue/terms.js";
 import { inQueue, wake } from "../queue/worker.js";
 import { idOf, inTurn, takingTurns } from "../storage/rows.js";
+import type { AdjustmentArgs } from "../wire/answers.js";
 import type { CheckedDefinitions, DraftDefinitions, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { functionsOf } from "./functions.js";
 import { checkOptions, queueModuleOf } from "./options.js";

@@ -1,4 +1,5 @@
 /** Charges, refunds and pauses: arguments, from the caller or from the wire → units. Neither source is trusted. */
+import type { AdjustmentArgs } from "../wire/answers.js";
 import { checkField, type Field } from "./fields.js";
 import type { Limit } from "./kinds/kind.js";
 import type { Bucket } from "./bucket.js";
@@ -12,17 +13,6 @@ export const adjustedField: Field = { atLeast: -MAX_TOKENS, atMost: MAX_TOKENS, 
 export function parseAdjustment(limit: Limit, count: number): number {
   checkField(limit.name, "count", adjustedField, count);
   return unitsOf(limit, count);
-}
-
-/** As the caller says it: tokens, and when they were taken, or promised for. */
-export interface AdjustmentArgs {
-  readonly count: number;
-  readonly at?: number | undefined;
-  readonly takenAt?: number | undefined;
-  /** The row that made a reservation (storage/shards.ts). */
-  readonly row?: string | undefined;
-  /** Whether the status says what the bucket holds when it is full. */
-  readonly describes?: boolean | undefined;
 }
 
 /** A charge to one bucket, in units; negative for a refund. */

@@ -1,5 +1,5 @@
 /** Arguments, of a call or from the wire, become a request that the operations can trust. Neither source is trusted. */
-import type { RateLimitLease } from "../wire/answers.js";
+import type { DemandArgs, GetArgs, RateLimitLease } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import { booleanField, checkField, type Field, isObject } from "./fields.js";
 import { type Limit, unitsPerMs } from "./kinds/kind.js";
@@ -8,7 +8,7 @@ import { parseChecked, parseLimit } from "./kinds/limit.js";
 import { fieldError, misuseError } from "./misuse.js";
 import { checkKey } from "./names.js";
 import { unitsOf } from "./units.js";
-import { type Bucket, type NamedPlan, storedConfig, type Term } from "./bucket.js";
+import { type Bucket, storedConfig, type Term } from "./bucket.js";
 
 /** One question to a bucket: may `units` go, if need be from the future? */
 export interface Demand {
@@ -18,19 +18,6 @@ export interface Demand {
   readonly withinMs: number;
   /** Whether the units may come back, by the time at which they were taken. */
   readonly isRefundable?: boolean | undefined;
-}
-
-/** `true` for any wait, or the longest wait in ms. */
-type Reserve = boolean | { within: number };
-
-export interface DemandArgs {
-  count?: number | undefined;
-  reserve?: Reserve | undefined;
-  refundable?: boolean | undefined;
-  /** Only in a call with several requests: whether a denial of this one stops none of the others. */
-  shadow?: boolean | undefined;
-  /** Only in a call with several requests: whether the status says what the bucket holds when it is full. */
-  describes?: boolean | undefined;
 }
 
 export const countField: Field = {
@@ -71,15 +58,8 @@ export interface Request extends Bucket {
 }
 
 /** Which bucket, from the wire or from a call. */
-export interface BucketArgs {
-  name: string;
-  key?: string | undefined;
+export interface BucketArgs extends Omit<GetArgs, "config"> {
   config: RateLimitConfig;
-  /**
-   * The plan whose config it is; null for a config that the call itself gives. A call that gives neither has `plans`.
-   */
-  plan?: string | null | undefined;
-  plans?: NamedPlan[] | undefined;
   term?: Term | undefined;
 }
 

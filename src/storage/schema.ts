@@ -6,6 +6,7 @@
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
 import * as wire from "../wire/answers.js";
+import { pageValidator, sweepResultValidator } from "../wire/upkeep.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
 import { controlFields, snapshotValidator, stateFields } from "../wire/snapshots.js";
 
@@ -63,9 +64,9 @@ export const vRateLimitStatus: ReturnType<typeof wire.statusValidator> = /* @__P
 export const vRateLimitAllStatus: ReturnType<typeof wire.allStatusValidator> =
   /* @__PURE__ */ wire.allStatusValidator();
 /** The validator of a `RateLimitPage`: what `listRateLimits` returns. */
-export const vRateLimitPage: ReturnType<typeof wire.pageValidator> = /* @__PURE__ */ wire.pageValidator();
+export const vRateLimitPage: ReturnType<typeof pageValidator> = /* @__PURE__ */ pageValidator();
 /** The validator of a `SweepResult`: what `sweepRateLimits` returns. */
-export const vSweepResult: ReturnType<typeof wire.sweepResultValidator> = /* @__PURE__ */ wire.sweepResultValidator();
+export const vSweepResult: ReturnType<typeof sweepResultValidator> = /* @__PURE__ */ sweepResultValidator();
 /** The validator of a `RateLimitedJob`, to store one in a document. */
 export const vRateLimitedJob: ReturnType<typeof wire.jobValidator> = /* @__PURE__ */ wire.jobValidator();
 /** The validator of a `RateLimitLease`, to store one in a document, or to pass it to a job. */

@@ -1,9 +1,9 @@
-/** The wire form of what crosses into the component or out of it. The public types are inferred from it. */
+/** The wire form of calls and their answers. The public types are inferred from it. */
 import { type Infer, type ObjectType, v } from "convex/values";
-import { configs, configValidator, overrideFields, queueTerms } from "./configs.js";
+import { configs, configValidator } from "./configs.js";
 import type { TypeOf } from "./typeOf.js";
 
-const outlook = () => ({
+export const outlookFields = () => ({
   /** Whole tokens left after this decision, never below 0. Absent if only some rows of a split bucket were read. */
   remaining: v.optional(v.number()),
   /** When the bucket is full again, or the fixed window ends. Absent if only some rows of a split bucket were read. */
@@ -31,7 +31,7 @@ const allowed = () => ({
   ok: v.literal(true),
   /** Present for a reservation that waits: run the work at this time, without asking again. */
   retryAt: v.optional(v.number()),
-  ...outlook(),
+  ...outlookFields(),
   /** With `refundable`: when they were taken, for `adjustRateLimit`. A sliding window's promise passes `retryAt`. */
   takenAt: v.optional(v.number()),
   /** For a reservation with `refundable`, on a split bucket: the row that made it. A cancel gives back to it. */
@@ -40,7 +40,7 @@ const allowed = () => ({
   lease: v.optional(v.object(leaseFields())),
   ...policy(),
 });
-const reason = () => v.union(v.literal("blocked"), v.literal("too large"));
+export const reason = () => v.union(v.literal("blocked"), v.literal("too large"));
 const denied = () => ({
   ok: v.literal(false),
   /**
@@ -50,7 +50,7 @@ const denied = () => ({
   retryAt: v.number(),
   /** An override blocks the key, or the bucket can never hold the count. Absent if tokens are missing, or paused. */
   reason: v.optional(reason()),
-  ...outlook(),
+  ...outlookFields(),
   ...policy(),
 });
 const letThrough = () => ({
@@ -74,7 +74,7 @@ export interface LetThroughStatus extends AllowedStatus {
 export type RateLimitStatus = LetThroughStatus | DeniedStatus;
 
 /** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
-export type ExactRateLimitStatus = RateLimitStatus & Required<TypeOf<typeof outlook>>;
+export type ExactRateLimitStatus = RateLimitStatus & Required<TypeOf<typeof outlookFields>>;
 
 export const allStatusValidator = () =>
   v.union(
@@ -100,84 +100,32 @@ const plannedArgs = () => ({
 });
 /** `plans`: if the call names no plan, the plan that the rows were written under applies. */
 export const getArgs = () => ({ ...plannedArgs(), plans: v.optional(configs()) });
+export type GetArgs = ObjectType<ReturnType<typeof getArgs>>;
 /** `shadow`: of several requests, a denial of this one stops none of the others. `describes`: with the `policy`. */
-export const demandArgs = () => ({
-  ...plannedArgs(),
+const demand = () => ({
   count: v.optional(v.number()),
   reserve: v.optional(v.union(v.boolean(), v.object({ within: v.number() }))),
   refundable: v.optional(v.boolean()),
   shadow: v.optional(v.boolean()),
   describes: v.optional(v.boolean()),
 });
+export type DemandArgs = ObjectType<ReturnType<typeof demand>>;
+export const demandArgs = () => ({ ...plannedArgs(), ...demand() });
 export const allArgs = () => ({ requests: v.array(v.object(demandArgs())) });
-/** `at`: when a cancelled reservation would have started. `row` had promised it. `takenAt`: when it was taken. */
+/**
+ * A charge, negative for a refund. `at`: when a cancelled reservation would have started. `row` had promised it.
+ * `takenAt`: when it was taken.
+ */
 const adjustment = () => ({
-  ...getArgs(),
   count: v.number(),
   at: v.optional(v.number()),
   takenAt: v.optional(v.number()),
   row: v.optional(v.string()),
   describes: v.optional(v.boolean()),
 });
-export const adjustArgs = () => ({ adjustments: v.array(v.object(adjustment())) });
+export type AdjustmentArgs = ObjectType<ReturnType<typeof adjustment>>;
+export const adjustArgs = () => ({ adjustments: v.array(v.object({ ...getArgs(), ...adjustment() })) });
 export const pauseArgs = () => ({ ...bucketArgs(), until: v.number() });
-export const overrideArgs = () => ({ ...bucketArgs(), ...overrideFields() });
-
-export const pageValidator = () =>
-  v.object({
-    page: v.array(
-      v.object({
-        key: v.optional(v.string()),
-        value: v.number(),
-        ok: v.boolean(),
-        retryAt: v.optional(v.number()),
-        reason: v.optional(reason()),
-        pausedUntil: v.optional(v.number()),
-        error: v.optional(v.string()),
-        override: v.optional(v.object(overrideFields())),
-        plan: v.optional(v.string()),
-        ...outlook(),
-      }),
-    ),
-    cursor: v.union(v.string(), v.null()),
-  });
-
-/**
- * Buckets of a limit in the order of their keys, the one without a key first. A key with plans of several kinds or
- * periods has an entry for each. Keys with a full bucket may be missing.
- *
- * - `value`: tokens held now, negative while tokens are owed to reservations and charges.
- * - `ok`, `retryAt`, `remaining`, `resetAt`: what `checkRateLimit` would answer now.
- * - `override`: what holds at the key in place of the limit's config, while it does.
- * - `pausedUntil`: nothing starts before this time.
- * - `plan`: the plan that the key was last asked under.
- * - `error`: what is wrong with damaged rows; calls throw until the bucket is reset, or its override cleared.
- * - `cursor`: where the next page starts; null after the last.
- */
-export type RateLimitPage = Infer<ReturnType<typeof pageValidator>>;
-
-export const listArgs = () => ({
-  name: v.string(),
-  config: configValidator(),
-  plans: v.optional(configs()),
-  cursor: v.optional(v.string()),
-  limit: v.optional(v.number()),
-  onlyLimited: v.optional(v.boolean()),
-  onlyOverridden: v.optional(v.boolean()),
-});
-
-/** A row of a target goes when it is full under each of the configs. `queues`: the terms of the limits with queues. */
-export const sweepArgs = () => ({
-  targets: v.array(v.object({ name: v.string(), configs: v.array(configValidator()) })),
-  queues: v.optional(v.array(v.object(queueTerms()))),
-  cursor: v.optional(v.string()),
-});
-export type SweepArgs = ObjectType<ReturnType<typeof sweepArgs>>;
-
-export const sweepResultValidator = () => v.object({ deleted: v.number(), isDone: v.boolean() });
-
-/** The result of one batch of a sweep: rows deleted, and whether it was the last batch. */
-export type SweepResult = Infer<ReturnType<typeof sweepResultValidator>>;
 
 export const jobValidator = () =>
   v.object({

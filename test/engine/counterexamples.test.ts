@@ -2,7 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { type DemandArgs, demandOf } from "../../src/engine/request.js";
+import { demandOf } from "../../src/engine/request.js";
+import type { DemandArgs } from "../../src/wire/answers.js";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { fromStored, MAX_UNITS, toStored } from "../../src/engine/units.js";

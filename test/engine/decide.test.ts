@@ -1,7 +1,8 @@
 /** The decision on one bucket. Each row of the table has the state, the time, the demand, and the whole answer. */
 import { expect, it } from "vitest";
 import { decide } from "../../src/engine/decide.js";
-import { type DemandArgs, demandOf } from "../../src/engine/request.js";
+import { demandOf } from "../../src/engine/request.js";
+import type { DemandArgs } from "../../src/wire/answers.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";

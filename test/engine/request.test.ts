@@ -5,18 +5,10 @@ import type { TokensConfig } from "../support/configs.js";
 import { parseAdjustment } from "../../src/engine/adjustment.js";
 import { canServe } from "../../src/engine/decide.js";
 import { show } from "../../src/engine/misuse.js";
-import {
-  bucketOf,
-  type DemandArgs,
-  demandOf,
-  orderOf,
-  type Request,
-  requestOf,
-  requestTo,
-  slotOf,
-} from "../../src/engine/request.js";
+import { bucketOf, demandOf, orderOf, type Request, requestOf, requestTo, slotOf } from "../../src/engine/request.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { MAX_UNITS } from "../../src/engine/units.js";
+import type { DemandArgs } from "../../src/wire/answers.js";
 import { NOW } from "../support/clock.js";
 import { forAny } from "../support/random.js";
 

@@ -2,7 +2,8 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
-import { type DemandArgs, demandOf } from "../../../src/engine/request.js";
+import { demandOf } from "../../../src/engine/request.js";
+import type { DemandArgs } from "../../../src/wire/answers.js";
 import { areEnough, areFull, fitsFew, looksFurther } from "../../../src/engine/sharding/looks.js";
 import { advance, charged, fullShard, type Shard, splitTo } from "../../../src/engine/sharding/shard.js";
 
