@@ -2,13 +2,14 @@
 import { bucketOf } from "../src/engine/request.js";
 import * as consuming from "../src/operations/consume.js";
 import * as listing from "../src/operations/list.js";
-import * as wire from "../src/wire/answers.js";
+import { listArgs, pageValidator } from "../src/wire/admin.js";
+import { getArgs } from "../src/wire/answers.js";
 import { snapshotValidator } from "../src/wire/snapshots.js";
 import { query } from "./_generated/server.js";
 
 export const get = query({
   get args() {
-    return wire.getArgs();
+    return getArgs();
   },
   get returns() {
     return snapshotValidator();
@@ -18,10 +19,10 @@ export const get = query({
 
 export const list = query({
   get args() {
-    return wire.listArgs();
+    return listArgs();
   },
   get returns() {
-    return wire.pageValidator();
+    return pageValidator();
   },
   handler: (ctx, { name, config, plans, ...options }) =>
     listing.list(ctx, listing.parseList({ name, config, plans }, options)),

@@ -7,7 +7,7 @@ import { inQueue } from "../src/queue/worker.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs } from "../src/wire/answers.js";
 import { queueTerms } from "../src/wire/configs.js";
-import { sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/upkeep.js";
+import { sweepArgs, type SweepResult, sweepResultValidator } from "../src/wire/admin.js";
 import { api, internal } from "./_generated/api.js";
 import { internalQuery, mutation } from "./_generated/server.js";
 

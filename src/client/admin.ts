@@ -9,7 +9,7 @@ import { sweepBatch } from "../operations/sweep.js";
 import { findWorkers, sweepInTurn } from "../queue/sweep.js";
 import { inQueue } from "../queue/worker.js";
 import { idOf, inTurn } from "../storage/rows.js";
-import type { RateLimitPage, SweepResult } from "../wire/upkeep.js";
+import type { RateLimitPage, SweepResult } from "../wire/admin.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
 import { type AnyBucketArgs, checkNamed, findBucket } from "./definitions.js";
@@ -19,7 +19,7 @@ import { queueModuleOf } from "./options.js";
 import { checkBucketOf, planAndConfigError, plansOf, queueTermsOf, termUnder } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
-export type { RateLimitPage, SweepResult } from "../wire/upkeep.js";
+export type { RateLimitPage, SweepResult } from "../wire/admin.js";
 export type { RateLimitOverride } from "../wire/configs.js";
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;

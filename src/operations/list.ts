@@ -7,7 +7,7 @@ import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batche
 import { type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
 import { controlOf, foundAmong, latest } from "../storage/found.js";
 import { isOf, shardsOf } from "../storage/shards.js";
-import type { RateLimitPage } from "../wire/upkeep.js";
+import type { RateLimitPage } from "../wire/admin.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
 import { type Call, startCall, termsOf } from "./terms.js";

@@ -10,7 +10,7 @@ import { type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
 import { foundAmong } from "../storage/found.js";
 import { isOf, shardsOf } from "../storage/shards.js";
-import type { SweepArgs } from "../wire/upkeep.js";
+import type { SweepArgs } from "../wire/admin.js";
 import { bucketsAmong } from "./list.js";
 
 /**

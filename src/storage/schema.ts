@@ -6,7 +6,7 @@
 import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition } from "convex/server";
 import { v } from "convex/values";
 import * as wire from "../wire/answers.js";
-import { pageValidator, sweepResultValidator } from "../wire/upkeep.js";
+import { pageValidator, sweepResultValidator } from "../wire/admin.js";
 import { configValidator, overrideFields } from "../wire/configs.js";
 import { controlFields, snapshotValidator, stateFields } from "../wire/snapshots.js";
 
