@@ -7,7 +7,7 @@ export default {
     "src/{http,compat,eslint,browser}/index.ts",
     "src/{browser,compat}/react.ts",
     "src/storage/{schema,queueSchema}.ts",
-    "src/client/{component,queue,admin}.ts",
+    "src/client/{component,componentQueue,queue,admin}.ts",
     "convex/*.ts",
     "example/{vite.config.ts,convex/*.ts,src/main.tsx}",
     "stage/**/*.{ts,tsx}",

@@ -47,8 +47,8 @@ export default defineConfig({
     // Resolves the package's own name, as its users import it, to the source, so that tests need no build.
     alias: [
       { find: /^convex-rate-limits$/, replacement: source("src/index.ts") },
-      { find: /^convex-rate-limits\/component$/, replacement: source("src/component/index.ts") },
-      { find: /^convex-rate-limits\/component\/queue$/, replacement: source("src/component/queue.ts") },
+      { find: /^convex-rate-limits\/component$/, replacement: source("src/client/component.ts") },
+      { find: /^convex-rate-limits\/component\/queue$/, replacement: source("src/client/componentQueue.ts") },
       { find: /^convex-rate-limits\/jobs$/, replacement: source("src/client/jobs.ts") },
       { find: /^convex-rate-limits\/live$/, replacement: source("src/client/live.ts") },
       { find: /^convex-rate-limits\/queue$/, replacement: source("src/client/queue.ts") },

@@ -34,13 +34,13 @@ function tables(count: number): string {
 }
 
 function component(count: number): string {
-  return `${HEAD} import { defineRateLimits } from "./src/component/index.ts";
+  return `${HEAD} import { defineRateLimits } from "./src/client/component.ts";
     const { rateLimit } = defineRateLimits(${limits(count)}, { component: ${COMPONENT} });
     ${mutation('await rateLimit(ctx, { name: "a0" })')}`;
 }
 
-const QUEUE = `${HEAD} import { defineRateLimits } from "./src/component/index.ts";
-  import { rateLimitQueue } from "./src/component/queue.ts";
+const QUEUE = `${HEAD} import { defineRateLimits } from "./src/client/component.ts";
+  import { rateLimitQueue } from "./src/client/componentQueue.ts";
   const limits = defineRateLimits({ a0: { kind: "token bucket", rate: 10, period: 60000, queue: {} } }, { component: ${COMPONENT} });
   const { cancelQueued } = rateLimitQueue(limits); ${mutation('await cancelQueued(ctx, { name: "a0", id: "job" })')}`;
 
@@ -79,7 +79,7 @@ const SOURCES = {
   "component, 50 limits": component(50),
   "component, 200 limits": component(200),
   "component: queue": QUEUE,
-  "component: http": http("./src/component/index.ts", { options: `{ component: ${COMPONENT} }` }),
+  "component: http": http("./src/client/component.ts", { options: `{ component: ${COMPONENT} }` }),
   "inside: public": `import * as all from "./convex/public.ts"; globalThis.all = all; globalThis.fn = all.consume;`,
   "inside: queue": `import * as all from "./convex/queue.ts"; globalThis.all = all; globalThis.fn = all.cancel;`,
   "inside: queue worker": `import * as all from "./convex/worker.ts"; globalThis.all = all; globalThis.fn = all.workQueue;`,

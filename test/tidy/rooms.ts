@@ -3,7 +3,6 @@
 /** The rooms that each room may import besides itself. A room that is not listed fails the test below: decide what it may import. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ["client"],
-  component: ["client"],
   http: ["client", "engine", "wire"],
   compat: ["client", "browser", "engine", "wire", "generated"],
   browser: ["wire"],

@@ -10,7 +10,7 @@ import * as workerFunctions from "../../convex/worker.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
-import { rateLimitQueue as rateLimitQueueInComponent } from "../../src/component/queue.js";
+import { rateLimitQueue as rateLimitQueueInComponent } from "../../src/client/componentQueue.js";
 import { defineRateLimits } from "../../src/index.js";
 import { rateLimitTables } from "../../src/storage/schema.js";
 import { rateLimitQueueTables } from "../../src/storage/queueSchema.js";

@@ -2,11 +2,11 @@
  * convex-rate-limits/component/queue: what convex-rate-limits/queue has, for limits in the component alone. The engine
  * and the worker are loaded there only.
  */
-export type * from "../client/queue.js";
+export type * from "./queue.js";
 
-import { type DefinedRateLimits, type InComponent, setOf, type TypesOf } from "../client/place.js";
-import { inComponent, queuesOf } from "../client/queueFunctions.js";
-import type { RateLimitQueues } from "../client/queueTypes.js";
+import { type DefinedRateLimits, type InComponent, setOf, type TypesOf } from "./place.js";
+import { inComponent, queuesOf } from "./queueFunctions.js";
+import type { RateLimitQueues } from "./queueTypes.js";
 
 interface ImportRateLimitQueueFromTheQueueEntry {
   readonly "convex-rate-limits/queue": never;
