@@ -8,6 +8,7 @@ import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { DemandArgs } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
+import type { JoinArgs } from "../wire/queue.js";
 import type { Definition, Mode, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 import { checkWith, parseDefinition, planAndConfigError, planField, plansOf, termUnder } from "./plans.js";
 
@@ -56,14 +57,11 @@ export interface AnyBucketArgs {
   plan?: string | undefined;
 }
 /** The same of the fields of all calls that decide. */
-export interface AnyArgs extends AnyBucketArgs, DemandArgs {
+export interface AnyArgs
+  extends AnyBucketArgs, DemandArgs, Pick<JoinArgs, "priority" | "fairBy" | "settles" | "notAfter"> {
   mode?: Mode | undefined;
   throws?: ThrowChoice;
   spread?: number | undefined;
-  priority?: number | undefined;
-  fairBy?: string | undefined;
-  settles?: "mutation" | "action" | undefined;
-  notAfter?: number | undefined;
   onDropped?: FunctionReference<"mutation", FunctionVisibility> | undefined;
 }
 
