@@ -52,10 +52,15 @@ export function withoutPause({ pause: _, ...control }: Control): Control {
   return control;
 }
 
+/** How much a row has seen of its control row: more than there is if one that could not be used was cleared. */
+export function countKnownTo({ seen = 0 }: Pick<State, "seen">, { count }: Control): number {
+  return seen <= count ? seen : 0;
+}
+
 /** The state of a row after what it has not seen of its control row. */
-export function applyControl(limit: Limit, state: State, { count, reset, pause }: Control): State {
-  // A row has seen more than there is if a control row that could not be used was cleared.
-  const seen = state.seen !== undefined && state.seen <= count ? state.seen : 0;
+export function applyControl(limit: Limit, state: State, control: Control): State {
+  const { count, reset, pause } = control;
+  const seen = countKnownTo(state, control);
   if (seen === count) return state;
   const begun = reset && seen < reset.count ? forgotten(limit, state.ts, reset.at) : state;
   const left = pause && seen < pause.count ? limit.kind.pause(limit, begun, pause) : begun;

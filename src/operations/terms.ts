@@ -4,6 +4,7 @@ import { type Override, overrideOf, pausedUntil } from "../engine/control.js";
 import type { Timing } from "../engine/decide.js";
 import { find, type Found } from "../storage/found.js";
 import type { Reader } from "../storage/rows.js";
+import { isForgotten } from "../storage/shards.js";
 
 /** The time and the randomness of one call. */
 export interface Call {
@@ -34,8 +35,9 @@ export async function findTerms<Own extends Bucket>(ctx: Reader, asked: Own, cal
 
 /** @throws when the override cannot be used: nothing is let through until it is cleared. */
 export function termsOf<Own extends Bucket>(asked: Own, found: Found, { now, random, isCheck }: Call): Terms<Own> {
-  const { control } = found;
-  const bucket = asWritten(asked, found.row?.plan);
+  const { control, row } = found;
+  // After a reset none was written under any plan.
+  const bucket = asWritten(asked, row && !isForgotten(row, control) ? row.plan : undefined);
   const override = overrideOf(bucket, control, now);
   const counted = override?.limit ? { ...bucket, limit: override.limit } : bucket;
   const call = { now, random, isCheck, pausedUntil: pausedUntil(control) };

@@ -1,5 +1,5 @@
 /** Rows ↔ shards of one bucket: what the rows that a call has read stand for. */
-import { applyControl, type Control } from "../engine/control.js";
+import { applyControl, type Control, countKnownTo } from "../engine/control.js";
 import { type Bucket, nameOf } from "../engine/bucket.js";
 import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
@@ -91,7 +91,7 @@ function arranged(bucket: Bucket, shards: readonly StoredShard[], found: FoundRo
   const all = own.length === shards.length ? own : [...own, ...halves(interval).flatMap(partsOf)];
   if (all.length === 1 || (own.length === 0 && interval.length !== limit.levels.most)) return all;
   const rows = all.flatMap((shard) => shard.rows);
-  const last = Math.max(...rows.map(({ ts }) => ts));
+  const last = Math.max(...all.map(({ state }) => state.ts));
   if (own.length > 0) return [{ ...mended(limit, all, last, interval), rows }];
   // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
   return [{ ...join(limit, all, Math.min(now, last), interval), rows }];
@@ -117,7 +117,9 @@ function fromRow({ limit, key, plan }: Bucket, control: Control, row: Row): Stor
     throw damageError(limit.name, key, `the stored shard ${show(shard)} is unusable`);
   }
   const share = shareOf(limit, interval);
-  const state = isForgotten(row, control) ? { ...fullState(share), ts: row.ts } : fromStored(share, row, key);
+  // The time of a damaged row may be none.
+  const ts = Number.isInteger(row.ts) ? row.ts : 0;
+  const state = isForgotten(row, control) ? { ...fullState(share), ts } : fromStored(share, row, key);
   const known = nameOf(row.plan) === nameOf(plan) ? state : remembered(share, state);
   return { ...controlled({ interval, limit: share, state: known }, control), rows: [row] };
 }
@@ -129,8 +131,8 @@ function remembered({ capacity }: Limit, state: State): State {
 }
 
 /** Whether the control row says that a row is full, since it was written before a reset. */
-function isForgotten({ seen = 0, ts }: Row, { reset }: Control): boolean {
-  return seen < (reset?.count ?? 0) && Number.isInteger(ts);
+export function isForgotten(row: Row, control: Control): boolean {
+  return countKnownTo(row, control) < (control.reset?.count ?? 0);
 }
 
 function controlled(shard: Shard, control: Control): Shard {

@@ -1,5 +1,6 @@
 /** Pauses and resets, which the control row says: on one row and on four, of every kind. */
 import { makeFunctionReference } from "convex/server";
+import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { NOW, useClock } from "../support/clock.js";
 import { run } from "../support/jobs.js";
@@ -129,19 +130,39 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
   it("is repaired by a reset, whatever is wrong with its rows", async () => {
     const bucket = kind === "token bucket" ? {} : { bucket: `${kind} 1000` };
     const names = count === 4 ? ["00", "01", "1"] : ["0"];
-    await insert(...names.map((shard) => ({ ...id, ...bucket, shard, value: NaN, ts: NOW })));
-    await expect(take()).rejects.toThrow("resetRateLimit makes it full again");
-    await resetRateLimit(id);
-    expect(await take()).toMatchObject({ ok: true });
+    const damages = [{ value: NaN }, { ts: NaN }, { ts: -1 }, { ts: 0.5 }, { seen: NaN }, { value: NaN, seen: 9 }];
+    for (const [i, damage] of damages.entries()) {
+      const own = { ...id, key: `damaged ${i}` };
+      await insert(...names.map((shard) => ({ ...own, ...bucket, shard, value: 1, ts: NOW, ...damage })));
+      await expect(take(own)).rejects.toThrow("resetRateLimit makes it full again");
+      await resetRateLimit(own);
+      expect(await take(own)).toMatchObject({ ok: true });
+    }
     if (count === 1) return;
     // A part is missing.
-    await resetRateLimit(id);
     const key = "bob";
     await insert(...["0", "11"].map((shard) => ({ ...id, ...bucket, key, shard, value: 1, ts: NOW })));
     vi.spyOn(Math, "random").mockReturnValue(0.6);
     await expect(take({ key })).rejects.toThrow("leave a gap");
     await resetRateLimit({ ...id, key });
     expect(await take({ key, count: 40 })).toMatchObject({ ok: true });
+  });
+
+  it("is under no plan after a reset, also if a row holds a config that cannot be used", async () => {
+    const plan: RateLimitConfig = { kind: "token bucket", rate: -1, period: 1000 };
+    await take({ plan: "pro" });
+    for (const row of await rows()) {
+      const { _id: _, _creationTime: __, ...content } = row as typeof row & { _creationTime: number };
+      await insert({ ...content, key: "bob", plan });
+    }
+    const bob = { ...id, key: "bob" };
+    expect((await getRateLimit(id)).plan).toBe("pro");
+    await expect(getRateLimit(bob)).rejects.toThrow("the stored config is unusable");
+    for (const own of [id, bob]) {
+      await resetRateLimit(own);
+      expect(await getRateLimit(own)).toMatchObject({ value: 40, tokens: 40 });
+      expect(await getRateLimit(own)).not.toHaveProperty("plan");
+    }
   });
 
   it("is reset for ever: rows that a call had read before do not undo it", async () => {
