@@ -2,9 +2,7 @@
 import type { LaterPayment } from "./pay.js";
 import type { WorkerRow } from "./tables.js";
 
-/** Between two runs while there is more to do: at most 50 a second. */
-const GAP_MS = 20;
-/** The pause while jobs keep coming, or wait for tokens that come soon. A job waits half of it on average. */
+/** Between two runs while jobs keep coming, or there is more to do: 50 a second. A job waits half of it on average. */
 const NAP_MS = 20;
 /**
  * While the bucket is short, jobs are paid a second before they start. So nobody waits longer if a run pays for those
@@ -45,13 +43,13 @@ export interface Pace extends Pick<WorkerRow, "state"> {
   readonly at: number;
 }
 
-export const paceWithMore = (now: number): Pace => ({ state: "running", at: now + GAP_MS });
+export const paceWithMore = (now: number): Pace => ({ state: "running", at: now + NAP_MS });
 
 export function paceOf({ now, hasMore, awaited, busyAt }: Findings): Pace {
   if (hasMore) return paceWithMore(now);
   if (awaited && awaited.dueAt <= now + MOST_BATCH_MS) {
     // A job that cannot be paid ahead is late from its start time on.
-    return { state: "running", at: Math.max(awaited.dueAt, now + (awaited.isAhead ? BATCH_MS : GAP_MS)) };
+    return { state: "running", at: Math.max(awaited.dueAt, now + (awaited.isAhead ? BATCH_MS : NAP_MS)) };
   }
   const soon = now + (awaited || now < busyAt + CALM_MS ? NAP_MS : CALM_NAP_MS);
   if (now < busyAt + LINGER_MS) return { state: "running", at: soon };

@@ -105,20 +105,15 @@ export async function countJobs({ db }: QueueReader, { name, key }: BucketId, ra
   return { count, last };
 }
 
-/** Jobs by the time by which they must have a start time. */
-const queryExpiries = ({ db }: QueueReader, { name, key }: BucketId, upTo = Infinity) =>
-  db
-    .query("rateLimitQueue")
-    .withIndex("by_expiry", (q) => q.eq("name", name).eq("key", key).gt("notAfter", undefined).lte("notAfter", upTo));
-
-/** The jobs that may not wait any longer. Those that come meanwhile are not in the range. */
-export async function expiredJobs(ctx: QueueReader, bucket: BucketId, now: number, most: number): Promise<JobRow[]> {
-  return (await queryExpiries(ctx, bucket, now).take(most)).map(toJob);
-}
-
-/** When the first job expires; Infinity if none does. A job that comes meanwhile makes the transaction conflict. */
-export async function nextExpiry(ctx: QueueReader, bucket: BucketId): Promise<number> {
-  return (await queryExpiries(ctx, bucket).first())?.notAfter ?? Infinity;
+/**
+ * The first jobs that may wait until `upTo` at most. A job that comes meanwhile conflicts only if it expires before
+ * `upTo` and is among them.
+ */
+export async function expiringJobs({ db }: QueueReader, { name, key }: BucketId, upTo: number, most: number) {
+  const jobs = db.query("rateLimitQueue").withIndex("by_expiry", (q) => {
+    return q.eq("name", name).eq("key", key).gt("notAfter", undefined).lte("notAfter", upTo);
+  });
+  return (await jobs.take(most)).map(toJob);
 }
 
 /** The job that was enqueued under an id: one that waits to run again has another. */

@@ -47,8 +47,8 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
   const isSleeping = pace.state === "waiting";
   const report = reportOf({ ...found, now, row, pace, maxQueued });
-  const expiresAt = isSleeping ? await storage.nextExpiry(ctx, queue) : Infinity;
-  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, expiresAt);
+  const [expiring] = isSleeping ? await storage.expiringJobs(ctx, queue, Infinity, 1) : [];
+  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, expiring?.notAfter ?? Infinity);
   const { name, key, generation } = run;
   const most = mostJobs(awaited !== undefined, taken);
   // Without a bound nobody counts.
@@ -64,14 +64,14 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...(!isRunning && { state: pace.state }),
     // While it runs on, it stays busy (isBusy).
     ...(mustRenew && { runsUntil: LEASE_MS + (isRunning ? now - LINGER_MS : nextAt) }),
-    ...(isSleeping && { start, awaits: awaited?.job._id }),
+    ...(isSleeping && { start }),
   });
 }
 
 /** Drops what has expired, settles what has ended, and pays for what can be paid: what a run finds and does. */
 async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   const { now } = ctx;
-  const expired = await storage.expiredJobs(ctx, queue, now, MOST_EXPIRED);
+  const expired = await storage.expiringJobs(ctx, queue, now, MOST_EXPIRED);
   for (const job of expired) {
     await storage.dismissJob(ctx, job);
     await drop(ctx, queue.name, job, "expired");

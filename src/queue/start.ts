@@ -5,17 +5,14 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { present } from "../wire/present.js";
 import type { QueuedRunArgs, SettleArgs } from "../wire/queue.js";
-import { AHEAD_MS } from "./pay.js";
+import { AHEAD_MS, type PaidPayment } from "./pay.js";
 import { deleteJob, keepStarting } from "./rows.js";
 import { drop, settle } from "./settle.js";
 import type { Queue } from "./terms.js";
 import { planWork, workIn } from "./worker.js";
 import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
 
-interface PaidJob extends JobRow {
-  readonly runAt: number;
-  readonly takenAt: number;
-}
+type PaidJob = JobRow & Omit<PaidPayment, "left">;
 
 /** Takes a job out of the queue: schedules it, or drops it if its function is gone; whether it could be scheduled. */
 export async function scheduleJob(ctx: QueueCtx, queue: Queue, job: PaidJob): Promise<boolean> {
