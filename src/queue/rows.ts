@@ -29,17 +29,7 @@ const MOST_BYTES = 4 * 2 ** 20;
 
 const toCommit = (ts: StoredJob["at"]) => (typeof ts === "bigint" ? ts : YET_TO_COME);
 
-const toJob = (stored: StoredJob): JobRow => ({
-  ...stored,
-  at: toCommit(stored.at),
-  arrivedAt: toCommit(stored.arrivedAt ?? stored.at),
-});
-
-/** Commits after `since`, up to `upTo`. */
-interface CommitRange {
-  readonly since?: bigint | undefined;
-  readonly upTo: bigint;
-}
+const toJob = (stored: StoredJob): JobRow => ({ ...stored, at: toCommit(stored.at) });
 
 export interface JobRange {
   /** Only a range without it surely includes future commits. */
@@ -84,11 +74,14 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 export const hasJobs = (ctx: QueueReader, bucket: BucketId): Promise<boolean> => hasAbove(ctx, bucket, PAID);
 
 /**
- * Counts the jobs that have arrived, with those that were dismissed since, at most `most` or as many as one transaction
- * should read. `last`: the commit of the last one that was counted.
+ * Counts the jobs that arrived after `since`, with those that were dismissed meanwhile: at most `most`, and no more
+ * than one transaction should read. `last`: the commit of the last one that was counted.
  */
-export async function countJobs({ db }: QueueReader, { name, key }: BucketId, range: CommitRange & { most: number }) {
-  const { since, upTo, most } = range;
+export async function countJobs(
+  { db }: QueueReader,
+  { name, key }: BucketId,
+  { since, upTo, most }: { since?: bigint | undefined; upTo: bigint; most: number },
+) {
   // Settlements and paid jobs have arrived at no time.
   const jobs = db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
     return q.eq("name", name).eq("key", key).gt("arrivedAt", since).lte("arrivedAt", upTo);
@@ -99,7 +92,7 @@ export async function countJobs({ db }: QueueReader, { name, key }: BucketId, ra
   for await (const stored of jobs) {
     count++;
     bytes += getConvexSize(stored.args);
-    last = toJob(stored).arrivedAt;
+    last = stored.arrivedAt && toCommit(stored.arrivedAt);
     if (count >= most || bytes >= MOST_BYTES) break;
   }
   return { count, last };

@@ -10,10 +10,9 @@ type Table = "rateLimitQueue" | "rateLimitWorkers" | "rateLimitQueueTerms";
 type RowOf<Name extends Table> = convex.DocumentByName<RateLimitQueuesDataModel, Name>;
 export type StoredJob = RowOf<"rateLimitQueue">;
 /** A job that waits. One that the transaction itself has inserted comes after all others: its commit is yet to come. */
-export interface JobRow extends Omit<StoredJob, "at" | "arrivedAt"> {
+export interface JobRow extends Omit<StoredJob, "at"> {
   /** In ns of the database's clock: no two that do not come together have the same. */
   readonly at: bigint;
-  readonly arrivedAt: bigint;
 }
 export type WorkerRow = RowOf<"rateLimitWorkers">;
 
