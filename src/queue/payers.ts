@@ -84,29 +84,32 @@ export function payByAll(payers: readonly Payer[], job: PayableJob) {
   return later ? { later, left: payers } : { paid, left };
 }
 
-/**
- * About when the last of them will have brought what jobs take, or `times` as much, if nothing else takes any. Those
- * that were read in part do not say.
- */
+/** About when the last of them will have brought what jobs take, or `times` as much, if nothing else takes any. */
 export const whenBroughtByAll = (payers: readonly Payer[], jobs: readonly PayableJob[], times = 1): number =>
   Math.max(...payers.map((payer) => whenBrought(payer, jobs, times)));
 
 function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times: number): number {
   const { bucket, counted, override, pausedUntil } = terms;
-  if (override?.unlimited || !areAll(held)) return Math.max(terms.now, pausedUntil);
-  const unitsUnder = (limit: Limit) =>
-    Math.ceil(times * jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0));
+  const { limit } = counted;
+  if (override?.unlimited) return Math.max(terms.now, pausedUntil);
+  const whenUnder = (own: Limit, shards: readonly Shard[], now: number) => {
+    const units = jobs.reduce((sum, job) => sum + unitsOf(own, askedOf(bucket, job).count), 0);
+    return whenHeld(own, shards, { now, pausedUntil }, Math.ceil(times * units));
+  };
   // Nothing starts while the key is blocked.
   const now = override?.reason ? override.until : terms.now;
-  const broughtAt = whenHeld(counted.limit, held, { now, pausedUntil }, unitsUnder(counted.limit));
+  // Rows that were not read may hold nothing.
+  const missing = areAll(held) ? 0 : limit.capacity - heldByAll(held, now);
+  const broughtAt = whenUnder(limit, missing === 0 ? held : shortOf(limit, now, missing), now);
   if (!override || override.reason || broughtAt <= override.until) return broughtAt;
   // Then the limit's own config brings them. How much of them the override has brought by then depends on jobs that go
   // before others, so nothing counts but its debt.
-  const { limit } = bucket;
-  const owed = unitsOf(limit, Math.max(0, -heldByAll(held, now)) / counted.limit.unitsPerToken);
-  const empty = charged(advance(fullShard(limit), override.until), limit.capacity + owed);
-  return whenHeld(limit, [empty], { now: override.until, pausedUntil }, unitsUnder(limit));
+  const owed = unitsOf(bucket.limit, Math.max(0, -heldByAll(held, now)) / limit.unitsPerToken);
+  return whenUnder(bucket.limit, shortOf(bucket.limit, override.until, bucket.limit.capacity + owed), override.until);
 }
+
+/** A bucket of one row that was full at a time, less some units. */
+const shortOf = (limit: Limit, now: number, units: number) => [charged(advance(fullShard(limit), now), units)];
 
 /**
  * When shards will have held so many units. It is one decision, however many jobs there are. A sliding window promises

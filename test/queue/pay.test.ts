@@ -6,11 +6,12 @@ import type { State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { bucketOf } from "../../src/engine/request.js";
 import { adjustOnAll, adjustOnSome } from "../../src/engine/sharding/pool.js";
-import { fullShard, heldBy, splitTo } from "../../src/engine/sharding/shard.js";
+import { fullShard, heldBy, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { unitsOf } from "../../src/engine/units.js";
 import { type Control, NO_CONTROL } from "../../src/engine/control.js";
 import { termsOf } from "../../src/operations/terms.js";
 import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
+import { whenBroughtByAll } from "../../src/queue/payers.js";
 import { forAny } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
@@ -105,6 +106,14 @@ it("some rows pay all that they hold, and no more; it may come back, and no more
     return five?.isPaid && adjustOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
   });
   expect(settled).toEqual([[unitsOf(limit, 5)], undefined]);
+});
+
+it("of a bucket whose rows were read in part, the others count as empty when jobs are to leave a full queue", () => {
+  const terms = termsAt({ ...ten, shards: 2 });
+  const half = splitTo(terms.bucket.limit, fullShard(terms.bucket.limit), 1, NOW).slice(1);
+  const broughtBy = (held: Shard[]) => whenBroughtByAll([{ terms, shards: [], held }], [{ count: 3 }], 10) - NOW;
+  expect(broughtBy([fullShard(terms.bucket.limit)])).toBe(2000);
+  expect(broughtBy(half)).toBe(2500);
 });
 
 it("waitWhenFull is how long a full bucket lets a job wait", () => {
