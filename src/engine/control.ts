@@ -31,15 +31,12 @@ export function pausedUntil({ pause }: Control): number {
   return pause?.until ?? 0;
 }
 
-/** A control row with a pause: never one that ends sooner than that before. */
+/** A control row with a pause; as it is if the pause before ends no sooner. */
 export function withPause(control: Control, at: number, until: number): Control {
-  const count = control.count + 1;
   const before = pausedUntil(control);
-  return {
-    ...control,
-    count,
-    pause: { count, at, until: Math.max(until, before), ...(before > at && { after: before }) },
-  };
+  if (until <= before) return control;
+  const count = control.count + 1;
+  return { ...control, count, pause: { count, at, until, ...(before > at && { after: before }) } };
 }
 
 /** A control row with a reset, which also ends a pause. */

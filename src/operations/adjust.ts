@@ -111,8 +111,8 @@ export async function release(ctx: Writer, { bucket, takenAt, until, seen = 0 }:
 }
 
 /**
- * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed changes nothing and
- * writes nothing.
+ * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed, or by which it is
+ * paused, writes nothing.
  * @throws when the time is more than five years ahead.
  */
 export async function pause(
@@ -126,14 +126,16 @@ export async function pause(
   return null;
 }
 
-/** Writes what follows from a control row in its place. */
+/** Writes what follows from a control row in its place, if that is another. */
 async function changeControl(
   ctx: Writer,
   bucket: storage.BucketId,
   next: (control: Control) => Control,
 ): Promise<void> {
   const rows = await storage.readControl(ctx, bucket);
-  await storage.writeControl(ctx, bucket, rows, next(controlAmong(bucket, rows)));
+  const control = controlAmong(bucket, rows);
+  const after = next(control);
+  if (after !== control) await storage.writeControl(ctx, bucket, rows, after);
 }
 
 /**

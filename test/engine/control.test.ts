@@ -111,8 +111,9 @@ describe("a control row", () => {
 
   it("counts each pause and each reset; a later pause never ends sooner, and a reset ends it", () => {
     expect(paused).toEqual({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } });
-    const again = withPause(paused, NOW + 10, NOW + 1000);
-    expect(again).toEqual({ count: 2, pause: { count: 2, at: NOW + 10, until: NOW + 5000, after: NOW + 5000 } });
+    for (const until of [NOW + 1000, NOW + 5000]) expect(withPause(paused, NOW + 10, until)).toBe(paused);
+    const again = withPause(paused, NOW + 10, NOW + 5001);
+    expect(again).toEqual({ count: 2, pause: { count: 2, at: NOW + 10, until: NOW + 5001, after: NOW + 5000 } });
     expect(withPause(paused, NOW + 5000, NOW + 6000).pause).toEqual({ count: 2, at: NOW + 5000, until: NOW + 6000 });
     expect(withReset(again, NOW + 20)).toEqual({ count: 3, reset: { count: 3, at: NOW + 20 } });
     expect(withoutPause(paused)).toEqual({ count: 1 });
@@ -128,7 +129,13 @@ describe("a control row", () => {
     ["first fills, then empties after a reset and a pause", withPause(reset, NOW, NOW + 9), of(-30), 0, NOW + 9],
     ["only fills after a pause and a reset", withReset(paused, NOW + 7), of(3), 10, NOW + 7],
     ["only empties a row that has seen the reset", withPause(reset, NOW, NOW + 9), of(-30, NOW, 1), -29.91, NOW + 9],
-    ["applies a second pause of the same end again", withPause(paused, NOW + 1, NOW + 2), of(4, NOW, 1), 0, NOW + 5000],
+    [
+      "applies a second pause that ends later again",
+      withPause(paused, NOW + 1, NOW + 5001),
+      of(4, NOW, 1),
+      0,
+      NOW + 5001,
+    ],
   ])("%s", (_what, control, before, value, ts) => {
     const after = applyControl(limit, before, control);
     expect(after).toMatchObject({ value: tokens(value), ts, seen: Math.max(1, control.count) });

@@ -323,10 +323,10 @@ describe("a pause", () => {
         const before = await take(world, config, 1, true);
         await world.adjust({ config, count: -20 });
         const between = await take(world, config, 2, true);
-        await world.pause({ config, until });
+        await world.pause({ config, until: until + 1 });
         const after = [await take(world, config, 3, true), await take(world, config, 4, true)];
         for (const taken of [...after, between, before]) await world.adjust(taken);
-        world.setClock(until);
+        world.setClock(until + 1);
         expect(await left(world, config)).toBe(0);
       },
     });

@@ -47,7 +47,7 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     await pauseRateLimit({ ...id, until: NOW });
     expect((await parts()).filter((row) => !row.control)).toEqual(before);
     const [first] = await control();
-    expect(first?.control).toEqual({ count: 2, pause: { count: 2, at: NOW, until: END, after: END } });
+    expect(first?.control).toEqual({ count: 1, pause: { count: 1, at: NOW, until: END } });
     expect(await getRateLimit(id)).toMatchObject({ pausedUntil: END });
     for (const now of [NOW, END - 1]) {
       vi.setSystemTime(now);
@@ -74,10 +74,12 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
     vi.setSystemTime(END - 1000);
     await pauseRateLimit({ ...id, until: END + 1 });
     await adjustRateLimit({ ...alice, count: 8 });
-    await adjustRateLimit({ ...alice, count: -6 });
+    await adjustRateLimit({ ...alice, count: -9 });
+    // It ends no sooner, so it is none.
+    for (const until of [END - 1, END + 1]) await pauseRateLimit({ ...id, until });
     vi.setSystemTime(END + 1);
     // Earlier charges are paid by then.
-    expect(await heldNow()).toEqual([-2]);
+    expect(await heldNow()).toEqual([1]);
   });
 
   it("paused is reserved from as of the end, and a cancel in the pause gives it back", async () => {
