@@ -60,25 +60,28 @@ export async function readOrder(
  * counts, whether any has. Each job of a fair queue that has arrived gets its round.
  * @param run - what the last run knew; `most`: this many jobs of each priority, or fewer if there are many priorities.
  */
-export async function look(ctx: WorkerCtx, queue: Queue, run: Pick<RunArgs, "seenTo" | "queued"> & { most: number }) {
-  const { most } = run;
+export async function look(
+  ctx: WorkerCtx,
+  queue: Queue,
+  { most, queued, seenTo, createdTo }: Pick<RunArgs, "seenTo" | "createdTo" | "queued"> & { most: number },
+) {
   const { fair, maxQueued } = queue.terms;
   const isCounted = maxQueued < Infinity;
   // If nobody has counted yet, all jobs that wait are new.
-  const since = isCounted && run.queued === undefined ? undefined : run.seenTo;
+  const since = isCounted && queued === undefined ? {} : { seenTo, createdTo };
   const upTo = ctx.meta.getSnapshotTs();
   const lastsOf = (jobs: readonly JobRow[]) => {
     const firsts = new Map(jobs.map((job) => [job.fairBy, job]));
     return Promise.all(Array.from(firsts, async ([user, job]) => [user, await storage.lastRoundOf(ctx, job)] as const));
   };
-  const [{ joining, isCut, ...order }, settlements, { count, last = since }] = await Promise.all([
+  const [{ joining, isCut, ...order }, settlements, { count, ...seen }] = await Promise.all([
     // All arrivals that it may read: a round that is assigned late is a later round.
     readOrder(ctx, queue, { most, ...(fair && { mostArrivals: MOST_READ }), upTo }, lastsOf),
     storage.settlementsOf(ctx, queue, { upTo, most: MOST_SETTLED }),
-    storage.countJobs(ctx, queue, { since, upTo, most: isCounted ? MOST_COUNTED : 1 }),
+    storage.countJobs(ctx, queue, { ...since, upTo, most: isCounted ? MOST_COUNTED : 1 }),
   ]);
   for (const job of joining) await storage.patchJob(ctx, job, { round: job.round });
-  return { arrived: count, seenTo: isCounted ? last : upTo, settlements, isUnsorted: isCut, ...order };
+  return { arrived: count, seen: isCounted ? seen : { seenTo: upTo }, settlements, isUnsorted: isCut, ...order };
 }
 
 /**

@@ -5,7 +5,7 @@
 import type * as convex from "convex/server";
 import { getConvexSize } from "convex/values";
 import { type BucketId, idOf } from "../storage/rows.js";
-import type { SettleArgs } from "../wire/queue.js";
+import type { RunArgs, SettleArgs } from "../wire/queue.js";
 import type { JobRow, QueueReader, QueueWriter, StoredJob } from "./tables.js";
 
 /** The tokens that an ended job was charged and has used, and when they were promised and taken. */
@@ -27,7 +27,7 @@ export const YET_TO_COME = 2n ** 63n - 1n;
  */
 const MOST_BYTES = 4 * 2 ** 20;
 
-const toCommit = (ts: StoredJob["at"]) => (typeof ts === "bigint" ? ts : YET_TO_COME);
+const toCommit = (ts: StoredJob["arrivedAt"]) => (typeof ts === "bigint" ? ts : YET_TO_COME);
 
 const toJob = (stored: StoredJob): JobRow => ({ ...stored, at: toCommit(stored.at) });
 
@@ -73,30 +73,40 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
 /** Whether any job or settlement waits. */
 export const hasJobs = (ctx: QueueReader, bucket: BucketId): Promise<boolean> => hasAbove(ctx, bucket, PAID);
 
+/** The last job that was counted, in order of arrival: its commit, and its row if others came with it. */
+type Counted = Pick<RunArgs, "seenTo" | "createdTo">;
+
 /**
- * Counts the jobs that arrived after `since`, with those that were dismissed meanwhile: at most `most`, and no more
- * than one transaction should read. `last`: the commit of the last one that was counted.
+ * Counts the jobs that arrived after those that were counted, with those that were dismissed meanwhile: at most `most`,
+ * and no more than one transaction should read. The next count begins where it ends.
  */
 export async function countJobs(
   { db }: QueueReader,
   { name, key }: BucketId,
-  { since, upTo, most }: { since?: bigint | undefined; upTo: bigint; most: number },
+  { seenTo, createdTo, upTo, most }: Counted & { upTo: bigint; most: number },
 ) {
   // Settlements and paid jobs have arrived at no time.
-  const jobs = db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
-    return q.eq("name", name).eq("key", key).gt("arrivedAt", since).lte("arrivedAt", upTo);
-  });
+  const arrivals = (isBesideLast: boolean) =>
+    db.query("rateLimitQueue").withIndex("by_arrival", (q) => {
+      const jobs = q.eq("name", name).eq("key", key);
+      if (isBesideLast) return jobs.eq("arrivedAt", seenTo).gt("_creationTime", createdTo ?? 0);
+      return jobs.gt("arrivedAt", seenTo).lte("arrivedAt", upTo);
+    });
   let count = 0;
   let bytes = 0;
-  let last: bigint | undefined;
-  for await (const stored of jobs) {
-    count++;
-    bytes += getConvexSize(stored.args);
-    last = stored.arrivedAt && toCommit(stored.arrivedAt);
-    if (count >= most || bytes >= MOST_BYTES) break;
+  for (const isBesideLast of createdTo === undefined ? [false] : [true, false]) {
+    for await (const { arrivedAt, _creationTime, args } of arrivals(isBesideLast)) {
+      count++;
+      bytes += getConvexSize(args);
+      if (count >= most || bytes >= MOST_BYTES) return { count, seenTo: toCommit(arrivedAt), createdTo: _creationTime };
+    }
   }
-  return { count, last };
+  return { count, seenTo: upTo };
 }
+
+/** Whether a job is among those that were counted. */
+export const isCounted = ({ arrivedAt, _creationTime }: JobRow, { seenTo = 0n, createdTo = Infinity }: Counted) =>
+  toCommit(arrivedAt) < seenTo || (arrivedAt === seenTo && _creationTime <= createdTo);
 
 /**
  * The first jobs that may wait until `upTo` at most. A job that comes meanwhile conflicts only if it expires before

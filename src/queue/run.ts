@@ -40,8 +40,9 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const { terms, text } = await termsInForce(ctx, run.name, row.terms);
   const queue = parseQueue(terms, row);
   const { maxQueued } = queue.terms;
-  const found = await serve(ctx, queue, run);
-  const { awaited, seenTo, busyAt, taken } = found;
+  // A row that was put back knows no terms: other runs may have taken jobs while there was none.
+  const found = await serve(ctx, queue, row.terms === undefined ? { ...run, queued: undefined } : run);
+  const { awaited, seen, busyAt, taken } = found;
   let pace = paceOf({ ...found, now });
   // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
   if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
@@ -53,7 +54,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const most = mostJobs(awaited !== undefined, taken);
   // Without a bound nobody counts.
   const queued = maxQueued < Infinity ? found.queued : undefined;
-  const next = present({ name, key, plan: row.plan, generation, seenTo, busyAt, most, queued });
+  const next = present({ name, key, plan: row.plan, generation, ...seen, busyAt, most, queued });
   const start = pace.state === "idle" ? undefined : await planWork(ctx, nextAt, { run: next });
   const isRunning = pace.state === "running";
   const mustRenew = isSleeping || row.runsUntil - now < LEASE_MS / 2;
@@ -77,7 +78,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
     await drop(ctx, queue.name, job, "expired");
   }
   const { most = FIRST_JOBS, queued = 0 } = run;
-  const { settlements, seenTo, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
+  const { settlements, seen, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const dismissed = settlements.filter(storage.isDismissed);
   for (const job of dismissed) await storage.deleteJob(ctx, job);
   const ended = settlements.filter((row) => !dismissed.includes(row));
@@ -85,12 +86,13 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   // The next run counts no more those that have expired. A user whose job has no round yet has no turn.
   const isCut = expired.length > 0 || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
   const hasMore = isCut || (!awaited && (goesOn || taken < first.length));
+  const counted = [...first.slice(0, taken), ...dismissed].filter((job) => storage.isCounted(job, seen));
   return {
-    /** The arrivals up to this commit have been seen. */
-    seenTo,
+    /** The arrivals up to there have been seen. */
+    seen,
     /** The jobs that were paid, or dropped as they were to be paid; and those that wait. */
     taken,
-    queued: awaited || hasMore ? Math.max(0, queued + arrived - taken - dismissed.length) : 0,
+    queued: awaited || hasMore ? Math.max(0, queued + arrived - counted.length) : 0,
     /** The first job that waits, and for what. */
     awaited,
     /** Whether it took all that it looked at, so that more may wait. */

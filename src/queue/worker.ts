@@ -107,10 +107,10 @@ export async function start(
   const slept = row?.state === "waiting" && row.start ? await cancelPending(ctx, row.start) : undefined;
   // Its count of the jobs is still true. To count them again at each start would cost thousands of reads.
   const { run } = slept?.state === "pending" ? (slept.args as [WorkArgs])[0] : {};
-  const { seenTo, queued } = run ?? {};
+  const { seenTo, createdTo, queued } = run ?? {};
   // Drawn, not counted: a row that was deleted and inserted again has no start of the same number.
   const generation = ctx.random();
-  const first = present({ name, key, plan, generation, seenTo, queued });
+  const first = present({ name, key, plan, generation, seenTo, createdTo, queued });
   const start = await planWork(ctx, ctx.now, { run: first });
   return { generation, state: "running" as const, runsUntil: ctx.now + LEASE_MS, start };
 }

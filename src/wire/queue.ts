@@ -60,8 +60,9 @@ const runArgs = () => ({
   ...queueArgs(),
   /** Which start this run belongs to. */
   generation: v.number(),
-  /** The arrivals up to this commit have been seen. */
+  /** The arrivals up to this commit have been seen; if not all of its own, those up to this creation time. */
   seenTo: v.optional(v.int64()),
+  createdTo: v.optional(v.number()),
   /** When the worker last saw an arrival. */
   busyAt: v.optional(v.number()),
   /** How many jobs to look at. */

@@ -2,9 +2,12 @@
 import { expect, it, vi } from "vitest";
 import { reportOf } from "../../src/queue/backlog.js";
 import { countJobs } from "../../src/queue/rows.js";
+import { NOW, useClock } from "../support/clock.js";
+import { changeIn } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
 
-const NOW = 1_800_000_000_000;
+useClock();
+
 const RUN = { state: "running", at: NOW };
 
 it("a count reads no more jobs than it was asked for, and leaves out settlements and paid jobs", async () => {
@@ -18,10 +21,12 @@ it("a count reads no more jobs than it was asked for, and leaves out settlements
   }
   const bucket = { name: "llm", key: undefined };
   const range = { upTo: 2n ** 62n };
-  const count = (most: number, since?: bigint) => t.query((ctx) => countJobs(ctx, bucket, { ...range, since, most }));
-  expect(await count(9)).toMatchObject({ count: 3 });
-  const { last } = await count(2);
-  expect(await count(9, last)).toMatchObject({ count: 1 });
+  const count = (most: number, after: object = {}) =>
+    t.query((ctx) => countJobs(ctx, bucket, { ...range, ...after, most }));
+  expect(await count(9)).toEqual({ count: 3, seenTo: range.upTo });
+  const { count: two, ...seen } = await count(2);
+  expect(two).toBe(2);
+  expect(await count(9, seen)).toEqual({ count: 1, seenTo: range.upTo });
   function* endless() {
     for (;;) yield { at: 0n, args: {} };
   }
@@ -59,4 +64,48 @@ it.each([
   const report = reportOf({ ...known, queued });
   expect(report).toStrictEqual({ queued: undefined, ...expected });
   expect(whenLeft.mock.calls).toEqual(queued < 100 ? [] : [[1]]);
+});
+
+/** A few jobs at once, and hardly any later. */
+const slow = { kind: "token bucket", rate: 1, period: 1e9, capacity: 4, maxReserved: 0 } as const;
+/** A run counts about 520 jobs with so long a text. */
+const text = "x".repeat(8000);
+
+it("of jobs that come in one commit all are counted, also if one run cannot read them", async () => {
+  const { enqueueAtOnce, enqueue, pass } = useQueues("tables", { llm: { ...slow, queue: { maxQueued: 590 } } });
+  await enqueueAtOnce(600, text);
+  await pass(1000);
+  expect(await enqueue("full")).toMatchObject({ ok: false });
+});
+
+it("a job that is paid before it is counted makes no room", async () => {
+  const limitsWith = (queue: object) => ({ llm: { ...slow, queue: { priorities: 2, ...queue } } });
+  const { enqueueAtOnce, enqueue, pass, override, deploy } = useQueues("tables", limitsWith({}));
+  await override({ block: true, until: NOW + 2000 });
+  // Each run counts whole commits, or else this would be about the others of one.
+  for (let commit = 0; commit < 150; commit++) await enqueueAtOnce(4, text);
+  await enqueueAtOnce(4, "goes first", { priority: 1 });
+  await pass(1000);
+  deploy(limitsWith({ maxQueued: 600 }));
+  await pass(2000);
+  expect(await enqueue("full")).toMatchObject({ ok: false });
+});
+
+it("a run that puts the row of its worker back counts anew, since another may have taken jobs meanwhile", async () => {
+  const { t, enqueueAll, enqueue, jobOf, cancel, pass, until } = useQueues("tables", {
+    llm: { ...slow, capacity: 1, period: 20_000, queue: { maxQueued: 5 } },
+  });
+  await enqueueAll(["now", "1", "2", "3"]);
+  const job = await jobOf("4");
+  await pass(1000);
+  await changeIn("tables", t, "rateLimitWorkers", null);
+  await enqueueAll(["5"]);
+  await cancel(job);
+  await pass(1000);
+  await changeIn("tables", t, "rateLimitWorkers", null);
+  await pass(19_000);
+  expect(await enqueue("6")).toMatchObject({ ok: true });
+  await pass(100);
+  expect(await enqueue("7")).toMatchObject({ ok: true });
+  await until(200_000);
 });

@@ -48,7 +48,7 @@ it.each([false, true])("fair: %s", async (fair) => {
   expect(await position(newer)).toMatchObject({ ahead: 0 });
   const [, then] = (await play(next ?? {})) ?? [];
   expect(then).toMatchObject({ queued: 1 });
-  expect((await play(then ?? {}))?.[1]).toMatchObject({ queued: 1, seenTo: then?.seenTo });
+  expect((await play(then ?? {}))?.[1]).toMatchObject({ queued: 1 });
   expect(await position(newer)).toMatchObject({ ahead: 0, startsAt: NOW + MINUTE });
   expect([(await enqueue("x", of("d"))).ok, (await enqueue("y", of("e"))).ok]).toEqual([true, true]);
   expect((await play(then ?? {}))?.[1]).toMatchObject({ queued: 3 });

@@ -273,7 +273,7 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
   expect(stored(undefinedFields, { maxQueued: undefined })).toBe(stored({}, {}));
 });
 
-const known = { seenTo: 7n, queued: 3 };
+const known = { seenTo: 7n, createdTo: 6, queued: 3 };
 it.each([
   ["goes on with what it knew when it slept", { state: "waiting", start: "slept" }, "pending", known],
   // A worker that goes on after a sleep writes its row only when it stops or sleeps.
@@ -295,13 +295,11 @@ it("jobs that a run has seen are no arrivals, if the last of them was taken or c
   const { t, enqueue } = useQueues("tables", { llm: { ...slow, queue: {} } });
   await enqueue("older");
   const queue = parseQueue({ name: "llm", configs: [{ config: slow }], queue: {} }, {});
-  const lookAfter = (seenTo?: bigint) =>
-    t.mutation((ctx) =>
-      look({ ...ctx, now: NOW } as never, queue, { most: 1, ...(seenTo !== undefined && { seenTo }) }),
-    );
-  const { arrived, seenTo } = await lookAfter();
+  const lookAfter = (seen: object) =>
+    t.mutation((ctx) => look({ ...ctx, now: NOW } as never, queue, { most: 1, ...seen }));
+  const { arrived, seen } = await lookAfter({});
   expect(arrived).toBe(1);
-  expect(await lookAfter(seenTo)).toMatchObject({ arrived: 0 });
+  expect(await lookAfter(seen)).toMatchObject({ arrived: 0 });
 });
 
 describe("the worker of a fair queue", () => {
