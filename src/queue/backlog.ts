@@ -3,10 +3,11 @@ import { END_OF_TIME } from "../engine/time.js";
 import type { Pace } from "./pace.js";
 import type { WorkerRow } from "./tables.js";
 
-/** A report that a queue is full holds this long, unless the worker knows better. */
+/**
+ * A report that a queue is full ends this long after its jobs will have made room. So a later report ends no later, and
+ * a caller that waits for the end of the first one is let in.
+ */
 const FULL_MS = 1000;
-/** While a worker that has slept runs, the queue is still full: what it says next must not come too late. */
-const WAKING_MS = 400;
 
 interface Known {
   readonly now: number;
@@ -28,11 +29,9 @@ export function reportOf(known: Known): Pick<WorkerRow, "queued" | "fullUntil"> 
     const isStale = fullUntil - now > (row.state === "waiting" ? 0 : FULL_MS);
     return { queued: undefined, fullUntil: isStale ? now : row.fullUntil };
   }
-  const roomAt = whenLeft(queued - maxQueued + 1);
-  if (pace.state === "waiting") return { queued, fullUntil: later(Math.max(pace.at, roomAt), WAKING_MS) };
-  const until = Math.max(now + FULL_MS, later(roomAt, WAKING_MS));
+  const isSleeping = pace.state === "waiting";
+  const roomAt = Math.max(isSleeping ? pace.at : now, whenLeft(queued - maxQueued + 1));
+  const until = Math.min(END_OF_TIME, roomAt + FULL_MS);
+  if (isSleeping) return { queued, fullUntil: until };
   return { queued: undefined, fullUntil: fullUntil >= until - 0.3 * FULL_MS ? fullUntil : until };
 }
-
-/** A later time, at most the last that a Date can name. */
-const later = (time: number, ms: number): number => Math.min(END_OF_TIME, time + ms);

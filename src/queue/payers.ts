@@ -96,8 +96,8 @@ function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times:
     const units = jobs.reduce((sum, job) => sum + unitsOf(own, askedOf(bucket, job).count), 0);
     return whenHeld(own, shards, { now, pausedUntil }, Math.ceil(times * units));
   };
-  // Nothing starts while the key is blocked.
-  const now = override?.reason ? override.until : terms.now;
+  // While the key is blocked nothing starts, and what a pause empties brings nothing until it ends.
+  const now = Math.max(pausedUntil, override?.reason ? override.until : terms.now);
   // Rows that were not read may hold nothing.
   const missing = areAll(held) ? 0 : limit.capacity - heldByAll(held, now);
   const broughtAt = whenUnder(limit, missing === 0 ? held : shortOf(limit, now, missing), now);
@@ -105,7 +105,8 @@ function whenBrought({ terms, held }: Payer, jobs: readonly PayableJob[], times:
   // Then the limit's own config brings them. How much of them the override has brought by then depends on jobs that go
   // before others, so nothing counts but its debt.
   const owed = unitsOf(bucket.limit, Math.max(0, -heldByAll(held, now)) / limit.unitsPerToken);
-  return whenUnder(bucket.limit, shortOf(bucket.limit, override.until, bucket.limit.capacity + owed), override.until);
+  const from = Math.max(now, override.until);
+  return whenUnder(bucket.limit, shortOf(bucket.limit, from, bucket.limit.capacity + owed), from);
 }
 
 /** A bucket of one row that was full at a time, less some units. */

@@ -101,9 +101,9 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
     busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
     /** About when so many of the jobs that wait will have left. */
     whenLeft(jobs: number) {
-      const next = first.slice(taken, taken + jobs);
       // Those that it has not read take about as much.
-      return payers && next.length > 0 ? whenBroughtByAll(payers, next, jobs / next.length) : now;
+      const like = taken < first.length ? first.slice(taken, taken + jobs) : first;
+      return payers && like.length > 0 ? whenBroughtByAll(payers, like, jobs / like.length) : now;
     },
   };
 }

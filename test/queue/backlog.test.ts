@@ -37,20 +37,20 @@ it("a count reads no more jobs than it was asked for, and leaves out settlements
 it.each([
   ["full and has said so", 100, RUN, { fullUntil: NOW + 700 }, { fullUntil: NOW + 700 }],
   ["full and must say so again", 100, RUN, { fullUntil: NOW + 699 }, { fullUntil: NOW + 1000 }],
-  ["full for longer than said", 100, RUN, { fullUntil: NOW + 700 }, { fullUntil: NOW + 4400 }, 4000],
+  ["full for longer than said", 100, RUN, { fullUntil: NOW + 700 }, { fullUntil: NOW + 5000 }, 4000],
   [
     "full until its worker wakes",
     100,
     { state: "waiting", at: NOW + 5000 },
     { fullUntil: NOW + 1000 },
-    { queued: 100, fullUntil: NOW + 5400 },
+    { queued: 100, fullUntil: NOW + 6000 },
   ],
   [
     "too full to have room when its worker wakes",
     100,
     { state: "waiting", at: NOW + 5000 },
     {},
-    { queued: 100, fullUntil: NOW + 9400 },
+    { queued: 100, fullUntil: NOW + 10_000 },
     9000,
   ],
   ["full again", 100, RUN, { queued: 101 }, { fullUntil: NOW + 1000 }],

@@ -61,6 +61,26 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("again", { count: 1 })).toMatchObject({ ok: true });
   });
 
+  it.each<[when: string, afterMs: number, inMs: number, llm: object, pausedMs?: number]>([
+    ["before its worker has looked at all jobs", 10, 30_000, { rate: 10, capacity: 20 }],
+    ["while its worker pays for jobs all the time", 500, 2000, { rate: 600, capacity: 1, maxReserved: 0 }],
+    ["in a pause that outlasts an override", 500, 60_000, { kind: "fixed window", period: 10_000, start: NOW }, 25_000],
+  ])("a caller that asks %s, and again at retryAt, is let in", async (_when, afterMs, inMs, kind, pausedMs) => {
+    const config = { kind: "token bucket", rate: 1, period: MINUTE, ...kind };
+    const limits = { llm: { ...config, queue: { maxQueued: 5 } } };
+    const { enqueue, enqueueAtOnce, pass, pauseFor, override } = useQueues(place, limits as never);
+    if (pausedMs !== undefined) {
+      await override({ config: { ...config, rate: 2 }, until: NOW + pausedMs / 5 });
+      await pauseFor(pausedMs);
+    }
+    await enqueueAtOnce(30, "x");
+    await pass(afterMs);
+    const { retryAt = NaN } = (await enqueue("late")) as { retryAt?: number };
+    expect(retryAt).toBeGreaterThan(NOW + inMs);
+    await pass(retryAt - Date.now());
+    expect(await enqueue("again")).toMatchObject({ ok: true });
+  });
+
   it("a full queue that is blocked for good says the end of time", async () => {
     const { enqueue, enqueueAtOnce, pass, override } = open({ queue: { maxQueued: 3 } });
     await override({ block: true });
