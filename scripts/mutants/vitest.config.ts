@@ -40,8 +40,10 @@ export default {
       ...repository,
       ...(slow === undefined ? SLOW : []),
     ],
-    setupFiles: ["scripts/mutants/setup.ts"],
+    setupFiles: ["test/support/date.ts", "test/support/random.ts", "scripts/mutants/setup.ts"],
     sequence: { sequencer: NearestFirst },
+    // StrykerJS runs them in a thread, which takes none.
+    execArgv: [],
     reporters: ["default"],
   },
 };
