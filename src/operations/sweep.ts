@@ -34,7 +34,7 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const [name] = from;
   let next: storage.Cursor | null = null;
   // A search for the next limit ends at one that is not judged.
-  const isSearch = !isDefined(targets, name) && from.length === 1 && cursor !== undefined;
+  const isSearch = from.length === 1 && !isDefined(targets, name);
   for await (const bucket of isSearch ? [] : walk(ctx, from)) {
     const rows = rowsToDelete(targets, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });

@@ -259,7 +259,9 @@ describe("in the tables", () => {
 
   it("a sweep passes 1,000 names of other limits in a batch, and goes on from the last", async () => {
     const others = Array.from({ length: 1000 }, (_, i) => row({ name: `other ${1000 + i}` }));
-    await insert(...others, row());
+    // Not even the rows of the last are read.
+    const ofLast = Array.from({ length: 600 }, (_, i) => row({ name: "other 1999", key: `user ${i}` }));
+    await insert(...others, ...ofLast, row());
     vi.setSystemTime(NOW + 9000 + SETTLED);
     expect(await start({ send })).toEqual({ deleted: 0, isDone: false });
     expect(await finish()).toBe(1);
