@@ -111,6 +111,22 @@ const rows: Row[] = [
     { ...ok(0, 1400, 500), takenAt: NOW },
     { ...held(1, 500), headroom: [{ at: NOW, count: 0 }] },
   ],
+  [
+    "a reservation in a pause starts when it ends if it is covered, before what is promised for later",
+    sliding,
+    log([-300, 4], [700, 5]),
+    { ...paused, ...within(500) },
+    ok(0, 1700, 500),
+    {
+      value: 0,
+      ts: NOW + 500,
+      recent: [
+        { at: NOW - 300, count: 4 },
+        { at: NOW + 500, count: 1 },
+        { at: NOW + 700, count: 5 },
+      ],
+    },
+  ],
   ["within counts from now, not from the end", bucket, held(3, 500), { ...paused, ...within(499) }, denied(1, 0, 1200)],
   // This limit adds a unit only every few seconds.
   ["a slow reservation retries to start in time", slow, held(0), within(DAY), denied(SLOW_MS, 0, END_OF_TIME - NOW)],

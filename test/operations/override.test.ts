@@ -150,6 +150,7 @@ const cases = [
     [0, {}, denied(1500)],
     [0, { count: 5 }, tooLarge],
     [0, { reserve: true }, served({ retryAt: NOW + 1000 })],
+    [0, { reserve: { within: 1000 } }, served({ retryAt: NOW + 1000 })],
     [0, { reserve: { within: 600 } }, denied(400)],
     [0, { reserve: { within: 300 } }, denied(1200)],
   ]), // oxfmt-ignore
@@ -453,6 +454,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [says, { control: { count: 0 } }],
     [says, { control: { count: -1 }, override: { block: true } }],
     [says, { control: { count: 1, pause: { count: 2, at: NOW, until: NOW } } }],
+    [says, { control: { count: 1, pause: { count: -1, at: NOW, until: NOW } } }],
     [says, { control: { count: 1, reset: { count: 0.5, at: NOW } } }],
     [says, { control: { count: 1, pause: { count: 1, at: NOW, until: NaN } } }],
     [says, { control: { count: 1, reset: { count: 1, at: -1 } } }],

@@ -63,6 +63,9 @@ describe("the rows of a split bucket", () => {
     expect(tokensIn(await load(under({ shards: 2 })))).toEqual([16, 16]);
     expect(tokensIn([await loadPart(0.3, under({ shards: 2 }))])).toEqual([16]);
     expect(tokensIn(await load(under({ shards: 1 })))).toEqual([32]);
+    const parts = await load();
+    await save(bucket, parts.slice(0, 2), [fold(bucket.limit, parts.slice(0, 2), NOW, "0")]);
+    expect(tokensIn(await load(under({ shards: 2 })))).toEqual([16, 16]);
   });
 
   it("of another kind or period are another bucket's", async () => {
@@ -93,6 +96,19 @@ describe("a control row", () => {
       expect(tokensIn(await load(), NOW + 1500)).toEqual(all.map(() => 64 / all.length));
     },
   );
+
+  it("makes a row full that has not seen its reset, and nothing comes back that a clock ahead has dated", async () => {
+    await splitBucket(1);
+    const reset = { count: 1, at: NOW - 1000 };
+    await insert({ ...row, control: { count: 1, reset } });
+    const full = {
+      value: 32 * bucket.limit.unitsPerToken,
+      ts: reset.at,
+      headroom: [{ at: NOW + 1, units: 0 }],
+      seen: 1,
+    };
+    expect((await load()).map(({ state }) => state)).toEqual([full, full]);
+  });
 
   it("alone holds for a bucket without rows, of one row or of several", async () => {
     await insert(row);
