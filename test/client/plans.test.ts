@@ -1,7 +1,7 @@
 // @vitest-environment edge-runtime
 /** Plans in a definition: each call names the plan whose config applies. */
 import { DAY, MINUTE } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { defineIn, placeNames } from "../support/places.js";
 import { NOW, useClock } from "../support/clock.js";
 import { useBackend } from "../support/limits.js";
@@ -59,6 +59,14 @@ describe.each(placeNames)("in the %s", (place) => {
     await rateLimit({ name: "mixed", plan: "steady" });
     await limits.sweepRateLimits({ next: send });
     expect(await rows()).toHaveLength(1);
+  });
+
+  it("a call that may leave the plan out follows the row that was written last", async () => {
+    for (const [ms, plan] of ["steady", "strict", "steady"].entries()) {
+      vi.setSystemTime(NOW + ms);
+      await rateLimit({ name: "mixed", plan });
+      expect(await limits.getRateLimit({ name: "mixed" })).toMatchObject({ plan });
+    }
   });
 
   it("plan: undefined is the same as no plan", async () => {
@@ -241,6 +249,7 @@ describe.each(placeNames)("rows in the %s record the plan or config that they we
     const bucket = { name, key: "a" };
     await rateLimit({ ...bucket, ...under, count: 1000 });
     await limits.overrideRateLimit({ ...bucket, config: BIG, until: NOW + DAY });
+    expect((await getRateLimit(bucket)).override).not.toHaveProperty("plan");
     await adjustRateLimit({ ...bucket, count: 5000 });
     await limits.clearRateLimitOverride(bucket);
     expect(await getRateLimit(bucket)).toMatchObject({ tokens: 5000, value: -1000, ...under });

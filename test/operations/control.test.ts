@@ -2,11 +2,12 @@
 import { makeFunctionReference } from "convex/server";
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
+import { pause } from "../../src/operations/adjust.js";
 import { NOW, useClock } from "../support/clock.js";
 import { run } from "../support/jobs.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
-import { placeNames } from "../support/places.js";
+import { openBackend, placeNames } from "../support/places.js";
 
 useClock();
 
@@ -203,4 +204,11 @@ describe.each(placeNames)("in the %s", (place) => {
     await expect(pauseRateLimit({ name: "api", until })).rejects.toThrow("until must be");
     expect(await rows()).toEqual([]);
   });
+});
+
+it("a pause that ends no later than the one before, or by now, writes nothing", async () => {
+  const t = openBackend();
+  await t.mutation((ctx) => pause(ctx, { name: "api", until: END }));
+  // The database of a query cannot write.
+  for (const until of [END, END - 1, NOW]) await t.query((ctx) => pause(ctx as never, { name: "api", until }));
 });

@@ -10,7 +10,7 @@ useClock();
 
 const RUN = { state: "running", at: NOW };
 
-it("a count reads no more jobs than it was asked for, and leaves out settlements and paid jobs", async () => {
+it("a count reads no more jobs than it was asked for, nor 4 MiB of them, and leaves out settlements and paid jobs", async () => {
   const { t } = useQueues("tables", { llm: { kind: "token bucket", rate: 1, period: 1000, queue: {} } });
   const job = { name: "llm", count: 1, fn: "", args: {} };
   for (const priority of [-2, -1, 0, 0, 0]) {
@@ -28,10 +28,12 @@ it("a count reads no more jobs than it was asked for, and leaves out settlements
   expect(two).toBe(2);
   expect(await count(9, seen)).toEqual({ count: 1, seenTo: range.upTo });
   function* endless() {
-    for (;;) yield { at: 0n, args: {} };
+    for (;;) yield { at: 0n, args: "x".repeat(2 ** 20) };
   }
   const db = { query: () => ({ withIndex: endless }) };
-  expect(await countJobs({ db } as never, bucket, { ...range, most: 3 })).toMatchObject({ count: 3 });
+  for (const most of [3, 5]) {
+    expect(await countJobs({ db } as never, bucket, { ...range, most })).toMatchObject({ count: Math.min(most, 4) });
+  }
 });
 
 it.each([

@@ -241,6 +241,15 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await position(await jobOf("last", user))).toEqual({ ahead: most });
   });
 
+  it("a user's first job starts before another's second, though more have come than a run pays for", async () => {
+    const { enqueueAtOnce, pass, order } = open({ queue: { fair: true } });
+    await enqueueAtOnce(20, "a", { fairBy: "a", count: 1 });
+    await enqueueAtOnce(1, "b", { fairBy: "b", count: 1 });
+    await pass(1000);
+    expect(order()).toHaveLength(10);
+    expect(order()).toContain("b");
+  });
+
   it("a user's job gets its turn soon after hundreds of another's, though a run sorts in only a few", async () => {
     const queue = { fair: true, priorities: 10 } as const;
     const { enqueue, enqueueAll, enqueueAtOnce, t, pass, order } = open({ ...config, queue });
