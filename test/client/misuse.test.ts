@@ -346,19 +346,6 @@ describe.each(placeNames)("in the %s, a call with", (place) => {
     expect(await rows()).toEqual([]);
   });
 
-  it("one bucket twice in a call of several limits is misuse", async () => {
-    for (const call of ["rateLimitAll", "checkRateLimitAll"] as const) {
-      const twice = limits[call]([{ name: "mine", key: "a" }, { name: "open" }, { name: "mine", key: "a", count: 2 }]);
-      await expect(twice).rejects.toThrow('Rate limit "mine":');
-    }
-    expect(
-      await limits.rateLimitAll([
-        { name: "mine", key: "a" },
-        { name: "mine", key: "b" },
-      ]),
-    ).toMatchObject({ ok: true });
-  });
-
   it.each(["constructor", "__proto__"])("the name %s, which every object has, works like any other", async (name) => {
     const { rateLimit, getRateLimit } = define(Object.fromEntries([[name, { ...bucket, rate: 1 }]]));
     expect(await rateLimit({ name, key: name })).toMatchObject({ ok: true });

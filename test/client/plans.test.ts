@@ -99,7 +99,10 @@ describe.each(placeNames)("in the %s", (place) => {
     ]),
     [{ plans: { free: 7 } }, 'plan "free" must be an object, got 7'],
     [{ plans: { free: { rate: 1, keyed: true } } }, '"keyed" is not a field of'],
-    [{ plans: { free: { rate: 1, shards: 4 } } }, "shards must be left out of a plan"],
+    ...[4, undefined].map((shards): [object, string] => [
+      { shards: 4, plans: { free: { rate: 1, shards } } },
+      "shards must be left out of a plan",
+    ]),
     [
       { shards: 4, plans: { free: { rate: 1 }, pro: { rate: 2 }, odd: { kind: "sliding window", rate: 1 } } },
       'plan "odd" must be a token bucket, since the limit has shards, got a sliding window with period 60000.',

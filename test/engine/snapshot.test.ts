@@ -169,7 +169,14 @@ describe("a snapshot", () => {
     const { unitsPerToken, capacity, maxReserved } = sliding;
     const least = capacity - maxReserved;
     const units = 3 * unitsPerToken;
-    const taken = { value: capacity - units, ts: NOW, recent: [{ at: NOW, units }] };
+    const taken = {
+      value: capacity - units,
+      ts: NOW,
+      recent: [
+        { at: NOW - 9, units: 0 },
+        { at: NOW, units },
+      ],
+    };
     expect(snapshotOf(sliding, [shardAt(sliding, WHOLE, taken)])).toEqual({
       ...{ name: "slide", config: sliding.config, value: 7, ts: NOW, fullAt: NOW + 1000 },
       ...{

@@ -14,7 +14,7 @@ const config: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, 
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define } = useBackend(place);
-  const { rateLimit, adjustRateLimit, getRateLimit, pauseRateLimit, resetRateLimit } = define({ llm: config });
+  const { rateLimit, adjustRateLimit, getRateLimit, resetRateLimit } = define({ llm: config });
   const valueOf = async (args: object) => (await getRateLimit(args)).value;
 
   it("a debt is cut off at the largest countable one: no refund by date counts before it is paid or reset", async () => {
@@ -51,12 +51,6 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(reserved).toMatchObject({ retryAt: NOW + 1010 });
     vi.setSystemTime(NOW + 30);
     expect(await limits.adjustRateLimit({ name, plan: "a", count: -6, takenAt })).toMatchObject({ remaining: 5 });
-  });
-
-  it("a pause until now, or until a time before, changes nothing", async () => {
-    await adjustRateLimit({ name: "llm", count: 3 });
-    for (const until of [NOW - 1, NOW]) expect(await pauseRateLimit({ name: "llm", until })).toBeNull();
-    expect(await valueOf({ name: "llm" })).toBe(7);
   });
 });
 

@@ -10,7 +10,7 @@ import { fromStored, toStored } from "../../src/engine/units.js";
 import { NO_CONTROL } from "../../src/engine/control.js";
 import { consume } from "../../src/operations/consume.js";
 import { type Row, write } from "../../src/storage/rows.js";
-import { controlAmong, find } from "../../src/storage/found.js";
+import { find } from "../../src/storage/found.js";
 import { changeOf, loadAll, loadFirst, shardsOf, type StoredShard } from "../../src/storage/shards.js";
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { useBackend } from "../support/limits.js";
@@ -115,16 +115,6 @@ describe("a control row", () => {
     for (const of of [bucket, under({ shards: 1 })]) {
       expect((await loadPart(0.3, of)).state).toMatchObject({ value: 0, ts: NOW + 500, seen: 1 });
     }
-  });
-
-  const problem = 'Rate limit "send": the stored override of key "alice" cannot be used';
-  it.each<[string, object[]]>([
-    ["there are two", [row, row]],
-    ["a pause counts more than the row", [{ ...row, control: { ...control, count: 0 } }]],
-    ["a time is none", [{ ...row, control: { ...control, pause: { count: 1, at: NOW, until: NaN } } }]],
-    ["it says nothing", [{ ...row, control: { count: 0 } }]],
-  ])("lets nothing through if %s", (_what, rows) => {
-    expect(() => controlAmong(bucket, rows as Row[])).toThrow(problem);
   });
 });
 
