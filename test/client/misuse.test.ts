@@ -110,7 +110,7 @@ const badWith: [queue: unknown, own: object, other: object | undefined, problem:
   [
     one,
     { plans: { free: {} } },
-    { ...requests, plans: { free: { rate: 0.5 } } },
+    { ...requests, plans: { pro: { rate: 5 }, free: { rate: 0.5 } } },
     "queue.with.requests must be a number",
   ],
 ];
