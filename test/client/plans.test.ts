@@ -50,7 +50,8 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await limits.adjustRateLimit({ ...of("pro"), count: 9 })).toMatchObject({ remaining: 1 });
     const { page } = await limits.listRateLimits({ name: "generate", plan: "metered" });
     // Of a window that carries tokens over, a larger plan keeps what is there.
-    expect(page).toMatchObject([{ key: "a", value: 1, remaining: 0 }]);
+    expect(page).toMatchObject([{ key: "a", value: 1, ok: true, remaining: 0 }]);
+    expect(await limits.listRateLimits({ name: "generate", plan: "free" })).toMatchObject({ page: [{ ok: false }] });
     await limits.overrideRateLimit({ ...of("pro", "b"), until: NOW + DAY });
     expect(await checkRateLimit({ ...of("free", "b"), count: 10 })).toMatchObject({ ok: true, remaining: 0 });
   });
