@@ -282,8 +282,9 @@ describe("with types", () => {
       `${take("hot")} ${get("quiet")}`,
       get("hot"),
       `${own} ${get("quiet")}`,
+      `await adjustRateLimit(ctx, { name: "hot", count: 1 }); ${get("hot")}`,
     );
-    expect(found).toEqual([["beside"], [], ["beside"], [], [], [], []]);
+    expect(found).toEqual([["beside"], [], ["beside"], [], [], [], [], []]);
   });
 
   it("an answer that is taken apart without its ok is found only if it may be a denial", () => {

@@ -259,6 +259,10 @@ it.each([
   expect(response.headers.get("RateLimit")).toBe(`"t%C3%A4glich";r=0;t=${Math.ceil(waitMs / 1000)}, "other";r=90;t=6`);
 });
 
+it("a 429 of limits that allow the call, as an app may send it, says a second", async () => {
+  expect(await tooManyRequests(roomy).json()).toMatchObject({ status: 429, detail: "Try again in 1 second." });
+});
+
 /** How popular parsers read each format, as docs/http.md says. The parsers read the clock. */
 describe("as popular parsers read them,", () => {
   useClock();

@@ -181,6 +181,8 @@ describe("with the server's time", () => {
     expect(result.current).toBe(now);
     expect(now()).toBe(NOW);
     expect(hook.result.current.check()).toMatchObject({ ok: true, value: 10 });
+    const { result: alone } = renderHook(() => useServerNow());
+    expect(alone.current()).toBe(Date.now());
   });
 
   it("the time is not requested before there is a connection", () => {
