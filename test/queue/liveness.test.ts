@@ -216,6 +216,17 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await position(job)).toMatchObject({ ahead });
   });
 
+  it("a place under an override without a bound is now, or the end of a pause", async () => {
+    const { enqueue, jobOf, position, pass, override, pauseFor } = open();
+    await enqueue("1");
+    const job = await jobOf("2");
+    await pass(1000);
+    await override({ unlimited: true });
+    expect(await position(job)).toEqual({ ahead: 0, startsAt: Date.now() });
+    await pauseFor(5 * MINUTE);
+    expect(await position(job)).toEqual({ ahead: 0, startsAt: Date.now() + 5 * MINUTE });
+  });
+
   it("jobs start when their places said", async () => {
     const hourly = { kind: "fixed window", rate: 20, period: HOUR, capacity: undefined, start: NOW };
     const { enqueue, jobOf, position, pass, until, starts } = open(hourly);
