@@ -32,9 +32,9 @@ export interface Window {
 }
 
 /**
- * Units that were taken at a time, or are promised for it. Of several takes that were joined, `from` is the time of the
- * first. With `all`, everything that a bucket holds was taken, under any capacity; `units` are then what is owed
- * besides or, below zero, what has been given back of it.
+ * Units that were taken at a time, or are promised for it. Of several takes that were joined, or of one ms with a gift
+ * between them, `from` is the time of the first. With `all`, everything that a bucket holds was taken, under any
+ * capacity; `units` are then what is owed besides or, below zero, what has been given back of it.
  */
 export interface Entry {
   readonly at: number;

@@ -43,9 +43,11 @@ export function insert(entries: readonly Entry[], entry: Entry): Entry[] {
 }
 
 /** Two entries as one at the later time; it remembers the time of the first. All that there is, is there once. */
-function join(first: Entry, { at, units, from = at, all = first.all }: Entry): Entry {
-  const earliest = Math.min(from, first.from ?? first.at);
-  return bounded({ at, units: first.units + units, ...(earliest < at && { from: earliest }), ...(all && { all }) });
+function join(first: Entry, next: Entry): Entry {
+  const { at, all = first.all } = next;
+  const isJoint = first.at < at || (first.from ?? next.from) !== undefined;
+  const from = Math.min(first.from ?? first.at, next.from ?? at);
+  return bounded({ at, units: first.units + next.units, ...(isJoint && { from }), ...(all && { all }) });
 }
 
 /** Several logs as one: by one sort, since a bucket of two thousand rows remembers 131,072 times. */

@@ -57,7 +57,8 @@ export class SlidingWindowKind implements Kind {
     // A debt beyond what can be counted is cut off, and none comes back of it.
     const isCounted = units <= MOST_TAKEN - sum(recent);
     const taken: Entry = isCounted ? { at: ts, units } : { at: ts, units: 0, all: true };
-    return withEntries(limit, state, insert(recent, taken));
+    const isAfterGift = state.headroom?.some((pair) => pair.at > ts) && { from: ts };
+    return withEntries(limit, state, insert(recent, { ...taken, ...isAfterGift }));
   }
 
   reserve(limit: Limit, advanced: State, units: number): Reservation {
@@ -94,12 +95,14 @@ export class SlidingWindowKind implements Kind {
     const { takenAt, startsAt } = taking;
     const own = recent.find(({ at, from = at }) => from <= startsAt && startsAt <= at);
     if (!own || own.all) return state;
+    // A gift takes from the entries themselves, so its pair says more only of takes that were joined. If nothing was
+    // left, as by a reset, this is not the entry of what was taken before.
+    const isJoint = own.from !== undefined;
+    const pairs = headroom.filter((pair) => isJoint || pair.units === 0);
     // Promises come back from their own entries only, so they are no headroom of a take that has started.
     const promised = own.at > ts ? 0 : sum(promisedAfter(recent, ts));
-    const most = Math.max(
-      0,
-      refunds.headroomSince({ ...state, headroom, ts: Math.max(ts, takenAt) }, takenAt) - promised,
-    );
+    const least = refunds.headroomSince({ ...state, headroom: pairs, ts: Math.max(ts, takenAt) }, takenAt);
+    const most = Math.max(0, least - promised);
     const back = Math.min(units, own.units, most);
     return withEntries(limit, state, removeFrom(recent, own, back), refunds.returned(headroom, takenAt, back));
   }

@@ -183,10 +183,36 @@ describe("a sliding window", () => {
     expect(back).toEqual({ ...stopped(500), headroom: [{ at: NOW + 1, units: 0 }] });
   });
 
+  it("gives back of an older take what a gift has left of it, whatever is promised since", () => {
+    const given = returned(2)(advanced(4)(stateOf(0, [0, 5])));
+    const full = kind.take(limit, advanced(5)(given), tokens(7));
+    const promises = reserved(3)(advanced(7)(full));
+    expect(promises.recent).toEqual(entries([0, 3], [5, 7], [1000, 3]));
+    expect(refunded(5, 0)(advanced(8)(promises)).recent).toEqual(entries([5, 7], [1000, 3]));
+  });
+
+  it("gives back a promise that has started, after a pause before it, whatever is promised since", () => {
+    const late = advanced(1500)(paused(600)(stateOf(0, [900, 3])));
+    const promises = reserved(5)(kind.take(limit, advanced(1600)(late), tokens(7)));
+    expect(promises.recent).toEqual(entries([900, 3], [1600, 7], [2600, 5]));
+    expect(returned(3, 900)(promises).recent).toEqual(entries([1600, 7], [2600, 5]));
+  });
+
+  it("gives back of an entry with takes before and after a gift no more than the gift has left", () => {
+    // A take of 3, a gift of 2, and a take of 4. Later takes and gifts change nothing.
+    const gift = returned(2)(kind.take(limit, stateOf(0), tokens(3)));
+    const mixed = kind.take(limit, gift, tokens(4));
+    const later = returned(2)(kind.take(limit, advanced(5)(mixed), tokens(2)));
+    const stored = fromStored(limit, toStored(limit, later), undefined);
+    for (const state of [mixed, later, stored]) expect(refunded(3, 0)(state).value - state.value).toBe(tokens(1));
+    const parts = splitTo(limit, shardAt(limit, WHOLE, mixed), 1, NOW);
+    expect(refunded(3, 0)(fold(limit, parts, NOW).state).value).toBe(tokens(6));
+  });
+
   it("gives back nothing of what a reset has forgotten to a promise of later for the same time", () => {
     // The first promise is for NOW + 1000, and so is the second.
     const first = reserved(4)(stateOf(0, [0, 10]));
-    const reset = { ...forgotten(limit, first.ts, NOW + 1), recent: [] };
+    const reset = { ...forgotten(limit, first.ts, { at: NOW + 1 }), recent: [] };
     const second = reserved(4)(advanced(1)({ ...reset, ...stateOf(1, [0, 10]) }));
     const late = advanced(1999)(second);
     expect(late.recent).toEqual(entries([1000, 4]));
