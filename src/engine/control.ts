@@ -33,16 +33,21 @@ export function pausedUntil({ pause }: Control): number {
 
 /** A control row with a pause; as it is if the pause before ends no sooner. */
 export function withPause(control: Control, at: number, until: number): Control {
-  const before = pausedUntil(control);
-  if (until <= before) return control;
+  if (until <= pausedUntil(control)) return control;
   const count = control.count + 1;
-  return { ...control, count, pause: { count, at, until, ...(before > at && { after: before }) } };
+  return { ...control, count, pause: { count, at, until, ...endAfter(control, at) } };
 }
 
 /** A control row with a reset, which also ends a pause. */
 export function withReset(control: Control, at: number): Control {
   const count = control.count + 1;
-  return { ...withoutPause(control), count, reset: { count, at } };
+  return { ...withoutPause(control), count, reset: { count, at, ...endAfter(control, at) } };
+}
+
+/** The end of a pause that is not over: what was written in it has that date. */
+function endAfter(control: Control, at: number) {
+  const after = pausedUntil(control);
+  return after > at && { after };
 }
 
 export function withoutPause({ pause: _, ...control }: Control): Control {
@@ -59,7 +64,7 @@ export function applyControl(limit: Limit, state: State, control: Control): Stat
   const { count, reset, pause } = control;
   const seen = countKnownTo(state, control);
   if (seen === count) return state;
-  const begun = reset && seen < reset.count ? forgotten(limit, state.ts, reset.at) : state;
+  const begun = reset && seen < reset.count ? forgotten(limit, state.ts, reset) : state;
   const left = pause && seen < pause.count ? limit.kind.pause(limit, begun, pause) : begun;
   return { ...left, seen: count };
 }

@@ -27,11 +27,12 @@ export function remembering(state: State, date: number): State {
 /**
  * A bucket that was made full at a time: nothing that was taken until then comes back. @param lastWrite - before that.
  */
-export function forgotten({ capacity }: Limit, lastWrite: number, at: number): State {
-  // A clock ahead may have dated a take: clocks differ by less than this. A time that is further ahead is the end of a
-  // pause.
+export function forgotten({ capacity }: Limit, lastWrite: number, { at, after }: Omit<Pause, "until">): State {
+  // A clock ahead may have dated a take: clocks differ by less than this. A time that is further ahead is the end of an
+  // earlier pause.
   const CLOCKS_DIFFER_MS = 60_000;
-  const last = lastWrite - at > CLOCKS_DIFFER_MS ? at : Math.max(at, lastWrite);
+  const isOfPause = lastWrite === after || lastWrite - at > CLOCKS_DIFFER_MS;
+  const last = isOfPause ? at : Math.max(at, lastWrite);
   return { value: capacity, ts: at, headroom: [{ at: last + 1, units: 0 }] };
 }
 

@@ -115,7 +115,9 @@ describe("a control row", () => {
     const again = withPause(paused, NOW + 10, NOW + 5001);
     expect(again).toEqual({ count: 2, pause: { count: 2, at: NOW + 10, until: NOW + 5001, after: NOW + 5000 } });
     expect(withPause(paused, NOW + 5000, NOW + 6000).pause).toEqual({ count: 2, at: NOW + 5000, until: NOW + 6000 });
-    expect(withReset(again, NOW + 20)).toEqual({ count: 3, reset: { count: 3, at: NOW + 20 } });
+    const ended = { count: 3, reset: { count: 3, at: NOW + 20, after: NOW + 5001 } };
+    expect(withReset(again, NOW + 20)).toEqual(ended);
+    expect(withReset(ended, NOW + 30)).toEqual({ count: 4, reset: { count: 4, at: NOW + 30 } });
     expect(withoutPause(paused)).toEqual({ count: 1 });
     expect([NO_CONTROL, paused, reset].map(pausedUntil)).toEqual([0, NOW + 5000, 0]);
   });
@@ -153,6 +155,15 @@ describe("a control row", () => {
       return kind.giveBack(limit, later, tokens(6), { takenAt, startsAt: takenAt }).value - later.value;
     };
     expect([1, 5, 900, 950].map(back)).toEqual([0, 0, 0, 0]);
+  });
+
+  it("gives back what is taken after a reset that ended a pause, also before that would have ended", () => {
+    const log = bucketOf({ name: "send", config: { kind: "sliding window", rate: 10, period: 1000 } }).limit;
+    const row = { value: log.capacity, ts: NOW + 5000, recent: [] };
+    const state = applyControl(log, row, withReset(paused, NOW + 100));
+    const used = log.kind.take(log, log.kind.advance(log, state, NOW + 101), log.capacity);
+    const dates = { takenAt: NOW + 101, startsAt: NOW + 101 };
+    expect(log.kind.giveBack(log, used, log.capacity, dates).value).toBe(log.capacity);
   });
 
   it("lets what was taken before a pause come back only to what the bucket owes at its end", () => {
