@@ -27,7 +27,7 @@ const SNAP = Number.EPSILON * 2;
  * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
  * - `decide`: the decision at a time.
  */
-export function requestOn(bucket: BucketInForce, count: number, reserve: boolean | undefined) {
+export function requestOn(bucket: BucketInForce, count: number, reserve?: boolean) {
   const { parts, unitsPerToken, ts: lastWrite, tokens, capacity, mostReserved, windowsFrom, reason, few } = bucket;
   const { lastsMs, unlimited, pausedUntil, until = END_OF_TIME } = bucket;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;

@@ -122,12 +122,18 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
     } as ProjectedStatus,
     bucket,
     // A full bucket stays as it is. The start of a reservation that waits moves on with time, and is shown once a
-    // second.
+    // second; one that waits for other reservations starts at once when a plain call would.
     changesAt: Math.min(
       until,
       ...(now >= fullAt && now >= pausedUntil
         ? [ok && start > now ? Math.max(start, now + 1000) : until]
-        : [retryAt, Math.max(outlook.resetAt ?? 0, now + restMs), fullAt, pausedUntil].filter((time) => time > now)),
+        : [
+            retryAt,
+            requestOn(bucket, count).servedFrom(now),
+            Math.max(outlook.resetAt ?? 0, now + restMs),
+            fullAt,
+            pausedUntil,
+          ].filter((time) => time > now)),
     ),
   };
 }

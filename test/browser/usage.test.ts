@@ -12,7 +12,7 @@ import { firstOf } from "../support/random.js";
 useClock(NOW);
 
 describe.each(firstOf(1, placeNames))("in the %s", (place) => {
-  const { define } = useBackend(place);
+  const { define, insert } = useBackend(place);
   const window = { kind: "fixed window", period: DAY, start: NOW, keyed: true } as const;
   const limits = define({
     calls: { ...window, plans: { free: { rate: 100 }, pro: { rate: 1000 } } },
@@ -132,5 +132,16 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(shown.changesAt).toBe(NOW + 1010);
     const later = projectUntilChange(snapshot, { now: shown.changesAt, count: 13, reserve: true });
     expect(later.status).toMatchObject({ ok: true, retryAt: NOW + 2000 });
+  });
+
+  it("changes when a reservation that waits for others is served at once, since a plain call would be", async () => {
+    const entries = [0, 500, 1500].map((ms, i) => ({ at: NOW + ms, count: [3, 5, 2][i] ?? 0 }));
+    await insert({ name: "sliding", bucket: "sliding window 1000", value: 0, ts: NOW + 500, recent: entries });
+    const snapshot = await limits.getRateLimit({ name: "sliding" });
+    const shown = projectUntilChange(snapshot, { now: NOW + 600, count: 3, reserve: true });
+    expect(shown).toMatchObject({ status: { ok: true, retryAt: NOW + 1500 }, changesAt: NOW + 1000 });
+    const { status } = projectUntilChange(snapshot, { now: NOW + 1000, count: 3, reserve: true });
+    expect(status).toMatchObject({ ok: true });
+    expect(status).not.toHaveProperty("retryAt");
   });
 });
