@@ -1,7 +1,7 @@
 /** Rows ↔ shards of one bucket: what the rows that a call has read stand for. */
 import { applyControl, type Control, countKnownTo } from "../engine/control.js";
 import { type Bucket, nameOf } from "../engine/bucket.js";
-import { fullState, type Limit, type State } from "../engine/kinds/kind.js";
+import { emptyState, fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
 import { damageError, show } from "../engine/misuse.js";
 import { halves, type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
@@ -77,12 +77,12 @@ export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row
 /**
  * The shards of an interval. Rows below the levels that the limit permits become one. So do rows that overlap, which
  * runs leave that do not see each other's rows, such as a nested `runMutation` next to a call.
- * @throws when rows leave a gap.
+ * @throws when rows leave a gap, and no reset has repaired it.
  */
 function arranged(bucket: Bucket, shards: readonly StoredShard[], found: FoundRows, interval: Interval): StoredShard[] {
   const { limit } = bucket;
   const { now = Infinity, join = merged } = found;
-  if (shards.length === 0) throw gapError(bucket);
+  if (shards.length === 0) return [missing(bucket, found.control, interval)];
   const own = shards.filter((shard) => shard.interval === interval);
   const partsOf = (half: Interval) => {
     const within = shards.filter((shard) => shard.interval.startsWith(half));
@@ -95,6 +95,15 @@ function arranged(bucket: Bucket, shards: readonly StoredShard[], found: FoundRo
   if (own.length > 0) return [{ ...mended(limit, all, last, interval), rows }];
   // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
   return [{ ...join(limit, all, Math.min(now, last), interval), rows }];
+}
+
+/** A part without a row. After a reset it is empty, not full: nobody knows what was taken since. */
+function missing(bucket: Bucket, control: Control, interval: Interval): StoredShard {
+  const { reset } = control;
+  if (!reset) throw gapError(bucket);
+  const limit = shareOf(bucket.limit, interval);
+  const state = { ...emptyState(limit, reset.at), seen: reset.count };
+  return { ...controlled({ interval, limit, state }, control), rows: [] };
 }
 
 /**
