@@ -3,6 +3,7 @@ import { applyControl, type Control, countKnownTo } from "../engine/control.js";
 import { type Bucket, nameOf } from "../engine/bucket.js";
 import { emptyState, fullState, type Limit, type State } from "../engine/kinds/kind.js";
 import { since } from "../engine/headroom.js";
+import { compact } from "../engine/kinds/log.js";
 import { damageError, show } from "../engine/misuse.js";
 import { halves, type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
@@ -94,7 +95,11 @@ function arranged(bucket: Bucket, shards: readonly StoredShard[], found: FoundRo
   const last = Math.max(...all.map(({ state }) => state.ts));
   if (own.length > 0) return [{ ...mended(limit, all, last, interval), rows }];
   // At the last write, unless a clock ahead has made that: what other rows have taken must not leave before its time.
-  return [{ ...join(limit, all, Math.min(now, last), interval), rows }];
+  const one = join(limit, all, Math.min(now, last), interval);
+  const { state } = one;
+  const { recent } = state;
+  // As its row will hold them: the times of a thousand rows are too many for a search.
+  return [{ ...one, state: recent ? { ...state, recent: compact(recent, state.ts) } : state, rows }];
 }
 
 /** A part without a row. After a reset it is empty, not full: nobody knows what was taken since. */

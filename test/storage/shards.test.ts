@@ -15,6 +15,7 @@ import { changeOf, loadAll, loadFirst, shardsOf, type StoredShard } from "../../
 import { histories, limits, stateAfter } from "../engine/arbitraries.js";
 import { useBackend } from "../support/limits.js";
 import type { QueryCtx, StoredRow } from "../support/places.js";
+import { partsOf } from "../support/parts.js";
 import { forAny } from "../support/random.js";
 
 const NOW = 1_700_000_000_000;
@@ -66,6 +67,18 @@ describe("the rows of a split bucket", () => {
     const parts = await load();
     await save(bucket, parts.slice(0, 2), [fold(bucket.limit, parts.slice(0, 2), NOW, "0")]);
     expect(tokensIn(await load(under({ shards: 2 })))).toEqual([16, 16]);
+  });
+
+  it.each([1, 2])("remember as many times as a row does where they become %i", (shards) => {
+    const of = under({ kind: "sliding window", period: 1000, shards });
+    const times = Array.from({ length: 64 }, (_, i) => NOW - 500 + i);
+    const rows = partsOf(3).map((shard, i) => {
+      const recent = times.map((at) => ({ at: at + 64 * i, count: 0.0625 }));
+      return { shard, value: 4, ts: NOW, recent, bucket: of.limit.bucket } as unknown as Row;
+    });
+    const left = shardsOf(of, { control: NO_CONTROL, rows });
+    expect(left.map(({ state }) => state.recent?.length)).toEqual(left.map(() => 64));
+    expect(tokensIn(left)).toEqual(left.map(() => 32 / shards));
   });
 
   it("of another kind or period are another bucket's", async () => {
