@@ -82,4 +82,22 @@ describe.each(placeNames)("in the %s", (place) => {
       expect(await limits.rateLimit({ name: "hot", count: 4 })).toMatchObject({ ok: ms === 3000 });
     }
   });
+
+  it.each<[string, object]>([
+    ["fixed", { window: { since: NOW, used: 70 } }],
+    ["sliding", { recent: [{ at: NOW, count: 70 }] }],
+  ])("of a %s window that a smaller plan splits owe as much under the larger one", async (kind, used) => {
+    const window = { kind: `${kind} window`, period: 1000, ...(kind === "fixed" && { start: 0 }) };
+    const plans = { big: { rate: 70 }, small: { rate: 7 } };
+    const limits = define({ hot: { ...window, plans, shards: { atLeast: 2, atMost: 2 } } as never });
+    await insert({ name: "hot", bucket: `${kind} window 1000`, value: 0, ts: NOW, plan: "big", ...used });
+    vi.setSystemTime(NOW + 10);
+    // Its shares are 3 and 4, and those of the larger plan are equal.
+    await limits.adjustRateLimit({ name: "hot", plan: "small", count: 1 });
+    expect(await values()).toHaveLength(2);
+    for (const random of [0.1, 0.9]) {
+      draw(random, random);
+      expect(await limits.rateLimit({ name: "hot", plan: "big" })).toMatchObject({ ok: false });
+    }
+  });
 });

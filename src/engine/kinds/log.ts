@@ -132,15 +132,17 @@ function reduced(entry: Entry, units: number): Entry[] {
 }
 
 /**
- * Cuts each entry in the proportion of `takenLeft` to `taken`, their sum, in multiples of `grain` as far as they go. An
- * entry of everything is in both parts, and so is one without units, which says since when there was room.
+ * Cuts each entry, in multiples of `grain` as far as they go. An entry of everything is in both parts, and so is one
+ * without units, which says since when there was room.
+ * @param taken - their sum. @param leftOf - what the left part gets of the oldest so many units.
  */
 export function cut(
   entries: readonly Entry[],
   taken: number,
-  takenLeft: number,
+  leftOf: (units: number) => number,
   grain: number,
 ): readonly [Entry[], Entry[]] {
+  const takenLeft = leftOf(taken);
   let before = 0;
   let given = 0;
   const ofLeft: Entry[] = [];
@@ -149,7 +151,7 @@ export function cut(
     const { units } = entry;
     const isInBoth = entry.all === true || units === 0;
     before += units;
-    const fair = Math.floor(((before / (taken || 1)) * takenLeft) / grain) * grain;
+    const fair = Math.floor(leftOf(before) / grain) * grain;
     const upTo = Math.min(takenLeft, Math.max(given, fair, takenLeft - (taken - before)));
     const own = Math.min(units, upTo - given);
     given += own;

@@ -115,11 +115,12 @@ export abstract class RefillingKind<L extends Limit> {
     const values = [leftHalf(value, left, right), value - leftHalf(value, left, right)] as const;
     const share = left.capacity / (left.capacity + right.capacity || 1);
     const pairs = headroom && refunds.halved(headroom, share);
-    // The missing units are cut as the value is. Units used beside them, above a capacity that was lowered, are cut by
-    // the shares.
+    // The missing units are cut as the value is. Units used beside them, above a capacity that was lowered, make both
+    // halves' use as large: under the larger limit their shares are.
     const missing = left.capacity + right.capacity - value;
     const beside = (window?.used ?? missing) - missing;
-    const ofLeft = Math.floor(beside * share);
+    const fair = Math.floor((missing + beside) / 2 / left.unitsPerToken) * left.unitsPerToken;
+    const ofLeft = Math.min(beside, Math.max(0, fair - (left.capacity - values[0])));
     const half = (limit: L, own: 0 | 1, more: number): State => ({
       ...state,
       value: values[own],

@@ -132,11 +132,21 @@ export class SlidingWindowKind implements Kind {
     const counted = countsOf({ capacity }, recent);
     const taken = sum(counted);
     const value = capacity - taken;
-    // The left half takes what it can hold of the value, which decides its part of the taken units; each entry is cut
+    const { unitsPerToken } = left;
+    const isPromised = promisedAfter(counted, state.ts).length > 0;
+    // What is owed leaves first. It makes both halves' use as large: under a larger limit their shares are. A promise,
+    // and the end of a pause, is cut as what pays it.
+    const owed = Math.max(0, -value);
+    const fair = Math.floor(taken / 2 / unitsPerToken) * unitsPerToken - left.capacity;
+    const isByShares = isPromised || counted.some(({ all }) => all);
+    const owedLeft = isByShares ? 0 - leftHalf(0 - owed, left, right) : Math.min(owed, Math.max(0, fair));
+    // The left half takes what it can hold of the value, which decides its part of the other units; each entry is cut
     // in that proportion. Whole tokens would part what is promised from what leaves by then, so that one half owes and
     // the other gives the same again.
-    const grain = promisedAfter(counted, state.ts).length > 0 ? 1 : left.unitsPerToken;
-    const cuts = cut(counted, taken, left.capacity - leftHalf(value, left, right), grain);
+    const keptLeft = left.capacity - leftHalf(Math.max(0, value), left, right);
+    const leftOf = (units: number) =>
+      units <= owed ? (units / (owed || 1)) * owedLeft : owedLeft + ((units - owed) / (taken - owed)) * keptLeft;
+    const cuts = cut(counted, taken, leftOf, isPromised ? 1 : unitsPerToken);
     const pairs = headroom ? refunds.halved(headroom, left.capacity / Math.max(1, capacity)) : [];
     const half = (limit: Limit, own: 0 | 1) => {
       const entries = cuts[own].map((entry) => (entry.all ? { ...entry, units: entry.units - limit.capacity } : entry));
