@@ -77,9 +77,10 @@ export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Pro
   const job = found?.startsAt === undefined ? found : null;
   const row = await readWorker(ctx, bucket);
   if (job) await (terms.queue.maxQueued === undefined ? deleteJob(ctx, job) : dismissJob(ctx, job));
-  // A worker that sleeps may wait for this job, or have counted it.
+  // The worker of a full queue sleeps on its count.
+  const isMissed = job && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
   const text = textOf(terms);
-  if (job || row?.terms !== text || isLost(row, ctx.now)) await wake(ctx, bucket, text);
+  if (isMissed || row?.terms !== text || isLost(row, ctx.now)) await wake(ctx, bucket, text);
   return { canceled: job !== null };
 }
 

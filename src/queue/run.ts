@@ -65,7 +65,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
     ...(!isRunning && { state: pace.state }),
     // While it runs on, it stays busy (isBusy).
     ...(mustRenew && { runsUntil: LEASE_MS + (isRunning ? now - LINGER_MS : nextAt) }),
-    ...(isSleeping && { start }),
+    ...(isSleeping && { start, awaits: awaited?.job._id }),
   });
 }
 

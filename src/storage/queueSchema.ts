@@ -66,6 +66,8 @@ export const rateLimitQueueTables = {
     runsUntil: v.number(),
     /** The scheduled function that is the first run of the last start, or the one that a worker sleeps until. */
     start: v.optional(v.id("_scheduled_functions")),
+    /** The job that a worker which waits sleeps for. */
+    awaits: v.optional(v.id("rateLimitQueue")),
     /** While `maxQueued` jobs wait: when a caller may ask again. */
     fullUntil: v.optional(v.number()),
     /** The jobs that wait, while the worker of a full queue sleeps. */
