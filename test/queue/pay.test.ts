@@ -108,12 +108,30 @@ it("some rows pay all that they hold, and no more; it may come back, and no more
   expect(settled).toEqual([[unitsOf(limit, 5)], undefined]);
 });
 
-it("of a bucket whose rows were read in part, the others count as empty when jobs are to leave a full queue", () => {
-  const terms = termsAt({ ...ten, shards: 2 });
-  const half = splitTo(terms.bucket.limit, fullShard(terms.bucket.limit), 1, NOW).slice(1);
-  const broughtBy = (held: Shard[]) => whenBroughtByAll([{ terms, shards: [], held }], [{ count: 3 }], 10) - NOW;
-  expect(broughtBy([fullShard(terms.bucket.limit)])).toBe(2000);
-  expect(broughtBy(half)).toBe(2500);
+describe("jobs that are to leave a full queue", () => {
+  const broughtIn = (terms: ReturnType<typeof termsAt>, held: readonly Shard[]) =>
+    whenBroughtByAll([{ terms, shards: [], held }], [{ count: 3 }], 10) - NOW;
+
+  it.each([
+    ["token bucket", 2000, 2500],
+    ["sliding window", 2000, 3000],
+  ] as const)("count rows of a %s that were not read as empty", (kind, all, half) => {
+    const terms = termsAt({ kind, rate: 10, period: 1000, shards: 2 });
+    const { limit } = terms.bucket;
+    expect(broughtIn(terms, [fullShard(limit)])).toBe(all);
+    expect(broughtIn(terms, splitTo(limit, fullShard(limit), 1, NOW).slice(1))).toBe(half);
+  });
+
+  it.each([
+    ["in time", 10, 1000, 1000],
+    ["too late: nothing counts that it brings", 10, 999, 3999],
+    ["too late, and a debt stays", -5, 1000, 4500],
+  ])("are brought by a faster override %s", (_when, tokens, untilMs, inMs) => {
+    const control = { ...NO_CONTROL, override: { config: { ...ten, rate: 20 }, until: NOW + untilMs } };
+    const terms = termsAt(ten, NOW, control);
+    const { limit } = terms.counted;
+    expect(broughtIn(terms, adjustOnAll([fullShard(limit)], NOW, { units: unitsOf(limit, 10 - tokens) }))).toBe(inMs);
+  });
 });
 
 it("waitWhenFull is how long a full bucket lets a job wait", () => {
