@@ -33,10 +33,11 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   if (!from) return { buckets, cursor: null };
   const [name] = from;
   let next: storage.Cursor | null = null;
+  const defined = limitsOf(targets, name);
   // A search for the next limit ends at one that is not judged.
   const isSearch = from.length === 1 && !isDefined(targets, name);
   for await (const bucket of isSearch ? [] : walk(ctx, from)) {
-    const rows = rowsToDelete(targets, bucket, now);
+    const rows = rowsToDelete(defined, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
   }
@@ -70,10 +71,12 @@ export async function deleteFull(
 ): Promise<number> {
   const now = Date.now();
   checkTargets(targets);
+  const names = new Set(buckets.map(({ name }) => name));
+  const defined = new Map(Array.from(names, (name) => [name, limitsOf(targets, name)]));
   let deleted = 0;
   for (const bucket of buckets) {
     const all = await storage.readRows(ctx, bucket);
-    const rows = rowsToDelete(targets, { ...bucket, rows: all }, now);
+    const rows = rowsToDelete(defined.get(bucket.name), { ...bucket, rows: all }, now);
     await storage.write(ctx, { bucket, rows, contents: [] });
     deleted += rows.length;
   }
@@ -95,15 +98,25 @@ function checkTargets(targets: Targets): void {
 const isDefined = (targets: Targets, name: string) => targets.some((own) => own.name === name);
 
 /**
- * An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny
- * after its end. A limit whose calls are refused, since a deploy has made it uncountable, does not stop the sweep of
- * others.
+ * A limit as it is defined, with plans as each of them says; undefined for one whose calls are refused, since a deploy
+ * has made it uncountable: it does not stop the sweep of others.
  */
-function rowsToDelete(targets: Targets, bucket: BucketRows, now: number): storage.Row[] {
+function limitsOf(targets: Targets, name: string): Limit[] | undefined {
+  const configs = targets.flatMap((own) => (own.name === name ? own.configs : []));
   try {
-    // Of a limit with plans that of each plan.
-    const configs = targets.flatMap((own) => (own.name === bucket.name ? own.configs : []));
-    const defined = configs.map((config) => parseChecked(bucket.name, config));
+    return configs.map((config) => parseChecked(name, config));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * An override that is in force counts among what a bucket must be full under. One that cannot be used continues to deny
+ * after its end.
+ */
+function rowsToDelete(defined: readonly Limit[] | undefined, bucket: BucketRows, now: number): storage.Row[] {
+  if (!defined) return [];
+  try {
     const { control, rows } = foundAmong(bucket, bucket.rows);
     const { override } = control;
     if (override) parseOverride(bucket.name, override);
