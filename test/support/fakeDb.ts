@@ -3,11 +3,7 @@
  * conflicts. Transactions that run at the same time therefore all read the old rows.
  */
 import type { Value } from "convex/values";
-import * as publicFunctions from "../../convex/public.js";
-import componentSchema from "../../convex/schema.js";
-import * as snapshots from "../../convex/snapshots.js";
-import * as sweep from "../../convex/sweep.js";
-import * as upkeep from "../../convex/upkeep.js";
+import { rateLimits } from "../../tools/simulator/component.js";
 import { Execution, SimulatedCtx } from "../../tools/simulator/context.js";
 import { qualifiedName } from "../../tools/simulator/database.js";
 import { Deployment, ROOT } from "../../tools/simulator/deployment.js";
@@ -15,7 +11,6 @@ import { Store } from "../../tools/simulator/store.js";
 import { Transaction } from "../../tools/simulator/transaction.js";
 import { type PlaceName, schema, type StoredRow } from "./places.js";
 
-const rateLimits = { schema: componentSchema, modules: { public: publicFunctions, snapshots, sweep, upkeep } };
 const tableIn = (place: PlaceName) => qualifiedName(place === "tables" ? ROOT : "rateLimits", "rateLimits");
 const deployment = new Deployment({ schema, children: { rateLimits } });
 

@@ -1,14 +1,11 @@
 /** This package as its users call it, in the app's tables or in the component. */
 import { componentsGeneric, defineSchema } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import * as publicFunctions from "../../convex/public.js";
-import componentSchema from "../../convex/schema.js";
-import * as snapshotFunctions from "../../convex/snapshots.js";
-import * as upkeepFunctions from "../../convex/upkeep.js";
 import { rateLimitAdmin } from "../../src/client/admin.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
 import { defineRateLimits, type RateLimitConfig } from "../../src/index.js";
 import { rateLimitTables } from "../../src/storage/schema.js";
+import { rateLimits } from "./component.js";
 import type { Component } from "./deployment.js";
 import * as design from "./design.js";
 import type { Ask, Consume, Design, LimitOptions, Operate, Shards } from "./design.js";
@@ -18,10 +15,9 @@ export type PlaceName = "tables" | "component";
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
-const modules = { public: publicFunctions, snapshots: snapshotFunctions, upkeep: upkeepFunctions };
 const apps: Record<PlaceName, Component> = {
   tables: { schema: defineSchema(rateLimitTables) },
-  component: { children: { rateLimits: { schema: componentSchema, modules } } },
+  component: { children: { rateLimits } },
 };
 
 export function ours(shards: Shards, place: PlaceName = "tables"): Design {

@@ -1,12 +1,6 @@
 /** An app with a limit that has a queue, in its tables or in the component, and with a function for its jobs. */
 import { componentsGeneric, defineSchema, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import * as publicFunctions from "../../convex/public.js";
-import * as queueFunctions from "../../convex/queue.js";
-import * as snapshotFunctions from "../../convex/snapshots.js";
-import componentSchema from "../../convex/schema.js";
-import * as upkeepFunctions from "../../convex/upkeep.js";
-import * as workerFunctions from "../../convex/worker.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
@@ -15,6 +9,7 @@ import { defineRateLimits } from "../../src/index.js";
 import { rateLimitTables } from "../../src/storage/schema.js";
 import { rateLimitQueueTables } from "../../src/storage/queueSchema.js";
 import type { QueueConfig, RateLimitConfig } from "../../src/wire/configs.js";
+import { rateLimits } from "./component.js";
 import { SimulatedCtx } from "./context.js";
 import type { Component } from "./deployment.js";
 
@@ -60,14 +55,6 @@ export function queueApp(
 ): QueueApp {
   const limits = { llm: { ...config, queue }, ...(second && { second }) } as unknown as { llm: RateLimitConfig };
   if (place === "component") {
-    const modules = {
-      public: publicFunctions,
-      queue: queueFunctions,
-      snapshots: snapshotFunctions,
-      upkeep: upkeepFunctions,
-      worker: workerFunctions,
-    };
-    const rateLimits = { schema: componentSchema, modules };
     const defined = defineInComponent(limits, { component });
     const functions = {
       ...defined,
