@@ -118,8 +118,9 @@ export abstract class RefillingKind<L extends Limit> {
     // The missing units are cut as the value is. Units used beside them, above a capacity that was lowered, make both
     // halves' use as large: under the larger limit their shares are.
     const missing = left.capacity + right.capacity - value;
-    const beside = (window?.used ?? missing) - missing;
-    const fair = Math.floor((missing + beside) / 2 / left.unitsPerToken) * left.unitsPerToken;
+    const { used = missing } = window ?? {};
+    const beside = used - missing;
+    const fair = Math.floor(used / 2 / left.unitsPerToken) * left.unitsPerToken;
     const ofLeft = Math.min(beside, Math.max(0, fair - (left.capacity - values[0])));
     const half = (limit: L, own: 0 | 1, more: number): State => ({
       ...state,
