@@ -2,12 +2,9 @@
 import { v } from "convex/values";
 import * as jobs from "../src/queue/job.js";
 import { textOf } from "../src/queue/terms.js";
-import { inQueue, wake as wakeWorker } from "../src/queue/worker.js";
+import { inQueue, wake as wakeWorker, WORKER_MODULE } from "../src/queue/worker.js";
 import * as wire from "../src/wire/queue.js";
 import { mutation, query } from "./_generated/server.js";
-
-/** The module of the worker's functions. */
-const MODULE = "worker";
 
 export const enqueue = mutation({
   get args() {
@@ -16,7 +13,7 @@ export const enqueue = mutation({
   get returns() {
     return wire.enqueueResultValidator();
   },
-  handler: (ctx, asked) => jobs.enqueue(inQueue(ctx, MODULE), asked),
+  handler: (ctx, asked) => jobs.enqueue(inQueue(ctx, WORKER_MODULE), asked),
 });
 
 export const cancel = mutation({
@@ -26,7 +23,7 @@ export const cancel = mutation({
   get returns() {
     return wire.cancelQueuedResultValidator();
   },
-  handler: (ctx, asked) => jobs.cancel(inQueue(ctx, MODULE), asked),
+  handler: (ctx, asked) => jobs.cancel(inQueue(ctx, WORKER_MODULE), asked),
 });
 
 export const get = query({
@@ -36,7 +33,7 @@ export const get = query({
   get returns() {
     return wire.foundPositionValidator();
   },
-  handler: (ctx, asked) => jobs.getPosition(inQueue(ctx, MODULE), asked),
+  handler: (ctx, asked) => jobs.getPosition(inQueue(ctx, WORKER_MODULE), asked),
 });
 
 /** Tokens may have come back, or the terms have changed: what waits may be paid earlier. */
@@ -47,5 +44,5 @@ export const wake = mutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, { terms, key }) => wakeWorker(inQueue(ctx, MODULE), { name: terms.name, key }, textOf(terms)),
+  handler: (ctx, { terms, key }) => wakeWorker(inQueue(ctx, WORKER_MODULE), { name: terms.name, key }, textOf(terms)),
 });

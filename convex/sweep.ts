@@ -3,7 +3,7 @@ import type { FunctionReturnType } from "convex/server";
 import { v } from "convex/values";
 import { deleteFull, findFull } from "../src/operations/sweep.js";
 import { findWorkers, sweepInTurn } from "../src/queue/sweep.js";
-import { inQueue } from "../src/queue/worker.js";
+import { inQueue, WORKER_MODULE } from "../src/queue/worker.js";
 import { idOf } from "../src/storage/rows.js";
 import { bucketArgs } from "../src/wire/answers.js";
 import { queueTerms } from "../src/wire/configs.js";
@@ -52,7 +52,7 @@ export const sweep = mutation({
     type Found = FunctionReturnType<typeof internal.sweep.find>;
     const stale = { useStaleSnapshot: true };
     const { deleted, cursor } = await sweepInTurn(
-      inQueue(ctx, "worker"),
+      inQueue(ctx, WORKER_MODULE),
       { cursor: args.cursor, queues },
       async () => {
         const asked = { targets, ...(args.cursor !== undefined && { cursor: args.cursor }) };

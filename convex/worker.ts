@@ -4,12 +4,9 @@
 import { v } from "convex/values";
 import { work } from "../src/queue/run.js";
 import { runAction } from "../src/queue/start.js";
-import { inQueue } from "../src/queue/worker.js";
+import { inQueue, WORKER_MODULE } from "../src/queue/worker.js";
 import { queuedRunArgs, workArgs } from "../src/wire/queue.js";
 import { internalAction, internalMutation } from "./_generated/server.js";
-
-/** The name of this module. */
-const MODULE = "worker";
 
 export const workQueue = internalMutation({
   get args() {
@@ -18,7 +15,7 @@ export const workQueue = internalMutation({
   get returns() {
     return v.null();
   },
-  handler: (ctx, asked) => work(inQueue(ctx, MODULE), asked),
+  handler: (ctx, asked) => work(inQueue(ctx, WORKER_MODULE), asked),
 });
 
 export const runQueuedAction = internalAction({
@@ -28,5 +25,5 @@ export const runQueuedAction = internalAction({
   get returns() {
     return v.null();
   },
-  handler: (ctx, job) => runAction(ctx, job, MODULE),
+  handler: (ctx, job) => runAction(ctx, job, WORKER_MODULE),
 });

@@ -88,7 +88,7 @@ export async function look(
  * Whether this job, or none, is the first that waits, and no settlement does: read as it is now, so that a caller who
  * comes meanwhile makes the run conflict.
  */
-export async function isFirst(ctx: Parameters<typeof readOrder>[0], queue: Queue, id: JobRow["_id"] | undefined) {
+export async function isFirst(ctx: QueueReader & Pick<WorkerCtx, "now">, queue: Queue, id: JobRow["_id"] | undefined) {
   const [settlement] = await storage.settlementsOf(ctx, queue, { most: 1 });
   if (settlement) return false;
   const { first, joining } = await readOrder(ctx, queue, { most: 1 });

@@ -11,7 +11,7 @@ import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { deleteJob, dismissJob, findJob, insertJob } from "./rows.js";
+import { dismissJob, findJob, insertJob } from "./rows.js";
 import { parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
@@ -76,7 +76,7 @@ export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Pro
   const found = await findJob(ctx, bucket, id);
   const job = found?.startsAt === undefined ? found : null;
   const row = await readWorker(ctx, bucket);
-  if (job) await (terms.queue.maxQueued === undefined ? deleteJob(ctx, job) : dismissJob(ctx, job));
+  if (job) await dismissJob(ctx, job, terms.queue);
   // The worker of a full queue sleeps on its count.
   const isMissed = job && (row?.awaits === job._id || (row?.fullUntil ?? 0) > ctx.now);
   const text = textOf(terms);

@@ -146,10 +146,21 @@ export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settleme
 export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fields: Pick<StoredJob, "round">) =>
   db.patch("rateLimitQueue", _id, fields);
 
-/** Takes out a job that will not run. The row keeps the time at which the job arrived, so that it is counted once. */
-export const dismissJob = ({ db }: QueueWriter, { _id }: JobRow) => {
+/**
+ * Takes out a job that will not run. Where jobs are counted its row keeps the time at which it arrived, so that it is
+ * counted once.
+ */
+export const dismissJob = (ctx: QueueWriter, job: JobRow, { maxQueued = Infinity }: { maxQueued?: number }) => {
+  const { db } = ctx;
   const none = { round: undefined, notAfter: undefined, first: undefined };
-  return db.patch("rateLimitQueue", _id, { ...none, at: db.vars.commitTs, priority: SETTLEMENT, count: 0, args: {} });
+  if (maxQueued === Infinity) return deleteJob(ctx, job);
+  return db.patch("rateLimitQueue", job._id, {
+    ...none,
+    at: db.vars.commitTs,
+    priority: SETTLEMENT,
+    count: 0,
+    args: {},
+  });
 };
 
 export const isDismissed = ({ args }: JobRow) => !("used" in args);

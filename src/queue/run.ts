@@ -74,14 +74,14 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   const { now } = ctx;
   const expired = await storage.expiringJobs(ctx, queue, now, MOST_EXPIRED);
   for (const job of expired) {
-    await storage.dismissJob(ctx, job);
+    await storage.dismissJob(ctx, job, queue.terms);
     await drop(ctx, queue.name, job, "expired");
   }
   const { most = FIRST_JOBS, queued = 0 } = run;
   const { settlements, seen, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const dismissed = settlements.filter(storage.isDismissed);
   for (const job of dismissed) await storage.deleteJob(ctx, job);
-  const ended = settlements.filter((row) => !dismissed.includes(row));
+  const ended = settlements.filter((row) => !storage.isDismissed(row));
   const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, ended);
   // The next run counts no more those that have expired. A user whose job has no round yet has no turn.
   const isCut = expired.length > 0 || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;

@@ -13,6 +13,9 @@ import { hasJobs } from "./rows.js";
 import { learnTerms } from "./terms.js";
 import type { QueueCtx, QueueReader, QueueWriter, WorkerRow } from "./tables.js";
 
+/** The module of the component that has the worker's functions: convex/worker.ts. */
+export const WORKER_MODULE = "worker";
+
 /**
  * The ctx of a call of a queue: clock and randomness are read here. An app's own ctx may have inherited its parts,
  * which a spread leaves out.
@@ -66,9 +69,7 @@ export async function patchWorker(
 export async function wake(ctx: QueueCtx, bucket: BucketId, terms?: string): Promise<null> {
   if (terms !== undefined) await learnTerms(ctx, bucket.name, terms);
   const row = await readWorker(ctx, bucket);
-  if (row && row.state !== "idle" && !isRunning(row, ctx.now)) {
-    await patchWorker(ctx, row, await start(ctx, row, row));
-  }
+  if (row && row.state !== "idle" && !isRunning(row, ctx.now)) await patchWorker(ctx, row, await start(ctx, row, row));
   return null;
 }
 
