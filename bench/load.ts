@@ -64,11 +64,8 @@ async function runOnce(name: Case, { script, loads, calls }: Sample): Promise<vo
   calls.push(performance.now() - start);
 }
 
-/** The median of the ratios within each turn, minus 1: both times of a ratio were measured under the same load of the machine. */
-function over(times: readonly number[], base: readonly number[]): number {
-  const ratios = times.map((time, index) => time / (base[index] ?? time)).sort((a, b) => a - b);
-  return (ratios[ratios.length >> 1] ?? 1) - 1;
-}
+/** The ratio of the shortest times, minus 1. Other work of the machine only adds to a time, so the shortest has the least of it. */
+const over = (times: readonly number[], base: readonly number[]): number => Math.min(...times) / Math.min(...base) - 1;
 
 /** The figures that do not depend on the machine. `bytes` is the size of a minified bundle without convex. */
 export interface Held extends Ran {
@@ -96,7 +93,7 @@ async function print(runs: number): Promise<void> {
       rows[name] = { load: load.toFixed(2), call: call.toFixed(2), ...(await countRan(name, profile)), bytes };
     }
     console.log(
-      `Extra time, as a multiple of an empty mutation's: medians of ${runs} runs; bundler settings: ${profile}`,
+      `Extra time, as a multiple of an empty mutation's: the shortest of ${runs} runs; bundler settings: ${profile}`,
     );
     console.table(rows);
   }

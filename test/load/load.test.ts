@@ -27,10 +27,10 @@ describe("the modules of a function run", { timeout: 60_000 }, () => {
     const of = (name: (typeof cases)[number]): Load => loads.get(name) ?? { load: NaN, call: NaN };
     const [tables, component, inside] = [of("tables"), of("component"), of("inside: public")];
     const [client, official] = [of("official"), of("official, inside")];
-    // Measured: 0.9 and 1.1, and 1.6 for the official ones. Without the lazy definitions of version 3 they were 2.9 and 5.
+    // Measured: 0.9 and 1.0, and 1.7 for the official ones. Without the lazy definitions of version 3 they were 2.9 and 5.
     expect(tables.call).toBeLessThan(client.call + official.call);
     expect(component.call + inside.call).toBeLessThan(client.call + official.call);
-    // Measured: 0.26 and 0.23, and 0.42 for the official client. With tables of fields and kinds made at load they were 0.7 and 0.5.
+    // Measured: 0.30 and 0.20, and 0.49 for the official client. With tables of fields and kinds made at load they were 0.7 and 0.5.
     expect(tables.load).toBeLessThan(1.2 * client.load);
     expect(component.load).toBeLessThan(client.load);
   });
