@@ -5,7 +5,7 @@
 import { ConvexError } from "convex/values";
 import { END_OF_TIME } from "../engine/time.js";
 import type { BucketId } from "../storage/rows.js";
-import type { DeniedStatus, RateLimitStatus } from "../wire/answers.js";
+import type { DeniedStatus, RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import type { CompleteRequest } from "./definitions.js";
 import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
@@ -15,7 +15,7 @@ export function concludeOne(
   status: RateLimitStatus,
   options: RateLimitsOptions,
 ): RateLimitStatus {
-  const [own = status] = conclude([request], [status], options);
+  const [own = status] = conclude([request], { retryAt: status.retryAt, statuses: [status] }, options);
   return own;
 }
 
@@ -26,7 +26,7 @@ export function concludeOne(
  */
 export function conclude(
   requests: readonly CompleteRequest[],
-  statuses: readonly RateLimitStatus[],
+  { retryAt, statuses }: Pick<RateLimitAllStatus, "retryAt" | "statuses">,
   options: RateLimitsOptions,
 ): RateLimitStatus[] {
   const denials = statuses.flatMap((status, i) => {
@@ -36,7 +36,11 @@ export function conclude(
   const [longest] = [...denials].sort((a, b) => b.status.retryAt - a.status.retryAt);
   // The longest denial is thrown as it would be by itself, if it would be thrown.
   const throws = [longest, ...denials].map((each) => each?.request.throws).find(Boolean);
-  if (throws && longest) throw denialError(longest.request, longest.status, throws, options);
+  if (throws && longest) {
+    // By then an override of another limit may have ended.
+    const { status } = longest;
+    throw denialError(longest.request, { ...status, retryAt: retryAt ?? status.retryAt }, throws, options);
+  }
   return statuses.map((status, i) => letThrough(requests[i], status));
 }
 

@@ -45,14 +45,14 @@ export function functionsOf(set: LimitSet) {
     async rateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "rateLimitAll", list, choice);
       const all = await place.consumeAll(ctx, requests);
-      const statuses = conclude(requests, all.statuses, options);
+      const statuses = conclude(requests, all, options);
       return { ...all, statuses: statuses.map((status, i) => leased(requests[i], status)) };
     },
 
     async checkRateLimitAll(ctx: Ctx, list: readonly AnyArgs[], choice?: ThrowsArg): Promise<RateLimitAllStatus> {
       const requests = parseAll(set, "checkRateLimitAll", list, choice);
       const all = await place.peekAll(ctx, requests);
-      return { ...all, statuses: conclude(requests, all.statuses, options) };
+      return { ...all, statuses: conclude(requests, all, options) };
     },
 
     async pauseRateLimit(ctx: Ctx, args: AnyBucketArgs & { until: number }): Promise<null> {

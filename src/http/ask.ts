@@ -44,7 +44,7 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
   const { requests, adjustments = [] } = args;
   if (requests) {
     // Denials are answered, also if the definitions throw.
-    return conclude(requests, (await set.place.consumeAll(ctx, requests)).statuses, set.options);
+    return conclude(requests, await set.place.consumeAll(ctx, requests), set.options);
   }
   const statuses = await set.place.adjust(ctx, adjustments);
   for (const asked of adjustments) if (asked.count < 0) await wakeQueue(set, ctx, asked);

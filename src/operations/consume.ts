@@ -9,6 +9,7 @@ import { overview } from "../engine/sharding/pool.js";
 import { areAll } from "../engine/sharding/shard.js";
 import { snapshotOf } from "../engine/snapshot.js";
 import { fromStored, toStored } from "../engine/units.js";
+import { END_OF_TIME } from "../engine/time.js";
 import type { Bucket } from "../engine/bucket.js";
 import { idOf, type Reader, readRows, type RowChange, write, type Writer } from "../storage/rows.js";
 import { foundAmong } from "../storage/found.js";
@@ -122,12 +123,30 @@ async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) 
     return { ...own, status: requests[i]?.asked.describes ? { ...shown, policy: describe(terms) } : shown };
   });
   const statuses = answers.map(({ status }) => status);
+  const unsure = requests.filter((own, i) => !own.asked.shadow && (own.demand.reserve || each[i]?.terms.override));
   const waits = enforced.flatMap(({ retryAt }) => retryAt ?? []);
   const all: RateLimitAllStatus =
     denials.length > 0
-      ? { ok: false, retryAt: Math.max(...denials), statuses }
+      ? { ok: false, retryAt: await whenAllServe(ctx, unsure, call, Math.max(...denials)), statuses }
       : { ok: true, ...(waits.length > 0 && { retryAt: Math.max(...waits) }), statuses };
   return { all, answers };
+}
+
+/**
+ * When all let the requests go, from the latest denial on. A bucket that serves now also serves later, unless its
+ * override has ended by then, or a reservation would wait too long: so those are asked again at that time.
+ */
+async function whenAllServe(ctx: Reader, unsure: readonly Request[], call: Call, from: number): Promise<number> {
+  const MOST_TRIES = 20;
+  let time = from;
+  for (let tries = 0; tries < MOST_TRIES && time < END_OF_TIME; tries++) {
+    const later = { ...call, now: time, isCheck: true };
+    const each = await Promise.all(unsure.map((request) => answer(ctx, request, later)));
+    const next = Math.max(time, ...each.map(({ status }) => (status.ok ? 0 : status.retryAt)));
+    if (next === time) break;
+    time = next;
+  }
+  return time;
 }
 
 /**

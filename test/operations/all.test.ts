@@ -2,7 +2,7 @@
  * Several limits at once, each asked once. test/client/throws.test.ts checks what is thrown.
  */
 import type { RateLimitConfig } from "convex-rate-limits";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { adjustmentOf } from "../../src/engine/adjustment.js";
 import { bucketOf, requestOf } from "../../src/engine/request.js";
 import { adjust, pause } from "../../src/operations/adjust.js";
@@ -20,6 +20,8 @@ const team: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000, sta
 const everyone: RateLimitConfig = { kind: "token bucket", rate: 100, period: 1000, shards: 8 };
 const queue: RateLimitConfig = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
 
+const jobs: RateLimitConfig = { kind: "fixed window", rate: 5, period: 1000, start: 0, maxReserved: 5 };
+
 const ofUser = (more: object = {}) => ({ name: "user", key: "a", ...more });
 const ofTeam = (more: object = {}) => ({ name: "team", key: "t", ...more });
 const layers = [ofUser(), ofTeam(), { name: "everyone" }];
@@ -27,7 +29,8 @@ const allowed = (remaining: number, resetMs: number) => ({ ok: true, remaining, 
 
 describe.each(placeNames)("in the %s", (place) => {
   const { define, rows } = useBackend(place);
-  const { rateLimit, rateLimitAll, checkRateLimitAll, getRateLimit } = define({ user, team, everyone, queue });
+  const limits = define({ user, team, everyone, queue, jobs });
+  const { rateLimit, rateLimitAll, checkRateLimitAll, getRateLimit } = limits;
 
   it("a call takes tokens from every limit if all allow it, and from none if one denies", async () => {
     const others = [allowed(4, 1000), allowed(99, 10)];
@@ -46,6 +49,32 @@ describe.each(placeNames)("in the %s", (place) => {
     await rateLimit(ofTeam({ count: 5 }));
     expect(await rateLimitAll(layers)).toMatchObject({ ok: false, retryAt: NOW + 1000 });
     expect(await rateLimitAll(layers.toReversed())).toMatchObject({ ok: false, retryAt: NOW + 1000 });
+  });
+
+  it("a denial lasts until a limit serves whose override has ended by then", async () => {
+    await limits.overrideRateLimit({ name: "user", key: "a", unlimited: true, until: NOW + 500 });
+    await rateLimit(ofUser({ count: 6 }));
+    await rateLimit(ofTeam({ count: 5 }));
+    expect(await rateLimitAll(layers)).toMatchObject({ ok: false, retryAt: NOW + 2500 });
+    const throwing = rateLimitAll(layers, { throws: true });
+    await expect(throwing).rejects.toMatchObject({ data: { name: "team", retryAt: NOW + 2500, retryAfter: 2500 } });
+    vi.setSystemTime(NOW + 2499);
+    expect(await rateLimitAll(layers)).toMatchObject({ ok: false, retryAt: NOW + 2500 });
+    vi.setSystemTime(NOW + 2500);
+    expect(await rateLimitAll(layers)).toMatchObject({ ok: true });
+  });
+
+  it("a denial lasts until a reservation of more than a window holds starts soon enough again", async () => {
+    const large = { name: "jobs", count: 7, reserve: { within: 100 } };
+    await rateLimit(ofUser({ count: 2 }));
+    vi.setSystemTime(NOW + 100);
+    await rateLimit({ name: "queue", count: 10, reserve: true });
+    vi.setSystemTime(NOW + 900);
+    expect(await checkRateLimitAll([large])).toMatchObject({ ok: true });
+    const requests = [large, { name: "queue", count: 10 }];
+    expect(await rateLimitAll(requests)).toMatchObject({ ok: false, retryAt: NOW + 1900 });
+    vi.setSystemTime(NOW + 1900);
+    expect(await rateLimitAll(requests)).toMatchObject({ ok: true, retryAt: NOW + 2000 });
   });
 
   it("one bucket twice is misuse, and takes nothing", async () => {
