@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { HELD, type Load, measureHeld, measureLoads } from "../../bench/load.js";
 import { modulesIn } from "../../bench/load/bundles.js";
 
-describe("the modules of a function run", { timeout: 60_000 }, () => {
+// A busy machine can disturb every run of one case. What really costs more does so in each of four measurements.
+describe("the modules of a function run", { retry: 3 }, () => {
   it("have the sizes, and run the functions, that `npm run bench:load -- --hold` has recorded", async () => {
     expect(await measureHeld()).toEqual(JSON.parse(readFileSync(HELD, "utf8")));
   });
@@ -23,7 +24,7 @@ describe("the modules of a function run", { timeout: 60_000 }, () => {
 
   it("cost less than the official client and component together, and load as fast as the official client", async () => {
     const cases = ["tables", "component", "inside: public", "official", "official, inside"] as const;
-    const loads = await measureLoads("minified", cases, 60);
+    const loads = await measureLoads("minified", cases, 100);
     const of = (name: (typeof cases)[number]): Load => loads.get(name) ?? { load: NaN, call: NaN };
     const [tables, component, inside] = [of("tables"), of("component"), of("inside: public")];
     const [client, official] = [of("official"), of("official, inside")];
