@@ -272,8 +272,9 @@ describe("with types", () => {
   it("a read of all rows is named beside a call of the same limit with several rows, in the same function", () => {
     const take = (name: string) => `await rateLimit(ctx, { name: "${name}", throws: true });`;
     const get = (name: string) => `return await getRateLimit(ctx, { name: "${name}" });`;
-    const own =
-      'await rateLimit(ctx, { name: "quiet", config: { kind: "token bucket", rate: 1, period: 1000 }, throws: true });';
+    const config = '{ kind: "token bucket", rate: 1, period: 1000 }';
+    const inline = `await rateLimit(ctx, { name: "inline", config: ${config}, throws: true });`;
+    const computed = 'const name = () => "hot" as const; await rateLimit(ctx, { name: name(), throws: true });';
     const found = lint(
       `${take("hot")} ${get("hot")}`,
       `const snapshot = async () => { ${get("hot")} }; await snapshot(); ${take("hot")}`,
@@ -281,10 +282,11 @@ describe("with types", () => {
       `${take("quiet")} ${get("quiet")}`,
       `${take("hot")} ${get("quiet")}`,
       get("hot"),
-      `${own} ${get("quiet")}`,
+      `${inline} return await getRateLimit(ctx, { name: "inline", config: ${config} });`,
+      `${computed} return await getRateLimit(ctx, { name: name() });`,
       `await adjustRateLimit(ctx, { name: "hot", count: 1 }); ${get("hot")}`,
     );
-    expect(found).toEqual([["beside"], [], ["beside"], [], [], [], [], []]);
+    expect(found).toEqual([["beside"], [], ["beside"], [], [], [], [], [], []]);
   });
 
   it("an answer that is taken apart without its ok is found only if it may be a denial", () => {
