@@ -66,7 +66,7 @@ describe.each(placeNames)("Law 2, honest wait of several limits, in the %s", (pl
       fc.asyncProperty(limits(all), steps, async (given, walk) => {
         vi.setSystemTime(NOW);
         open();
-        const own = define(Object.fromEntries(given.map(({ config }, i) => [names[i], config])));
+        const own = define(Object.fromEntries(given.map(({ config }, i) => [names[i] ?? "", config])));
         for (const [i, { config, override, until }] of given.entries()) {
           const more = override && { name: names[i], ...overridden(config, override), until: NOW + until };
           if (more) await own.overrideRateLimit(more);
