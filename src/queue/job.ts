@@ -11,7 +11,7 @@ import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { dismissJob, findJob, insertJob } from "./rows.js";
+import { dismissJob, findJob, hasStartTime, insertJob } from "./rows.js";
 import { parseQueue, type Queue, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
@@ -74,7 +74,7 @@ const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Q
 export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Promise<CancelQueuedResult> {
   const bucket = idOf({ name: terms.name, key });
   const found = await findJob(ctx, bucket, id);
-  const job = found?.startsAt === undefined ? found : null;
+  const job = found && !hasStartTime(found) ? found : null;
   const row = await readWorker(ctx, bucket);
   if (job) await dismissJob(ctx, job, terms.queue);
   // The worker of a full queue sleeps on its count.

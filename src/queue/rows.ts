@@ -18,6 +18,8 @@ export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 const SETTLEMENT = -1;
 /** That of a row whose job has its start time, and does not wait any more. */
 const PAID = -2;
+/** That of a row whose job must run again, but does not wait yet. */
+const DELAYED = -3;
 
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
@@ -126,11 +128,11 @@ export async function findJob(ctx: QueueReader, { name, key }: BucketId, id: str
   return job?.name === name && job.key === key && job.priority !== SETTLEMENT ? toJob(job) : null;
 }
 
+type NewJob = Omit<convex.WithoutSystemFields<StoredJob>, "at" | "arrivedAt"> & { at?: bigint };
+
 /** @param job - one that waits again has the place that it had. */
-export const insertJob = (
-  { db }: QueueWriter,
-  job: Omit<convex.WithoutSystemFields<StoredJob>, "at" | "arrivedAt"> & { at?: bigint },
-) => db.insert("rateLimitQueue", { at: db.vars.commitTs, arrivedAt: db.vars.commitTs, ...job });
+export const insertJob = ({ db }: QueueWriter, job: NewJob) =>
+  db.insert("rateLimitQueue", { at: db.vars.commitTs, arrivedAt: db.vars.commitTs, ...job });
 
 /** It has not arrived at any time: it is no job that a worker counts. */
 export const insertSettlement = ({ db }: QueueWriter, bucket: BucketId, settlement: SettledJob) =>
@@ -153,7 +155,7 @@ export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fiel
 export const dismissJob = (ctx: QueueWriter, job: JobRow, { maxQueued = Infinity }: { maxQueued?: number }) => {
   const { db } = ctx;
   const none = { round: undefined, notAfter: undefined, first: undefined };
-  if (maxQueued === Infinity) return deleteJob(ctx, job);
+  if (maxQueued === Infinity || job.priority === DELAYED) return deleteJob(ctx, job);
   return db.patch("rateLimitQueue", job._id, {
     ...none,
     at: db.vars.commitTs,
@@ -173,6 +175,15 @@ export const keepStarting = ({ db }: QueueWriter, { _id }: JobRow, startsAt: num
   return db.patch("rateLimitQueue", _id, { ...none, priority: PAID, startsAt });
 };
 
-export async function deleteStarted({ db }: QueueWriter, id: JobRow["_id"]): Promise<void> {
-  if (await db.get("rateLimitQueue", id)) await db.delete("rateLimitQueue", id);
+export const hasStartTime = ({ priority }: JobRow) => priority === PAID;
+
+/** Lets a job be found, and cancelled, that must run again from a time on. It has not arrived yet. */
+export const insertDelayed = ({ db }: QueueWriter, job: NewJob, startsAt: number) =>
+  db.insert("rateLimitQueue", { ...job, at: db.vars.commitTs, priority: DELAYED, startsAt });
+
+/** Whether the row was still there. */
+export async function deleteRow({ db }: QueueWriter, id: JobRow["_id"]): Promise<boolean> {
+  const isThere = (await db.get("rateLimitQueue", id)) !== null;
+  if (isThere) await db.delete("rateLimitQueue", id);
+  return isThere;
 }

@@ -13,7 +13,7 @@ import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { DropReason, SettleArgs } from "../wire/queue.js";
 import { mostPaidFrom } from "./pay.js";
-import { deleteJob, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
+import { deleteJob, deleteRow, insertDelayed, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
 import { ensureRunning, isBusy, planWork, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
@@ -92,15 +92,22 @@ function differenceOf(own: Bucket, { count, used, at, takenAt }: SettledJob): Ad
  */
 async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { again: object }): Promise<boolean> {
   const { count, again } = settling;
-  const { turn, notBefore, ...call } = again;
+  const { turn, notBefore = 0, delayed, ...call } = again;
   const { runs, ...place } = turn;
-  if (runs >= queue.terms.attempts) {
-    await drop(ctx, queue.name, { ...call, onDropped: turn.onDropped }, "attempts");
+  const { notAfter = Infinity, onDropped } = turn;
+  // Cancelled or expired meanwhile.
+  if (delayed && !(await deleteRow(ctx, delayed))) return false;
+  const isLast = runs >= queue.terms.attempts;
+  if (isLast || notBefore > notAfter) {
+    await drop(ctx, queue.name, { ...call, onDropped }, isLast ? "attempts" : "expired");
     return false;
   }
-  if (notBefore !== undefined) {
+  const job = present({ ...idOf(queue), ...place, runs, count, ...call });
+  if (notBefore > 0) {
+    const row = await insertDelayed(ctx, job, notBefore);
     // Its use is settled by then.
-    await planWork(ctx, notBefore, { settlement: { ...settling, used: count, again: { turn, ...call } } });
+    const later = { ...settling, used: count, again: { turn, ...call, delayed: row } };
+    await planWork(ctx, notBefore, { settlement: later });
     return false;
   }
   // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a
@@ -108,7 +115,7 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { a
   const round = (await jobsOf(ctx, queue, turn.priority, { isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row
   // first.
-  await insertJob(ctx, present({ ...idOf(queue), ...place, at: place.at - 1n, round, runs, count, ...call }));
+  await insertJob(ctx, present({ ...job, at: place.at - 1n, round }));
   return true;
 }
 

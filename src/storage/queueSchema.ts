@@ -15,7 +15,8 @@ export const rateLimitQueueTables = {
   /**
    * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a
    * cancel. A row with the priority -1 is no job: one that has ended and waits to be settled, whose `args` say what was
-   * used, or one that has left unpaid, which the worker still counts. One with -2 has its start time.
+   * used, or one that has left unpaid, which the worker still counts. One with -2 has its start time, and one with -3
+   * runs again from a time on.
    */
   rateLimitQueue: defineTable({
     name: v.string(),
@@ -35,7 +36,7 @@ export const rateLimitQueueTables = {
     /** For a job that waits to run again: how often it has run, and the id under which it was enqueued. */
     runs: v.optional(v.number()),
     first: v.optional(v.string()),
-    /** For a job that is paid and starts later than a second from then: when it starts. */
+    /** For a job that is paid and starts later than a second from then: when it starts. Or when it waits again. */
     startsAt: v.optional(v.number()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])

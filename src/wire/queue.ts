@@ -37,10 +37,11 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
 /**
  * The place of a job in its queue.
  *
- * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time.
- * - `startsAt`: when the job starts, in milliseconds since the epoch. While it waits this is an estimate: when the
- *   bucket will have had as many tokens as those ahead and the job take. It is absent for a job further back than
- *   `ahead` counts, and while no worker runs.
+ * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time, or must run again
+ *   from a time on.
+ * - `startsAt`: when the job starts, or waits again, in milliseconds since the epoch. While it waits this is an estimate:
+ *   when the bucket will have had as many tokens as those ahead and the job take. It is absent for a job further back
+ *   than `ahead` counts, and while no worker runs.
  */
 export type RateLimitQueuePosition =
   | { ahead: number; startsAt?: number | undefined }
@@ -143,8 +144,9 @@ const settleArgs = () => ({
       turn: turn(),
       settles: settlesValidator(),
       ...callArgs(),
-      /** Not before this time, in ms since the epoch. */
+      /** Not before this time, in ms since the epoch; and the row of the job until then. */
       notBefore: v.optional(v.number()),
+      delayed: v.optional(v.id("rateLimitQueue")),
     }),
   ),
 });

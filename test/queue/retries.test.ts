@@ -93,7 +93,7 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     const { jobOf, position, cancel, pauseFor, pass, until, order } = open();
     const job = await jobOf("job", {}, { returns: [again, againAfter(100)] });
     await pass(50);
-    expect(await position(job)).toBeNull();
+    expect(await position(job)).toEqual({ startsAt: NOW + 140 });
     await pauseFor(MINUTE);
     await pass(1000);
     expect(await position(job)).toMatchObject({ ahead: 0 });
@@ -101,6 +101,50 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await cancel(job)).toBe(false);
     await until(2 * MINUTE);
     expect(order()).toEqual(["job", "job"]);
+  });
+
+  it.each(["mutation", "action"])(
+    "a job (%s) that must run again later can be found and cancelled until then",
+    async (settles) => {
+      const { jobOf, position, cancel, pass, until, order } = open({ attempts: 3, maxQueued: 5 });
+      const fn = settles === "action" ? act : run;
+      const job = await jobOf("job", { settles }, { returns: [againAfter(5000)] }, fn);
+      const other = await jobOf("other", { settles }, { returns: [againAfter(5000)] }, fn);
+      await pass(1500);
+      expect(order()).toEqual(["job", "other"]);
+      const { startsAt = NaN } = (await position(job)) ?? {};
+      expect(startsAt).toBeGreaterThanOrEqual(NOW + 5000);
+      expect(startsAt).toBeLessThan(NOW + 5100);
+      expect(await cancel(job)).toBe(true);
+      expect([await cancel(job), await position(job)]).toEqual([false, null]);
+      await until(MINUTE);
+      expect(order()).toEqual(["job", "other", "other"]);
+      expect(await cancel(other)).toBe(false);
+    },
+  );
+
+  it("a job that must run again after its notAfter is dropped at once", async () => {
+    const { enqueue, pass, order } = open({ attempts: 3 });
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("late", [againAfter(5000)], { notAfter: NOW + 4000 });
+    await pass(1000);
+    expect(order()).toEqual(["late"]);
+    expect(String(errors.mock.calls[0]?.[0])).toContain("a queued job is dropped (expired)");
+    await pass(MINUTE);
+    expect(errors).toHaveBeenCalledOnce();
+    expect(order()).toEqual(["late"]);
+  });
+
+  it("a job that waits again is dropped if its attempts were lowered meanwhile, and leaves no row", async () => {
+    const { t, enqueue, pass, deploy, reset, order } = open({ attempts: 3 });
+    vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("job", [againAfter(5000)]);
+    await pass(1000);
+    deploy({ llm: { ...config, queue: { attempts: 1 } } });
+    await reset();
+    await pass(MINUTE);
+    expect(order()).toEqual(["job"]);
+    expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 
   it("a job runs again even if somebody has deleted the worker's row", async () => {
