@@ -126,7 +126,7 @@ export function projectUntilChange(snapshot: RateLimitSnapshot, { now, reserve, 
     changesAt: Math.min(
       until,
       ...(now >= fullAt && now >= pausedUntil
-        ? [ok && start > now ? Math.max(start, now + 1000) : until]
+        ? [ok && start > now ? now + 1000 : until]
         : [
             retryAt,
             requestOn(bucket, count).servedFrom(now),

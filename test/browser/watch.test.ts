@@ -187,6 +187,12 @@ describe("a watch", () => {
     expect(reported).toMatchObject([false, true].map((ok) => ({ ok, retryAt: NOW + 450, remaining: 0 })));
   });
 
+  it("reports once a second when a reservation of more than a full bucket would start, which moves on with time", () => {
+    const { reported } = watch({ ...empty, value: 10 }, { count: 60, reserve: true });
+    vi.advanceTimersByTime(2000);
+    expect(reported).toMatchObject([5000, 6000, 7000].map((ms) => ({ ok: true, retryAt: NOW + ms })));
+  });
+
   it("serves several subscribers from one subscription, which ends when the last subscriber leaves", () => {
     const { client, stop, subscribe } = watch(empty, { getServerTime });
     const { watchers } = client;
