@@ -32,7 +32,9 @@ it("the button counts down, and is enabled when the token is there", async () =>
   expect(onSend).toHaveBeenCalledOnce();
 });
 
-it("the page shows what was used", async () => {
+it("the page shows what was used, and until when as long as something is", async () => {
   const { container } = await open(await openApp(3), <Usage />);
   expect(container.textContent).toMatch(/^3 of 10 used until /);
+  pass(18_000);
+  expect(container.textContent).toBe("0 of 10 used");
 });
