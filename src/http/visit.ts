@@ -1,5 +1,5 @@
 /** One request on its way through the wrapper: what it asks of each limit, what comes back, and what goes wrong. */
-import { anything, findBucket } from "../client/definitions.js";
+import { anything, checkTokens, findBucket } from "../client/definitions.js";
 import { checkField, checkFields, type Fields, isPermitted } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
@@ -56,6 +56,7 @@ async function claimOn(visit: Visit, given: CheckedLimit): Promise<Claim> {
   // One look-up serves limits with and without plans.
   const terms = plan !== undefined && set.definitions.get(name)?.configs[0].plan ? { plan } : { config: own };
   const bucket = findBucket(set.definitions, "limitHttp", { name, key, ...terms }, { needsPlan: true });
+  checkTokens("limitHttp", bucket);
   const { config } = bucket;
   const count = typeof cost === "function" ? await cost(request, policyOf(config).tokens) : cost;
   if (!isPermitted(countField, count)) throw badRequest("The cost of this request is not a number of at least 0.");

@@ -70,6 +70,10 @@ tell({
   "cost throws": failed({ cost: broken }),
   "by throws": failed({ by: { keyOf: broken }, without: "deny" }),
   "identify returns an invalid config": found({ key: "ada", config: { ...tokens(-1), capacity: 1 } }, "rate must be"),
+  "identify returns slots, which nobody would release": found(
+    { key: "ada", config: { kind: "concurrency", slots: 2, lease: SECOND } },
+    "limitHttp is for limits with tokens",
+  ),
   "identify throws": failed({ by: undefined, config: undefined, identify: broken }),
   "when throws": failed({ when: broken }),
   "when returns nothing": refused({ when: () => undefined, cost: () => NaN }, noCost),
