@@ -55,7 +55,8 @@ function itemsIn(headers: ReadHeaders, now: number) {
   const field = headers.get("ratelimit") ?? "";
   return (/^\s*limit\s*=/i.test(field) ? [field] : itemsOf(field)).map((item) => {
     // What a string holds is no parameter.
-    const read = (name: string) => new RegExp(`[;,]\\s*(?:${name})=(\\d+)`).exec(item.replace(/".*"/, ""))?.[1];
+    const bare = item.replace(/"(?:[^"\\]|\\.)*"/g, "");
+    const read = (name: string) => new RegExp(`[;,]\\s*(?:${name})=(\\d+)`).exec(bare)?.[1];
     return { at: now + Number(read("t|reset") ?? NaN) * 1000, left: read("r|remaining") };
   });
 }

@@ -82,6 +82,7 @@ describe("retryAfterOf", () => {
     ["X: epoch", { "x-rate-limit-remaining": "0", "x-rate-limit-reset": `${NOW / 1000 + 60}` }, 61_000],
     ["a reset after the budget", { "x-ratelimit-requests-remaining": "0", "x-ratelimit-requests-reset": "12" }, 12_000],
     ["a name with a parameter in it", { RateLimit: '"x;t=5";r=0;t=30' }, 30_000],
+    ["a text among the parameters", { RateLimit: '"a";r=0;t=30;note="r=7;t=1, \\"b\\"", "b";r=5;t=2' }, 30_000],
     // The same kinds.
     [
       "a date beside a Date that is 90 s ahead of ours",
