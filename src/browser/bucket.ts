@@ -25,19 +25,19 @@ const SNAP = Number.EPSILON * 2;
  *
  * - `units`: Infinity if the bucket can never give them.
  * - `servedFrom`: the first time at or after `from` at which the demand succeeds, whichever rows the call reads.
- * - `decide`: the decision at a time.
+ * - `decide`: the decision at a time, of all rows or of some.
  */
 export function requestOn(bucket: BucketInForce, count: number, reserve?: boolean) {
   const { parts, unitsPerToken, ts: lastWrite, tokens, capacity, mostReserved, windowsFrom, reason, few } = bucket;
   const { lastsMs, unlimited, pausedUntil, until = END_OF_TIME } = bucket;
   const isAll = Math.abs(count - tokens) <= tokens * 4 * SNAP;
   const asked = isAll ? capacity : Math.ceil(count * unitsPerToken * (1 - SNAP));
-  const units = (unlimited ?? (!reason && asked <= (reserve ? mostReserved : capacity))) ? asked : Infinity;
+  const wanted = (unlimited ?? (!reason && asked <= (reserve ? mostReserved : capacity))) ? asked : Infinity;
 
-  const decide = (now: number) => {
+  const decide = (now: number, own = parts, units = wanted) => {
     const from = units ? Math.max(now, pausedUntil) : now;
     const ts = Math.max(from, lastWrite);
-    const rows = parts.map((part) => ({ ...part, value: heldBy(part, from), ts: Math.max(from, part.ts) }));
+    const rows = own.map((part) => ({ ...part, value: heldBy(part, from), ts: Math.max(from, part.ts) }));
     const given = sum(rows, ({ value }) => Math.max(0, value));
     // A demand for nothing waits until debts are paid.
     const isThere = unlimited ?? (units ? units <= given : rows.some(({ value }) => value >= 0));
@@ -45,7 +45,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve?: boolea
       isThere && (reserve || from === now)
         ? from
         : reserve
-          ? reservedFrom(bucket, units ? rows : parts, units, ts)
+          ? reservedFrom(bucket, units ? rows : own, units, ts)
           : Infinity;
     const taken = start < Infinity ? units : 0;
 
@@ -63,7 +63,7 @@ export function requestOn(bucket: BucketInForce, count: number, reserve?: boolea
       const isListed = windowsFrom === undefined || ts >= (resetAt < END_OF_TIME ? windowsFrom : resetAt);
       return {
         ...(isListed && { resetAt }),
-        value: sum(parts, (part) => heldBy(part, now)) / unitsPerToken,
+        value: sum(own, (row) => heldBy(row, now)) / unitsPerToken,
         remaining: now < pausedUntil ? 0 : Math.max(0, Math.floor((given - taken) / unitsPerToken)),
       };
     };
@@ -74,9 +74,9 @@ export function requestOn(bucket: BucketInForce, count: number, reserve?: boolea
       from,
       (time) =>
         decide(time).start < Infinity &&
-        (units > few || parts.every((part) => heldBy(part, time) >= Math.min(units, part.capacity)) || reserve),
+        (wanted > few || parts.every((part) => decide(time, [part], Math.min(wanted, part.capacity)).start < Infinity)),
     );
-  return { units, servedFrom, decide };
+  return { units: wanted, servedFrom, decide };
 }
 
 /**

@@ -8,6 +8,7 @@ import { END_OF_TIME } from "../../src/browser/bucket.js";
 import type { Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { demandOf } from "../../src/engine/request.js";
+import { isFast } from "../../src/engine/sharding/policy.js";
 import { decideOnAll, servedFrom } from "../../src/engine/sharding/pool.js";
 import { fullShard, type Shard, splitTo } from "../../src/engine/sharding/shard.js";
 import { snapshotOf } from "../../src/engine/snapshot.js";
@@ -180,7 +181,7 @@ describe("projectRateLimit", () => {
       rate: fc.integer({ min: 20, max: 400 }),
       period: fc.constantFrom(50, 1000),
       shards: fc.constantFrom(4, 16, 1024),
-      maxReserved: fc.constant(0),
+      maxReserved: fc.constantFrom(0, 3),
     }),
     splits: fc.array(fc.nat(20), { minLength: 1, maxLength: 6 }),
     takes: fc.array(fc.record({ row: fc.nat(6), share: fc.constantFrom(0.9, 0.99, 1), ago: fc.nat(20) }), {
@@ -194,17 +195,20 @@ describe("projectRateLimit", () => {
   it("reports when a fast limit that is short on several rows can serve a call, and no sooner after a block", () => {
     let denied = 0;
     const scene = fc.tuple(short, fc.integer({ min: 1, max: 300 }));
-    forAny([scene], runs(1000), ([{ config, splits, takes, now, count }, ms]) => {
+    forAny([scene, fc.boolean()], runs(1500), ([{ config, splits, takes, now, count }, ms], reserve) => {
       const { limit, shards } = shardsAfter(config, { splits, takes, reserved: [] });
       fc.pre(count * limit.unitsPerToken <= limit.capacity);
-      if (!agreed(limit, shards, now, { count }).ok) denied++;
+      const demand = { count, reserve };
+      if (!agreed(limit, shards, now, demand).ok) denied++;
       const until = NOW + 20 + ms;
       const snapshot = blocked(snapshotOf(limit, shards), until);
-      const first = servedFrom(limit, shards, at(until), demandOf(limit, { count }));
-      const { retryAt = 0 } = projectRateLimit(snapshot, { now, count });
+      const asked = demandOf(limit, demand);
+      // A slow limit also reserves on all rows together.
+      const first = reserve && !isFast(limit, asked.units) ? until : servedFrom(limit, shards, at(until), asked);
+      const { retryAt = 0 } = projectRateLimit(snapshot, { now, ...demand });
       // Of several rows a call may find the emptiest.
       expect(retryAt).toBeGreaterThanOrEqual(first);
-      expect(projectRateLimit(snapshot, { now: retryAt, count }).ok).toBe(true);
+      expect(projectRateLimit(snapshot, { now: retryAt, ...demand }).ok).toBe(true);
     });
     expect(denied).toBeGreaterThan(runs(200));
   });
