@@ -69,9 +69,17 @@ function withItems(known: string, added: string): string {
   return [...(known ? [known] : []), ...missing].join(", ");
 }
 
+/** A string of a list, or what begins as one: if each quote could begin another, long fields would take seconds. */
+const STRING = /"(?:[^"\\]|\\.)*"?/g;
+
 /** The items of a list: a comma within a string separates nothing. */
 export function itemsOf(list: string): string[] {
-  return list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((item) => item.trim()) ?? [];
+  return list.match(new RegExp(`(?:${STRING.source}|[^,"])+`, "g"))?.map((item) => item.trim()) ?? [];
+}
+
+/** An item without what its strings hold. */
+export function withoutStrings(item: string): string {
+  return item.replace(STRING, "");
 }
 
 /** The name of a policy, or all of another item: before draft 8 policies had no names. */

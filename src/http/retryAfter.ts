@@ -1,6 +1,6 @@
 /** The other direction: when a provider that has denied a request takes the next one. */
 import { FURTHEST_MS } from "../engine/time.js";
-import { itemsOf } from "./fields.js";
+import { itemsOf, withoutStrings } from "./fields.js";
 
 /** As much of a response's headers as is read. */
 type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
@@ -55,7 +55,7 @@ function itemsIn(headers: ReadHeaders, now: number) {
   const field = headers.get("ratelimit") ?? "";
   return (/^\s*limit\s*=/i.test(field) ? [field] : itemsOf(field)).map((item) => {
     // What a string holds is no parameter.
-    const bare = item.replace(/"(?:[^"\\]|\\.)*"/g, "");
+    const bare = withoutStrings(item);
     const read = (name: string) => new RegExp(`[;,]\\s*(?:${name})=(\\d+)`).exec(bare)?.[1];
     return { at: now + Number(read("t|reset") ?? NaN) * 1000, left: read("r|remaining") };
   });

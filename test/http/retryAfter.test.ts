@@ -83,6 +83,7 @@ describe("retryAfterOf", () => {
     ["a reset after the budget", { "x-ratelimit-requests-remaining": "0", "x-ratelimit-requests-reset": "12" }, 12_000],
     ["a name with a parameter in it", { RateLimit: '"x;t=5";r=0;t=30' }, 30_000],
     ["a text among the parameters", { RateLimit: '"a";r=0;t=30;note="r=7;t=1, \\"b\\"", "b";r=5;t=2' }, 30_000],
+    ["a text without an end", { RateLimit: '"a;r=0;t=30' }, undefined],
     // The same kinds.
     [
       "a date beside a Date that is 90 s ahead of ours",
