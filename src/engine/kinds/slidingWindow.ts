@@ -53,7 +53,9 @@ export class SlidingWindowKind implements Kind {
 
   take(limit: Limit, state: State, units: number): State {
     const { ts } = state;
-    const recent = logOf(state);
+    // A larger rate may have been given more of everything than this one holds.
+    const most = (entry: Entry) => ({ ...entry, units: Math.max(entry.units, 0 - limit.capacity) });
+    const recent = logOf(state).map((entry) => (entry.all ? most(entry) : entry));
     // A debt beyond what can be counted is cut off, and none comes back of it.
     const isCounted = units <= MOST_TAKEN - sum(recent);
     const taken: Entry = isCounted ? { at: ts, units } : { at: ts, units: 0, all: true };

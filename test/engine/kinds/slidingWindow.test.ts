@@ -104,6 +104,12 @@ describe("a sliding window", () => {
     ["is empty until then", stopped(500), advanced(1499), { ...stopped(500), ts: NOW + 1499 }],
     ["refunds no take from a pause", stopped(500), refunded(2, 500), stopped(500)],
     ["is opened after a pause by a gift, and no further", stopped(500), returned(4), opened(500, 4)],
+    [
+      "holds no more than its rate of a gift under a larger one",
+      opened(500, 15),
+      (state) => kind.take(limit, state, tokens(3)),
+      opened(500, 7),
+    ],
   ])("%s", (_what, before, change, after) => {
     // The pairs of refunds are tested below.
     const { headroom: _, ...state } = change(before);
