@@ -1,5 +1,5 @@
 /** Statuses → response header fields, one function for each format. When the draft changes, only this file does. */
-import { checkField, type Field } from "../engine/fields.js";
+import { checkFields, type Field } from "../engine/fields.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
 import { checkName } from "../engine/names.js";
@@ -57,14 +57,14 @@ export interface RateLimitHeadersOptions {
  */
 export function rateLimitHeaders(
   limits: LimitedBy | readonly LimitedBy[],
-  { formats = ["draft-11"], jitter = 0, now = Date.now() }: RateLimitHeadersOptions = {},
+  options: RateLimitHeadersOptions = {},
 ): Record<string, string> {
   const enforced = [limits].flat().filter(({ status }) => !(status.ok && status.shadow) && !status.policy?.unlimited);
   const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};
-  checkField(first.name, "jitter", jitterField, jitter);
-  checkField(first.name, "formats", formatsField, formats);
+  checkFields(first.name, "the options of rateLimitHeaders", options, OPTIONS);
+  const { formats = ["draft-11"], jitter = 0, now = Date.now() } = options;
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
   const retryAt = retryAtOf(enforced);
@@ -86,6 +86,13 @@ export const formatsField: Field = {
     if (!Array.isArray(value) || !value.every((format) => Object.hasOwn(FORMATS, String(format)))) return false;
     return new Set(value).size <= 1 + Number(value.includes("x"));
   },
+};
+
+export const nowField: Field = { atLeast: 0, atMost: END_OF_TIME, unit: "ms since the epoch" };
+const OPTIONS: Record<keyof RateLimitHeadersOptions, Field> = {
+  formats: formatsField,
+  jitter: jitterField,
+  now: nowField,
 };
 
 /** When all of the limits that denied let the request pass; undefined if none denied, or if no wait helps. */

@@ -140,6 +140,12 @@ const noFormats = 'formats must be a list of "draft-11", "draft-7", "draft-6", "
 it.each<Refused>([
   ...["\ud800", "", "n".repeat(129)].map((name): Refused => [{ ...api, name }, {}, noName]),
   ...[-0.1, 1.1, NaN].map((jitter): Refused => [api, { jitter }, noJitter]),
+  ...[NaN, -1, "now"].map((now): Refused => [
+    api,
+    { now },
+    'Rate limit "api": now must be a number of ms since the epoch',
+  ]),
+  [api, { format: ["x"] }, '"format" is not a field of the options of rateLimitHeaders'],
   ...[["draft-12"], ["toString"], "x", [undefined]].map((formats): Refused => [api, { formats }, noFormats]),
   [
     api,
