@@ -1,7 +1,7 @@
 /** Reading a request: its caller, and how many tokens it takes. A client may choose a cost within your bounds. */
 import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
+import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import { headerNameField } from "./fields.js";
 
@@ -35,6 +35,7 @@ export function fromHeader(name: string, bounds: CostBounds): HttpCost {
 
 /** The cost that a query parameter names. */
 export function fromQuery(name: string, bounds: CostBounds): HttpCost {
+  if (!isText(name) || name === "") throw fieldError({ of: "cost" }, "the query parameter", "a name", name);
   return within(bounds, ({ url }) => new URL(url).searchParams.getAll(name));
 }
 

@@ -61,6 +61,11 @@ it.each([...refused, ...[-1, NaN, Infinity].map((wrong) => ({ default: wrong }))
   expect(() => fromHeader("X-Cost", wrong)).toThrow(message);
 });
 
+it.each([undefined, null, "", 7])("the name of a query parameter cannot be %j, which no request has", (name) => {
+  const message = "cost: the query parameter must be a name, got";
+  expect(() => fromQuery(name as never, { default: 1 })).toThrow(message);
+});
+
 const ofBody = async (request: Request) => ((await request.clone().json()) as unknown[]).length;
 tell({
   "a cost can be read from the body, and the handler can still read the body": {
