@@ -1,6 +1,8 @@
 /** The other direction: when a provider that has denied a request takes the next one. */
+import { checkField, required } from "../engine/fields.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { itemsOf, withoutStrings } from "./fields.js";
+import { nowField } from "./headers.js";
 
 /** As much of a response's headers as is read. */
 type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
@@ -17,6 +19,7 @@ type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
  * Times of the server's clock count from its `Date`, if it sends one.
  *
  * @param now - when the answer came, in milliseconds since the epoch.
+ * @throws when `now` is no such time.
  * @example
  * ```ts
  * import { retryAfterOf } from "convex-rate-limits/http";
@@ -26,6 +29,7 @@ type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
  * ```
  */
 export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now: number): number | undefined {
+  checkField({ of: "retryAfterOf" }, "now", required(nowField), now);
   // The range of `pauseRateLimit`: a header with a later time is a mistake.
   const isTime = (at: number) => at >= 0 && at <= now + FURTHEST_MS;
   const clock = { now, aheadMs: Date.parse(headers.get("date") ?? "") - now };

@@ -106,6 +106,12 @@ describe("retryAfterOf", () => {
     expect(at(headers)).toBe(expected);
   });
 
+  it.each([undefined, NaN, -1, "now"])("needs the time of the answer, which is not %j", (now) => {
+    const message =
+      "retryAfterOf: now must be a number of ms since the epoch at least 0 and at most 8640000000000000, got";
+    expect(() => retryAfterOf(new Response(), now as never)).toThrow(message);
+  });
+
   it("reads names in capitals", () => {
     expect(retryAfterOf({ headers: new Map([["RateLimit-Reset", "30"]]) as never }, NOW)).toBe(NOW + 30_000);
   });
