@@ -117,15 +117,19 @@ export function identity(): KeySource {
  * ```ts
  * import { httpKey } from "convex-rate-limits/http";
  *
- * export const keys = [await httpKey("apiKey", { hash: "ba78…" }), await httpKey("address", "198.51.100.7")];
+ * export const keysOf = async (hash: string) => [await httpKey("apiKey", { hash }), await httpKey("bearer", "abc")];
  * ```
- * @throws when `id` is no text, or the address is none.
+ * @throws when `id` is no text, its hash is no SHA-256, or the address is none.
  */
 export async function httpKey(source: string, id: string | { hash: string }): Promise<string> {
   const write = Object.hasOwn(WRITERS, source) ? WRITERS[source] : undefined;
   const isSecret = write === hashed;
   const said = isSecret && typeof id === "object" ? (id as Partial<typeof id> | null)?.hash : id;
-  if (!isText(said)) throw fieldError({ of: "httpKey" }, "id", isSecret ? "text, or { hash } of one" : "text", id);
+  const isHash = said === id || (isText(said) && /^[\da-f]{64}$/.test(said));
+  if (!isText(said) || !isHash) {
+    const hash = ", or { hash }: the SHA-256 of one, in 64 hexadecimal digits, 0 to 9 and a to f";
+    throw fieldError({ of: "httpKey" }, "id", `text${isSecret ? hash : ""}`, id);
+  }
   const prefix = write ? source.toLowerCase() : customPrefix(source);
   const written = said === id ? await (write ?? boundedKey)(said) : said;
   if (written === undefined) throw fieldError({ of: "httpKey" }, "id", "an IP address", id);

@@ -134,6 +134,10 @@ it("httpKey returns the key under which a source counts a caller", async () => {
     await expect(httpKey(wrong as never, "a")).rejects.toThrow("A key source: its prefix must be made of");
 });
 
+it.each(["", "ABC", "abc", ABC.toUpperCase(), ` ${ABC}`])("httpKey refuses %j as a hash", async (hash) => {
+  await expect(httpKey("bearer", { hash })).rejects.toThrow("id must be text, or { hash }: the SHA-256 of one, in 64");
+});
+
 it.each([undefined, null, 7n, { hash: 7 }, ["a"]])("httpKey refuses an id that is not text: %s", async (id) => {
   const message = /^httpKey: id must be text(, or \{ hash \}.*)?, got /;
   for (const source of ["tenant", "identity", "address", "apiKey", "bearer"])
