@@ -69,12 +69,15 @@ export async function list(ctx: Reader, request: ListRequest): Promise<RateLimit
   const page: RateLimitPage["page"] = [];
   let next: Cursor | null = null;
   for await (const bucket of walk(ctx, from, PAGE_ROWS)) {
-    const each = bucketsAmong(bucket.rows);
-    // A key with a control row only has a full bucket.
-    if (each.length === 0) each.push([]);
-    const entries = await Promise.all(each.map((own) => describe(ctx, request, { ...bucket, own }, call)));
+    const describeAll = async (each: readonly Row[][]) => {
+      const entries = await Promise.all(each.map((own) => describe(ctx, request, { ...bucket, own }, call)));
+      return entries.filter((entry) => entry !== undefined);
+    };
+    let entries = await describeAll(bucketsAmong(bucket.rows));
+    // An operator looks for a key with a control row, also if it has no bucket that calls ask: a full one.
+    if (entries.length === 0 && bucket.rows.some(isControl)) entries = await describeAll([[]]);
     for (const entry of entries) {
-      const isWanted = entry && (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
+      const isWanted = (!onlyLimited || !entry.ok) && (!onlyOverridden || entry.override);
       if (isWanted) page.push(present(entry));
     }
     next = bucket.next;

@@ -115,6 +115,19 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
+  it("a key with a control row is an entry, also if a deploy has taken the kinds of all its rows away", async () => {
+    const old = define({ send: { kind: "sliding window", period: 1000, rate: 9 } });
+    for (const key of ["a", "b", "c"]) await old.rateLimit({ name: "send", key });
+    await old.overrideRateLimit({ name: "send", key: "b", block: true });
+    await old.pauseRateLimit({ name: "send", key: "c", until: NOW + 9 });
+    const blocked = { key: "b", ok: false, reason: "blocked", override: { block: true } };
+    const paused = { key: "c", ok: false, pausedUntil: NOW + 9 };
+    const { page } = await listRateLimits({ name: "send" });
+    expect(page).toMatchObject([blocked, paused]);
+    for (const entry of page) expect(entry).toMatchObject(await checkRateLimit({ name: "send", key: entry.key }));
+    expect((await listRateLimits({ name: "send", onlyOverridden: true })).page).toMatchObject([blocked]);
+  });
+
   it("a bucket that became one row owes what its rows promised, as in a check", async () => {
     const hot = { kind: "token bucket", rate: 64, period: 64_000, maxReserved: 64 } as const;
     const split = define({ hot: { ...hot, shards: { atLeast: 2, atMost: 2 } } });
