@@ -2,6 +2,7 @@
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { Limit } from "./kinds/kind.js";
 import { parseLimit } from "./kinds/limit.js";
+import { bucketNameOf } from "./kinds/policy.js";
 import { damageError } from "./misuse.js";
 
 /** A plan as a row holds it: its name, or the config of a call. */
@@ -37,16 +38,25 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
 }
 
 /**
- * The bucket as the row that was written last says, unless the call has said what holds. The first plan holds if a
- * deploy has taken the row's plan away: a page that shows a customer's quota must not break until he calls again.
+ * The bucket as the row that was written last says, unless the call has said what holds. If a deploy has taken the row's
+ * plan away, the first plan with its bucket holds, or the first of all: a page that shows a customer's quota must not
+ * break until he calls again.
  * @throws when a stored config cannot be used.
  */
-export function asWritten<Own extends Bucket>(bucket: Own, stored: StoredPlan | undefined): Own {
-  const { plans } = bucket;
-  if (!plans || stored === undefined) return bucket;
-  const named = plans.find(({ plan }) => plan === stored);
-  const config = typeof stored === "string" ? named?.config : stored;
-  return config ? { ...bucket, limit: limitUnder(bucket, config), plan: stored } : bucket;
+export function asWritten<Own extends Bucket>(bucket: Own, row: Written | undefined): Own {
+  const { plans, limit } = bucket;
+  if (!plans || !row || (row.plan === undefined && row.bucket === limit.bucket)) return bucket;
+  const { plan: stored } = row;
+  if (typeof stored === "object") return { ...bucket, limit: limitUnder(bucket, stored), plan: stored };
+  const found =
+    plans.find(({ plan }) => plan !== undefined && plan === stored) ??
+    plans.find(({ config }) => bucketNameOf(config) === row.bucket);
+  return found ? { ...bucket, limit: limitUnder(bucket, found.config), plan: found.plan } : bucket;
+}
+
+/** What a row says of its terms. */
+interface Written extends Pick<Bucket, "plan"> {
+  readonly bucket?: string | undefined;
 }
 
 /**

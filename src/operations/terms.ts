@@ -37,7 +37,7 @@ export async function findTerms<Own extends Bucket>(ctx: Reader, asked: Own, cal
 export function termsOf<Own extends Bucket>(asked: Own, found: Found, { now, random, isCheck }: Call): Terms<Own> {
   const { control, row } = found;
   // After a reset none was written under any plan.
-  const bucket = asWritten(asked, row && !isForgotten(row, control) ? row.plan : undefined);
+  const bucket = asWritten(asked, row && !isForgotten(row, control) ? row : undefined);
   const override = overrideOf(bucket, control, now);
   const counted = override?.limit ? { ...bucket, limit: override.limit } : bucket;
   const call = { now, random, isCheck, pausedUntil: pausedUntil(control) };

@@ -10,14 +10,24 @@ const open = bucketOf({ name: "a", key: "b", config: { ...config, shards: 4 }, p
 
 describe("a bucket as it is written", () => {
   it("has the stored plan or config, with the limit's own number of rows", () => {
-    expect(asWritten(open, "pro")).toMatchObject({ plan: "pro", limit: { config: pro } });
-    expect(asWritten(open, pro)).toMatchObject({ plan: pro, limit: { config: { ...pro, shards: 4 } } });
+    expect(asWritten(open, { plan: "pro" })).toMatchObject({ plan: "pro", limit: { config: pro } });
+    expect(asWritten(open, { plan: pro })).toMatchObject({ plan: pro, limit: { config: { ...pro, shards: 4 } } });
+  });
+
+  it("has the first plan with the same bucket if a deploy has taken the stored one away, or else the call's own", () => {
+    const window = { kind: "sliding window", rate: 5, period: 1000 } as const;
+    const several = { ...open, plans: [{ plan: "trial", config: window }, ...plans] };
+    expect(asWritten(several, { plan: "old" })).toMatchObject({ plan: "pro", limit: { config: pro } });
+    for (const plan of ["old", undefined]) {
+      expect(asWritten(several, { plan, bucket: "sliding window 1000" })).toMatchObject({ plan: "trial" });
+      expect(asWritten(several, { plan, bucket: "sliding window 5" })).toBe(several);
+    }
   });
 
   it("is the call's own bucket if the rows name nothing, or if the call names a plan", () => {
-    expect(asWritten(open, undefined)).toBe(open);
+    for (const row of [undefined, {}]) expect(asWritten(open, row)).toBe(open);
     const named = bucketOf({ name: "a", config, plan: "free" });
-    expect(asWritten(named, "pro")).toBe(named);
+    expect(asWritten(named, { plan: "pro" })).toBe(named);
   });
 });
 

@@ -115,6 +115,22 @@ describe.each(placeNames)("in the %s", (place) => {
     ]);
   });
 
+  it("a bucket of a renamed plan is that of the plan that shares it, in lists, snapshots and refunds", async () => {
+    const id = { name: "send", key: "a" };
+    const bucket = { kind: "token bucket", period: 1000, rate: 5 } as const;
+    const trial = { kind: "sliding window", period: 1000, rate: 3 } as const;
+    const before = define({ send: { plans: { trial, free: bucket } } });
+    await before.rateLimit({ ...id, plan: "free", count: 4, refundable: true });
+    const after = define({ send: { plans: { trial, basic: bucket } } });
+    const basic = { plan: "basic", value: 1 };
+    expect((await after.listRateLimits({ name: "send" })).page).toMatchObject([{ key: "a", ...basic, remaining: 0 }]);
+    expect(await after.getRateLimit(id)).toMatchObject(basic);
+    expect(await after.adjustRateLimit({ ...id, count: -2, takenAt: NOW })).toMatchObject({ remaining: 3 });
+    const without = define({ send: { plans: { trial } } });
+    expect((await without.listRateLimits({ name: "send" })).page).toEqual([]);
+    expect(await without.getRateLimit(id)).toMatchObject({ value: 3 });
+  });
+
   it("a key with a control row is an entry, also if a deploy has taken the kinds of all its rows away", async () => {
     const old = define({ send: { kind: "sliding window", period: 1000, rate: 9 } });
     for (const key of ["a", "b", "c"]) await old.rateLimit({ name: "send", key });
