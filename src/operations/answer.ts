@@ -1,5 +1,6 @@
 /** The answer of one bucket to one demand, under the terms that hold now, and the write that makes it true. */
 import { canServe } from "../engine/decide.js";
+import { remembering } from "../engine/headroom.js";
 import { policyOf } from "../engine/kinds/policy.js";
 import { type Request, requestTo } from "../engine/request.js";
 import { overview, servedFrom } from "../engine/sharding/pool.js";
@@ -75,13 +76,15 @@ async function letThrough(ctx: Reader, terms: Terms<Request>, first: StoredShard
     const retryAt = reserve ? pausedUntil - withinMs : pausedUntil;
     return { status: { ok: false, retryAt, ...outlookOf(first) }, shards };
   }
-  const after = units === 0 ? first : charged(advance(first, now), units, isRefundable);
+  const taken = units === 0 ? first : charged(advance(first, now), units);
+  // A clock ahead may have written the row.
+  const takenAt = waits ? now : Math.max(now, taken.state.ts);
+  const after = isRefundable ? { ...taken, state: remembering(taken.state, takenAt) } : taken;
   const status: RateLimitStatus = {
     ok: true,
     ...(waits && { retryAt: pausedUntil }),
     ...outlookOf(after),
-    // A clock ahead may have written the row.
-    ...(isRefundable && { takenAt: waits ? now : Math.max(now, after.state.ts) }),
+    ...(isRefundable && { takenAt }),
   };
   if (units === 0 || terms.isCheck) return { status, shards };
   const change = { before: first, after, demand: { units, reserve: false } };

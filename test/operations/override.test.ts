@@ -287,6 +287,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await getRateLimit(alice)).value).toBeCloseTo(before, 2);
   });
 
+  it("the first take from an unlimited key is refunded, if it was reserved in a pause", async () => {
+    await override({ unlimited: true });
+    await limits.pauseRateLimit({ ...alice, until: NOW + 60_000 });
+    vi.setSystemTime(NOW + 1);
+    const taken = { takenAt: NOW + 1, retryAt: NOW + 60_000 };
+    expect(await rateLimit({ ...alice, refundable: true, reserve: true })).toMatchObject(taken);
+    expect((await getRateLimit(alice)).value).toBe(-1);
+    await limits.adjustRateLimit({ ...alice, count: -1, takenAt: NOW + 1 });
+    expect((await getRateLimit(alice)).value).toBe(0);
+  });
+
   it("an unlimited key does not change if another limit of the call denies", async () => {
     await override({ unlimited: true });
     await take(3);
