@@ -1,7 +1,7 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields } from "../engine/fields.js";
-import { misuseError, show } from "../engine/misuse.js";
+import { show } from "../engine/misuse.js";
 import { parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
@@ -12,7 +12,7 @@ import { idOf, inTurn } from "../storage/rows.js";
 import type { RateLimitPage, SweepResult } from "../wire/admin.js";
 import type { RateLimitOverride } from "../wire/configs.js";
 import type { KeyArg, PlanArg } from "./args.js";
-import { type AnyBucketArgs, checkNamed, findBucket } from "./definitions.js";
+import { type AnyBucketArgs, checkNamed, findBucket, undefinedError } from "./definitions.js";
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
@@ -98,7 +98,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       checkNamed("listRateLimits", args);
       const { name, plan, ...options } = args;
       const own = definitions.get(name);
-      if (!own) throw misuseError(name, "is not defined, so its keys cannot be listed.");
+      if (!own) throw undefinedError(definitions, name, "define it to list its keys");
       const term = termUnder(name, own, plan, false);
       const listed = { name, config: term.config, plans: plan === undefined ? plansOf(own) : undefined };
       const request = parseList({ ...listed, term }, options);
@@ -109,6 +109,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
     async overrideRateLimit(ctx: Ctx, args: AnyBucketArgs & RateLimitOverride): Promise<null> {
       checkNamed("overrideRateLimit", args);
       const { name, key, plan, ...override } = args;
+      if (!definitions.get(name)) throw undefinedError(definitions, name, "define it to override it");
       const bucket = findBucket(definitions, "overrideRateLimit", { name, key, plan });
       if (plan !== undefined && override.config) throw planAndConfigError(name);
       const id = idOf(bucket);

@@ -99,15 +99,17 @@ export function findBucket(
     if (!isPlain(config)) definitions.check(name, term);
     return { name, key, config, plan: null, term };
   }
-  if (!definition) {
-    const known = definitions.names.map(show).join(", ") || "none is defined";
-    const problem = `is not one of your limits (${known}); give its config to use it without a definition.`;
-    throw new Error(`Rate limit ${show(name)} ${problem}`);
-  }
+  if (!definition) throw undefinedError(definitions, name, "give its config to use it without a definition");
   const [first] = definition.configs;
   const term = plan === first.plan ? first : termUnder(name, definition, plan, needsPlan);
   const plans = needsPlan || plan !== undefined ? undefined : plansOf(definition);
   return { name, key, config: term.config, plan, plans, term };
+}
+
+/** @param instead - what to do. */
+export function undefinedError({ names }: Definitions, name: string, instead: string): Error {
+  const known = names.map(show).join(", ") || "none is defined";
+  return new Error(`Rate limit ${show(name)} is not one of your limits (${known}); ${instead}.`);
 }
 
 function keyedError(name: string, key: unknown): Error {

@@ -187,14 +187,13 @@ const badNames = noNames.flatMap((name): BadCall[] => [
   // For a job that is cancelled, the error is about the job.
   { functions: cancelling, args: { name }, problem: typeof name === "string" ? NAME : JOB },
 ]);
-const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => [
-  {
-    functions: all,
-    args: { name },
-    problem: `Rate limit "${name}" is not one of your limits ("open", "mine", "shared", "patient", "spaced"); give`,
-  },
-  bad(["listRateLimits"], { name }, "is not defined, so its keys cannot be listed."),
-]);
+const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => {
+  const problem = `Rate limit "${name}" is not one of your limits ("open", "mine", "shared", "patient", "spaced"); `;
+  return [
+    { functions: all, args: { name }, problem: `${problem}give its config` },
+    { functions: ["listRateLimits"] as const, args: { name }, problem: `${problem}define it to list its keys.` },
+  ];
+});
 const NO_KEY = "key must be a non-empty string, got undefined (the limit is keyed: true).";
 const badKeys = [
   ...["open", "mine"].flatMap((name) => [

@@ -425,7 +425,7 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ more: 0 }, "more must be a number above 0 and at most 1e12, got 0"],
     [{ config: { ...bucket, rate: 0 } }, "rate must be a number"],
     [{ block: true, key: undefined }, "key must be a non-empty string"],
-    [{ block: true, name: "nobody", key: undefined }, "is not one of your limits"],
+    [{ block: true, name: "nobody", key: undefined }, "); define it to override it."],
   ])("%j is refused and not stored", async (terms, problem) => {
     await expect(override(terms)).rejects.toThrow(problem);
     expect(await rows()).toEqual([]);
