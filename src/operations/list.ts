@@ -6,7 +6,7 @@ import { fold, heldByAll } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import { type Cursor, isControl, type Reader, type Row } from "../storage/rows.js";
 import { controlOf, foundAmong, latest } from "../storage/found.js";
-import { isOf, shardsOf } from "../storage/shards.js";
+import { isOf } from "../storage/shards.js";
 import type { RateLimitPage } from "../wire/admin.js";
 import { present } from "../wire/present.js";
 import { answerUnder } from "./answer.js";
@@ -116,8 +116,8 @@ async function describe(ctx: Reader, { listed, join }: ListRequest, { key, rows,
     const { capacity, unitsPerToken } = counted.limit;
     const count = Math.min(1, capacity / unitsPerToken);
     const asked = { ...terms, bucket: requestTo(bucket, { count }), counted: requestTo(counted, { count }) };
-    const { status } = await answerUnder(ctx, asked);
-    const value = heldByAll(shardsOf(counted, found), now) / unitsPerToken;
+    const { status, shards } = await answerUnder(ctx, asked);
+    const value = heldByAll(shards, now) / unitsPerToken;
     return { value, ...status, ...entry, plan: nameOf(bucket.plan) };
   } catch (error) {
     return { value: 0, ok: false, error: (error as Error).message, ...entry };

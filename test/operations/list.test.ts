@@ -1,6 +1,7 @@
 import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";
 import { list as listIn, parseList } from "../../src/operations/list.js";
+import { fold } from "../../src/engine/sharding/shard.js";
 import type { Reader } from "../../src/storage/rows.js";
 import { useBackend } from "../support/limits.js";
 import { partsOf } from "../support/parts.js";
@@ -215,13 +216,13 @@ describe.each(placeNames)("in the %s", (place) => {
 });
 
 /** A database with the rows of one limit, in order. No app could use such keys today. */
-function readerOf(keys: readonly string[]): Reader {
+function readerOf(keys: readonly string[], more: (i: number) => object = () => ({})): Reader {
   const query = {
     withIndex: (_index: string, range: (q: object) => object) => {
       let from = "";
       const q = { eq: () => q, gt: (_field: string, key: string) => ((from = key), q) };
       range(q);
-      return keys.filter((key) => key > from).map((key) => ({ name: "send", key, value: 0, ts: 0 }));
+      return keys.filter((key) => key > from).map((key, i) => ({ name: "send", key, value: 0, ts: 0, ...more(i) }));
     },
   };
   return { db: { query: () => query } } as unknown as Reader;
@@ -244,4 +245,12 @@ it("a page ends once it has read 2,048 rows", async () => {
   );
   expect(page).toEqual([]);
   expect(cursor).toBe(JSON.stringify(["send", keys[2047]]));
+});
+
+it("the rows of a bucket are joined once: of 2,048 sliding windows that takes most of a second that a query has", async () => {
+  const reader = readerOf(["a", "a"], (i) => ({ shard: String(i) }));
+  const join = vi.fn(fold);
+  const { page } = await listIn(reader, { ...parseList({ name: "send", config: { ...send, shards: 2 } }, {}), join });
+  expect(page).toMatchObject([{ key: "a", value: 5 }]);
+  expect(join).toHaveBeenCalledTimes(1);
 });
