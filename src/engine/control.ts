@@ -132,15 +132,15 @@ export function overrideOf(bucket: Bucket, { override }: Control, now: number): 
   }
 }
 
-/** A config whose periods bring more. */
+/**
+ * A config whose periods bring more, up to the most that a config may name. The sums are those of decimals: as doubles
+ * 0.1 and 0.2 are 0.30000000000000004, which is too fine to be counted.
+ */
 function added({ config }: Limit, more: number): Limit["config"] {
   if ("lease" in config) return { ...config, slots: Math.min(MAX_SLOTS, Math.floor(config.slots + more)) };
   const { rate, capacity } = config;
-  return {
-    ...config,
-    rate: rate + more,
-    ...(capacity !== undefined && { capacity: capacity + more }),
-  } as typeof config;
+  const sum = (tokens: number) => Math.min(MAX_TOKENS, Number((tokens + more).toPrecision(15)));
+  return { ...config, rate: sum(rate), ...(capacity !== undefined && { capacity: sum(capacity) }) } as typeof config;
 }
 
 export function overrideError({ name, key }: { name: string; key?: string | undefined }, problem: string): Error {

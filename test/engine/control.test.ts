@@ -84,11 +84,15 @@ describe("an override in force", () => {
   });
 
   it("adds tokens to the plan or config in force: to the capacity too, if the kind has one", () => {
-    const added = (own: TokensConfig) =>
-      overrideOf(bucketOf({ name: "send", config: own }), { count: 0, override: { more: 5 } }, NOW)?.limit?.config;
+    const added = (own: TokensConfig, more = 5) =>
+      overrideOf(bucketOf({ name: "send", config: own }), { count: 0, override: { more } }, NOW)?.limit?.config;
     expect(added(config)).toMatchObject({ rate: 15, capacity: 15 });
     expect(added({ ...config, capacity: 30 })).toMatchObject({ rate: 15, capacity: 35 });
     expect(added({ kind: "sliding window", rate: 10, period: 1000 })).toMatchObject({ rate: 15 });
+    // As decimals, since a window cannot count 0.30000000000000004 beside so many; and no more than a config may name.
+    const window = { kind: "fixed window", rate: 0.1, period: 1000, capacity: 1_000_000 } as const;
+    expect(added(window, 0.2)).toMatchObject({ rate: 0.3, capacity: 1_000_000.2 });
+    expect(added({ ...config, rate: 6e11 }, 6e11)).toMatchObject({ rate: 1e12, capacity: 1e12 });
   });
 
   it("lets nothing through if the package cannot have written it", () => {
