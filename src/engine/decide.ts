@@ -77,7 +77,10 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
   const { kind, capacity } = limit;
   const { units, reserve, withinMs } = demand;
   const from = Math.max(now, pausedUntil);
-  const atOnce = units <= capacity ? Math.max(kind.whenHolding(limit, stored, units), from) : END_OF_TIME;
+  // What a clock ahead has left there is served by a clock behind it, once a pause is over.
+  const isHeld = units <= kind.advance(limit, stored, from).value;
+  const whenHeld = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
+  const atOnce = isHeld ? from : whenHeld;
   if (!reserve || !canServe(limit, demand)) return atOnce;
   const reservable = kind.whenReservable(limit, stored, units);
   const isServedAt = (time: number) => serve(limit, stored, { now: time, pausedUntil }, demand) !== undefined;

@@ -101,6 +101,7 @@ const rows: Row[] = [
   ["a count above the capacity is denied for ever", bucket, held(10), { count: 10.1 }, tooLarge(10, 0)],
   ["and a reservation above capacity and reserve", bucket, held(10), { count: 15.1, reserve }, tooLarge(10, 0)],
   ["a pause denies what is there, until it ends", bucket, held(8, 500), paused, denied(500, 0, 700)],
+  ["and what a clock ahead left there", bucket, held(8, 700), paused, denied(500, 0, 900)],
   ["a pause allows a count of 0", bucket, held(8, 500), { ...paused, count: 0 }, ok(0, 700)],
   ["a pause denies longer for what is not there", bucket, held(0, 500), { ...paused, count: 2 }, denied(700, 0, 1500)],
   [
