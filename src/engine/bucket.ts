@@ -38,9 +38,9 @@ export function storedConfig(config: RateLimitConfig): RateLimitConfig {
 }
 
 /**
- * The bucket as the row that was written last says, unless the call has said what holds. If a deploy has taken the row's
- * plan away, the first plan with its bucket holds, or the first of all: a page that shows a customer's quota must not
- * break until he calls again.
+ * The bucket as the row that was written last says, unless the call has said what holds. If a deploy has taken the
+ * row's plan away, the first plan with its bucket holds, or the first of all: a page that shows a customer's quota must
+ * not break until he calls again.
  * @throws when a stored config cannot be used.
  */
 export function asWritten<Own extends Bucket>(bucket: Own, row: Written | undefined): Own {
