@@ -71,7 +71,7 @@ export interface SlidingWindowConfig extends TypeOf<typeof slidingWindow> {
   /** Lets at most `rate` tokens start in any `period`. */
   kind: "sliding window";
   /** A sliding window holds its rate, and nothing is saved up. */
-  capacity?: undefined;
+  capacity?: never;
 }
 
 const concurrency = () => ({
@@ -84,12 +84,12 @@ const concurrency = () => ({
 export interface ConcurrencyConfig extends TypeOf<typeof concurrency> {
   /** Gives at most `slots` leases at once. A slot is free when its lease is released, or ends. */
   kind: "concurrency";
-  rate?: undefined;
-  period?: undefined;
-  capacity?: undefined;
-  maxReserved?: undefined;
-  shards?: undefined;
-  queue?: undefined;
+  rate?: never;
+  period?: never;
+  capacity?: never;
+  maxReserved?: never;
+  shards?: never;
+  queue?: never;
 }
 
 /**

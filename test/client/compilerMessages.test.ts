@@ -383,6 +383,9 @@ it("with exactOptionalPropertyTypes, an optional argument may be undefined, and 
     `limits.rateLimit(mutation, { name: "mine", key: maybe, config: { kind: "token bucket", rate: 1, period: 1 } })`,
     `defineRateLimits({}, { errorKeys: flag })`,
     `defineRateLimits({ a: { kind: "token bucket", rate: 1, period: 1, shards: {} as any }, b: {} as any })`,
+    // A definition that another module exports: its kind is not known.
+    `defineRateLimits({ a: {} as RateLimitConfig })`,
+    `defineInComponent({ a: {} as RateLimitConfig }, { component })`,
   ];
   const field = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
   const [refused = [], ...fine] = messagesOf([field, ...leftOut], { exactOptionalPropertyTypes: true });
