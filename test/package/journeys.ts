@@ -11,7 +11,7 @@ const JOURNEYS = {
   component: new Map([...blocksOf("start"), ...component, ...some(blocksOf("testing,http"), "app.setup", "http")]),
   queue: blocksOf("queue"),
   react: new Map([
-    ...some(blocksOf("react"), "caller", "limits", "SendButton", "Usage", "Gauge"),
+    ...some(blocksOf("react"), "agent", "caller", "limits", "SendButton", "Usage", "Gauge", "Place"),
     ...some(component, "convex.config"),
   ]),
   moved: movedApp(),
