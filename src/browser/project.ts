@@ -19,7 +19,7 @@ export interface LimitInForce {
   /** What a full bucket holds. */
   tokens: number;
   /** The plan, if the limit has plans and no other config overrides it. */
-  plan?: string | undefined;
+  plan?: string;
 }
 
 /** What was used of a limit, in tokens. */
@@ -32,9 +32,9 @@ export interface RateLimitUsage {
    * When the bucket is full again, or the fixed window ends, in milliseconds since the epoch; absent if the snapshot
    * does not say.
    */
-  resetAt?: number | undefined;
+  resetAt?: number;
   /** The plan, if the limit has plans and no other config overrides it. */
-  plan?: string | undefined;
+  plan?: string;
 }
 
 /**

@@ -22,7 +22,7 @@ export const enqueueResultValidator = () =>
  */
 export type EnqueueResult =
   | { ok: true; job: RateLimitQueuedJob; retryAt?: never; reason?: never }
-  | { ok: false; retryAt: number; reason?: "too large" | undefined; job?: never };
+  | { ok: false; retryAt: number; reason?: "too large"; job?: never };
 
 export const cancelQueuedResultValidator = () => v.object({ canceled: v.boolean() });
 
@@ -44,8 +44,8 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
  *   than `ahead` counts, and while no worker runs.
  */
 export type RateLimitQueuePosition =
-  | { ahead: number; startsAt?: number | undefined }
-  | { ahead?: undefined; startsAt: number };
+  | { ahead: number; startsAt?: number }
+  | { ahead?: never; startsAt: number };
 
 /** A key of a queue, and the plan of its jobs, if the limit has plans. */
 const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });

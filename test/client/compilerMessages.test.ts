@@ -11,12 +11,13 @@ import { defineRateLimits as defineInComponent } from "convex-rate-limits/compon
 import { rateLimitJobs } from "convex-rate-limits/jobs";
 import { rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/component/queue";
-import { rateLimitQueue } from "convex-rate-limits/queue";
-import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
+import { rateLimitQueue, type EnqueueResult, type RateLimitQueuePosition } from "convex-rate-limits/queue";
+import { rateLimitQueueTables, vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
+import type { RateLimitUsage, RateLimitWatch } from "convex-rate-limits/client";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import type { ComponentApi } from "convex-rate-limits/_generated/component.js";
 import { defineSchema, defineTable, makeFunctionReference, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 const messages = defineTable({ body: v.string() });
 const full = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables, messages });
 const noQueue = defineSchema({ ...rateLimitTables, messages });
@@ -386,6 +387,11 @@ it("with exactOptionalPropertyTypes, an optional argument may be undefined, and 
     // A definition that another module exports: its kind is not known.
     `defineRateLimits({ a: {} as RateLimitConfig })`,
     `defineInComponent({ a: {} as RateLimitConfig }, { component })`,
+    // Answers that an app's function returns.
+    `const place: Infer<typeof vRateLimitQueuePosition> = {} as RateLimitQueuePosition;`,
+    `const reason: { reason?: "too large" } = {} as EnqueueResult;`,
+    `const used: { used: number; of: number; resetAt?: number; plan?: string } = {} as RateLimitUsage;`,
+    `const inForce: { plan?: string } | undefined = ({} as RateLimitWatch).limit();`,
   ];
   const field = `const config: RateLimitConfig = { kind: "token bucket", rate: 1, period: 1, maxReserved: undefined };`;
   const [refused = [], ...fine] = messagesOf([field, ...leftOut], { exactOptionalPropertyTypes: true });
