@@ -12,6 +12,7 @@ export type EnqueueArgs<
   Name,
   Fn extends Parameters<convex.Scheduler["runAt"]>[1] = Parameters<convex.Scheduler["runAt"]>[1],
   Said extends ThrowChoice = ThrowChoice,
+  Heard extends MutationReference = MutationReference,
 > = {
   name: Name;
   /** 0, the default, to one less than the queue's `priorities`: higher ones go first. */
@@ -27,12 +28,27 @@ export type EnqueueArgs<
    * A mutation that is scheduled when the job is dropped, with `{ args, reason }`: the job's arguments, and a
    * `DropReason`.
    */
-  onDropped?: convex.FunctionReference<"mutation", convex.FunctionVisibility> | undefined;
+  onDropped?: (Heard & HearsOf<Fn, Heard>) | undefined;
 } & CountArg &
   ThrowsArg<Said> &
   (Name extends keyof Limits
     ? QueueNeeded<Limits[Name]> & KeyArg<Limits[Name]> & PlanArg<Limits[Name]> & FairByArg<Limits[Name]>
     : unknown);
+
+type MutationReference = convex.FunctionReference<"mutation", convex.FunctionVisibility>;
+
+/** Its arguments are validated when it runs: one that takes others would never hear of the job. */
+type HearsOf<Fn extends Parameters<convex.Scheduler["runAt"]>[1], Heard extends MutationReference> = [
+  { args: convex.FunctionArgs<Fn>; reason: wire.DropReason },
+  "args" | "reason",
+] extends [convex.FunctionArgs<Heard>, keyof convex.FunctionArgs<Heard>]
+  ? unknown
+  : GetsArgsAndReason;
+
+/** No function has this type: the compiler shows it to a caller whose `onDropped` takes other arguments. */
+interface GetsArgsAndReason {
+  readonly "it gets { args, reason }, with the arguments of the job": never;
+}
 
 /** What a job returns that is settled: the tokens that it used, or that it must run again. */
 type Settled = { used: number } | { again: boolean | { after: number } };
@@ -104,9 +120,10 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
     Name extends keyof Limits & string,
     Fn extends Parameters<convex.Scheduler["runAt"]>[1],
     Said extends ThrowChoice = undefined,
+    Heard extends MutationReference = MutationReference,
   >(
     ctx: Contexts["queueMutation"],
-    args: EnqueueArgs<Limits, Name, Fn, Said>,
+    args: EnqueueArgs<Limits, Name, Fn, Said, Heard>,
     fn: Fn,
     ...fnArgs: convex.OptionalRestArgs<Fn>
   ) => Promise<CallAnswer<wire.EnqueueResult, Limits, Name, Said, Default>>;

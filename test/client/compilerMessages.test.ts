@@ -345,6 +345,13 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
     `enqueueRateLimited(mutation, { name: "waiting", settles: "action" }, work)`,
     `enqueueRateLimited(mutation, { name: "waiting", settles: "mutation" }, mail, { to: "b" })`,
   ],
+  // The mutation that hears of dropped jobs takes their arguments and the reason.
+  [
+    /type 'GetsArgsAndReason'/,
+    `enqueueRateLimited(mutation, { name: "waiting", onDropped: mail }, mail, { to: "b" })`,
+    `enqueueRateLimited(mutation, { name: "waiting", onDropped: makeFunctionReference<"mutation", { args: { from: string }; reason: string }>("a:b") }, mail, { to: "b" })`,
+    `enqueueRateLimited(mutation, { name: "waiting", onDropped: makeFunctionReference<"mutation", { args: { to: string } }>("a:b") }, mail, { to: "b" })`,
+  ],
   [/Property 'fairBy' is missing/, `enqueueRateLimited(mutation, { name: "inTurns" }, work)`],
 ];
 

@@ -19,7 +19,7 @@ import { rateLimitAdmin, type RateLimitOverride, type RateLimitPage, type SweepR
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
 import { rateLimitJobs, type RateLimitedJob, type RateLimitLease, type ScheduleResult } from "convex-rate-limits/jobs";
 import { rateLimitLive, type RateLimitSnapshot } from "convex-rate-limits/live";
-import { type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
+import { type DropReason, type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
 import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import * as validators from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
@@ -108,6 +108,8 @@ declare const job: RateLimitedJob;
 const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
 const settling = convex.makeFunctionReference<"mutation", Record<string, never>, { used: number }>("mail:settling");
+const hear = convex.makeFunctionReference<"mutation", { args: { to: string }; reason: DropReason }>("mail:hear");
+const hearAny = convex.makeFunctionReference<"mutation">("mail:hearAny");
 /** As `v.function()` gives it. */
 const future = send as unknown as convex.FunctionReference_future<"mutation", "internal", { to: string }, null>;
 const next = convex.makeFunctionReference<"mutation", { cursor?: string }, null>("upkeep:sweep");
@@ -205,6 +207,8 @@ describe("the compiler accepts", () => {
       inTables.scheduleRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, now),
       enqueueRateLimited(mutation, { name: "both", settles: "mutation" }, settling),
+      enqueueRateLimited(mutation, { name: "both", onDropped: hear, notAfter: 1 }, send, { to: "b" }),
+      enqueueRateLimited(mutation, { name: "both", onDropped: hearAny }, now),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, future, { to: "b" }),
       inTables.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
       admin.overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
