@@ -60,7 +60,7 @@ export interface RateLimitLive<Limits, Contexts extends InTables | InComponent> 
    * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from
    * ctx (and the key that the client requests) to the key; a client can choose neither name nor config nor shards.
    */
-  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends convex.GenericDataModel = convex.GenericDataModel>(
+  exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends convex.GenericDataModel = AnyDataModel>(
     name: Name,
     args: ExposeArgs<Limits, Name, DataModel>,
   ) => ExposedRateLimit;

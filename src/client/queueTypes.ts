@@ -4,7 +4,7 @@ import type * as wire from "../wire/queue.js";
 import type { CountArg, KeyArg, PlanArg, ThrowsArg } from "./args.js";
 import type { CallAnswer } from "./rateLimits.js";
 import type { ThrowChoice } from "./definitionTypes.js";
-import type { InComponent, InTables } from "./place.js";
+import type { AnyDataModel, InComponent, InTables } from "./place.js";
 
 /** What `enqueueRateLimited` takes. */
 export type EnqueueArgs<
@@ -90,7 +90,7 @@ interface OnlyWithFairTrue {
  * The server's function from the caller, and the id of a job that the client asks for, to that job; null to show
  * nothing.
  */
-export type ExposedJob<DataModel extends convex.GenericDataModel = convex.GenericDataModel> = (
+export type ExposedJob<DataModel extends convex.GenericDataModel = AnyDataModel> = (
   ctx: convex.GenericQueryCtx<DataModel>,
   requested: string,
 ) => wire.RateLimitQueuedJob | null | Promise<wire.RateLimitQueuedJob | null>;
@@ -141,7 +141,7 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
    * A public query for a page that shows where a job stands: export it from a module. `job` is the server's function
    * from ctx and the id that the client asks for to the job; null or a throw for one that this client may not see.
    */
-  exposeQueue: <DataModel extends convex.GenericDataModel = convex.GenericDataModel>(args: {
+  exposeQueue: <DataModel extends convex.GenericDataModel = AnyDataModel>(args: {
     job: ExposedJob<DataModel>;
   }) => ExposedQueue;
 

@@ -76,7 +76,7 @@ const throwing = defineInComponent(definitions, { component, throws: true });
 const jittering = defineRateLimits(definitions, { throws: { jitter: 0.2 } });
 const admin = rateLimitAdmin(inTables);
 const adminOfComponent = rateLimitAdmin(inComponent);
-const { enqueueRateLimited } = rateLimitQueue(inTables);
+const { enqueueRateLimited, exposeQueue } = rateLimitQueue(inTables);
 const throwingQueue = rateLimitQueue(defineRateLimits(definitions, { throws: true }));
 /** Limits without definitions. */
 const freeInTables = { ...defineRateLimits({}), ...rateLimitJobs(defineRateLimits({})) };
@@ -211,6 +211,15 @@ describe("the compiler accepts", () => {
       enqueueRateLimited(mutation, { name: "both", onDropped: hearAny }, now),
       enqueueRateLimited(mutation, { name: "mixed", plan: "steady" }, future, { to: "b" }),
       inTables.exposeRateLimit("generate", { key: () => "a", plan: () => "pro" as const }),
+      // A function that names the ctx of its schema, beside one that does not.
+      inTables.exposeRateLimit("generate", {
+        key: async (ctx) => (await ctx.auth.getUserIdentity())?.subject ?? "a",
+        plan: async (ctx: typeof query, key) =>
+          (await ctx.db.query("messages").first())?.body === key ? "pro" : "free",
+      }),
+      exposeQueue({
+        job: async (ctx: typeof query) => ((await ctx.db.query("messages").first()) ? { name: "both", id: "" } : null),
+      }),
       admin.overrideRateLimit(mutation, { name: "generate", key: "a", plan: "pro", until: 1 }),
       admin.listRateLimits(query, { name: "generate", plan: "free" }),
       // Without a plan, the plan that the rows were written under applies.
