@@ -1,12 +1,13 @@
 /** Reading a request: its caller, and how many tokens it takes. A client may choose a cost within your bounds. */
-import type { GenericActionCtx, GenericDataModel } from "convex/server";
+import type { GenericActionCtx } from "convex/server";
+import type { AnyDataModel } from "../client/place.js";
 import { checkField, checkFields, type Fields, required } from "../engine/fields.js";
 import { fieldError, misuseError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import { headerNameField } from "./fields.js";
 
-/** The ctx of an HTTP action of any data model. */
-export type HttpCtx = Omit<GenericActionCtx<GenericDataModel>, "vectorSearch">;
+/** The ctx of an HTTP action of any data model: your functions may name the `ActionCtx` of your own. */
+export interface HttpCtx extends GenericActionCtx<AnyDataModel> {}
 
 /** Finds a caller's key in a request. */
 export interface KeySource {

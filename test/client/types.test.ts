@@ -17,6 +17,7 @@ import {
 } from "convex-rate-limits";
 import { rateLimitAdmin, type RateLimitOverride, type RateLimitPage, type SweepResult } from "convex-rate-limits/admin";
 import { defineRateLimits as defineInComponent, type InComponent } from "convex-rate-limits/component";
+import { apiKey, custom, limitHttp } from "convex-rate-limits/http";
 import { rateLimitJobs, type RateLimitedJob, type RateLimitLease, type ScheduleResult } from "convex-rate-limits/jobs";
 import { rateLimitLive, type RateLimitSnapshot } from "convex-rate-limits/live";
 import { type DropReason, type EnqueueResult, rateLimitQueue } from "convex-rate-limits/queue";
@@ -33,7 +34,10 @@ import type {
 } from "../../src/wire/configs.js";
 
 const messages = convex.defineTable({ body: v.string() }).searchIndex("by_body", { searchField: "body" });
-const tables = { ...validators.rateLimitTables, ...rateLimitQueueTables, messages };
+const meanings = convex
+  .defineTable({ vector: v.array(v.number()) })
+  .vectorIndex("by_vector", { vectorField: "vector", dimensions: 3 });
+const tables = { ...validators.rateLimitTables, ...rateLimitQueueTables, messages, meanings };
 const appSchema = convex.defineSchema(tables, { strictTableNameTypes: false });
 const bareSchema = convex.defineSchema({ messages });
 /** A schema whose table of that name is not ours. */
@@ -105,6 +109,7 @@ declare const action: convex.GenericActionCtx<App>;
 declare const bareMutation: convex.GenericMutationCtx<Bare>;
 declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
+declare const answer: Promise<Response>;
 const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
 const settling = convex.makeFunctionReference<"mutation", Record<string, never>, { used: number }>("mail:settling");
@@ -194,6 +199,19 @@ describe("the compiler accepts", () => {
     compiled(() => [
       inTables.rateLimit(mutation, { name: some, key: "a" }),
       inTables.rateLimitAll(mutation, [{ name: some, key: "a" }, { name: others }]),
+    ]);
+  });
+
+  it("functions of limitHttp that name the ctx of the app's own actions", () => {
+    type Ctx = typeof action;
+    const known = async (ctx: Ctx) => (await ctx.auth.getUserIdentity()) !== null;
+    const ofAction = async (ctx: Ctx) => (await ctx.auth.getUserIdentity())?.subject;
+    const identify = async (ctx: Ctx) => ({ key: (await ofAction(ctx)) ?? "a", plan: "free" });
+    const skip = async (_request: Request, ctx: Ctx) => await known(ctx);
+    const by = [apiKey({ known }), custom("own", ofAction)];
+    compiled(() => [
+      limitHttp(limitsInComponent, { limit: "either", by, without: "deny", skip }, (_ctx: Ctx) => answer),
+      limitHttp(limitsInComponent, { limit: "generate", identify }, (_ctx: Ctx) => answer),
     ]);
   });
 
