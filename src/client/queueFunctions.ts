@@ -49,7 +49,7 @@ export function queuesOf(set: LimitSet, calls: QueueCalls) {
 
     getQueued,
 
-    exposeQueue(args: { job: ExposedJob<AnyDataModel> }): ExposedQueue {
+    exposeQueue(args: { job: ExposedJob }): ExposedQueue {
       const permitted = "a function from ctx and an id to the job";
       checkFields({ of: "exposeQueue" }, "the options", args, {
         job: { permitted, holds: isFunction, isRequired: true },

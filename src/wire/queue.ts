@@ -43,9 +43,7 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
  *   when the bucket will have had as many tokens as those ahead and the job take. It is absent for a job further back
  *   than `ahead` counts, and while no worker runs.
  */
-export type RateLimitQueuePosition =
-  | { ahead: number; startsAt?: number }
-  | { ahead?: never; startsAt: number };
+export type RateLimitQueuePosition = { ahead: number; startsAt?: number } | { ahead?: never; startsAt: number };
 
 /** A key of a queue, and the plan of its jobs, if the limit has plans. */
 const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });

@@ -109,7 +109,6 @@ declare const action: convex.GenericActionCtx<App>;
 declare const bareMutation: convex.GenericMutationCtx<Bare>;
 declare const bareAction: convex.GenericActionCtx<Bare>;
 declare const job: RateLimitedJob;
-declare const answer: Promise<Response>;
 const now = convex.makeFunctionReference<"action", Record<string, never>, null>("mail:now");
 const send = convex.makeFunctionReference<"mutation", { to: string }, null>("mail:send");
 const settling = convex.makeFunctionReference<"mutation", Record<string, never>, { used: number }>("mail:settling");
@@ -209,9 +208,10 @@ describe("the compiler accepts", () => {
     const identify = async (ctx: Ctx) => ({ key: (await ofAction(ctx)) ?? "a", plan: "free" });
     const skip = async (_request: Request, ctx: Ctx) => await known(ctx);
     const by = [apiKey({ known }), custom("own", ofAction)];
+    const handler = async (ctx: Ctx) => new Response(await ofAction(ctx));
     compiled(() => [
-      limitHttp(limitsInComponent, { limit: "either", by, without: "deny", skip }, (_ctx: Ctx) => answer),
-      limitHttp(limitsInComponent, { limit: "generate", identify }, (_ctx: Ctx) => answer),
+      limitHttp(limitsInComponent, { limit: "either", by, without: "deny", skip }, handler),
+      limitHttp(limitsInComponent, { limit: "generate", identify }, handler),
     ]);
   });
 
