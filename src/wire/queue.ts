@@ -39,9 +39,9 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
  *
  * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time, or must run again
  *   from a time on.
- * - `startsAt`: when the job starts, or waits again, in milliseconds since the epoch. While it waits this is an estimate:
- *   when the bucket will have had as many tokens as those ahead and the job take. It is absent for a job further back
- *   than `ahead` counts, and while no worker runs.
+ * - `startsAt`: when the job starts, or waits again, in milliseconds since the epoch. While it waits this is an
+ *   estimate: when the bucket will have had as many tokens as those ahead and the job take. It is absent for a job
+ *   further back than `ahead` counts, and while no worker runs.
  */
 export type RateLimitQueuePosition = { ahead: number; startsAt?: number } | { ahead?: never; startsAt: number };
 
