@@ -1,8 +1,8 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields } from "../engine/fields.js";
-import { show } from "../engine/misuse.js";
-import { parseOverride } from "../engine/control.js";
+import { misuseError, show } from "../engine/misuse.js";
+import { OVERRIDES, parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
@@ -16,7 +16,7 @@ import { type AnyBucketArgs, checkNamed, findBucket, undefinedError } from "./de
 import type { Ctx, DefinedRateLimits, InComponent, InTables, LimitSet, SweepContinuation, TypesOf } from "./place.js";
 import { setOf, wakeQueue } from "./place.js";
 import { queueModuleOf } from "./options.js";
-import { checkBucketOf, planAndConfigError, plansOf, queueTermsOf, termUnder } from "./plans.js";
+import { checkBucketOf, plansOf, queueTermsOf, termUnder } from "./plans.js";
 import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js";
 
 export type { RateLimitPage, SweepResult } from "../wire/admin.js";
@@ -111,7 +111,8 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const { name, key, plan, ...override } = args;
       if (!definitions.get(name)) throw undefinedError(definitions, name, "define it to override it");
       const bucket = findBucket(definitions, "overrideRateLimit", { name, key, plan });
-      if (plan !== undefined && override.config) throw planAndConfigError(name);
+      const other = OVERRIDES.find((way) => override[way] !== undefined);
+      if (plan !== undefined && other) throw misuseError(name, `plan and ${other} cannot be combined.`);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
       if (parsed.config) checkBucketOf(name, "config", parsed.config, bucket.config);

@@ -10,7 +10,7 @@ import type { DemandArgs } from "../wire/answers.js";
 import type { RateLimitConfig } from "../wire/configs.js";
 import type { JoinArgs } from "../wire/queue.js";
 import type { Definition, Mode, RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
-import { checkWith, parseDefinition, planAndConfigError, planField, plansOf, termUnder } from "./plans.js";
+import { checkWith, parseDefinition, planField, plansOf, termUnder } from "./plans.js";
 
 export interface Definitions {
   readonly names: readonly string[];
@@ -94,7 +94,7 @@ export function findBucket(
   if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
-    if (plan !== undefined) throw planAndConfigError(name);
+    if (plan !== undefined) throw misuseError(name, "plan and config cannot be combined: a plan is a config.");
     const term = { config };
     if (!isPlain(config)) definitions.check(name, term);
     return { name, key, config, plan: null, term };

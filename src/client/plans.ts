@@ -153,7 +153,3 @@ export function termUnder(name: string, { configs }: Definition, plan: string | 
   const known = configs.map((own) => show(own.plan)).join(" or ");
   throw fieldError(name, "plan", first.plan === undefined ? "left out (the limit has no plans)" : known, plan);
 }
-
-export function planAndConfigError(name: string): Error {
-  return misuseError(name, "plan and config cannot be combined: a plan is a config.");
-}

@@ -78,7 +78,8 @@ export interface Override {
   readonly limit?: Limit;
 }
 
-const WAYS = ["config", "more", "block", "unlimited"] as const;
+/** An override has exactly one of them. */
+export const OVERRIDES = ["config", "more", "block", "unlimited"] as const;
 
 function makeFields(): Fields {
   // A note is for people who look at a list: long enough for a reason and a link to a ticket.
@@ -105,7 +106,7 @@ function makeFields(): Fields {
 export function parseOverride(name: string, override: RateLimitOverride): RateLimitOverride {
   checkFields(name, "overrideRateLimit", override, makeFields());
   const { config } = override;
-  const given = WAYS.filter((way) => override[way] !== undefined);
+  const given = OVERRIDES.filter((way) => override[way] !== undefined);
   if (given.length !== 1) {
     const got = given.length === 0 ? "none of them" : given.join(" and ");
     throw misuseError(name, `an override must have exactly one of config, more, block and unlimited, got ${got}.`);

@@ -177,7 +177,9 @@ describe.each(placeNames)("in the %s", (place) => {
     quota: { kind: "fixed window", rate: 5, period: MINUTE, start: NOW },
     plain: bucket,
     tried: { ...bucket, mode: "shadow" },
+    planned: { ...bucket, rate: undefined, plans: { free: { rate: 2 }, pro: { rate: 3 } } } as never,
   });
+  const ofPlans = { name: "planned" };
   const { rateLimit, checkRateLimit, rateLimitAll, getRateLimit, listRateLimits } = limits;
   const alice = { name: "api", key: "alice" };
   const take = (count = 1) => rateLimit({ ...alice, count });
@@ -424,6 +426,8 @@ describe.each(placeNames)("in the %s", (place) => {
     [{ more: 2, unlimited: true }, "got more and unlimited"],
     [{ more: 0 }, "more must be a number above 0 and at most 1e12, got 0"],
     [{ config: { ...bucket, rate: 0 } }, "rate must be a number"],
+    [{ plan: "pro", more: 2, ...ofPlans }, "plan and more cannot be combined"],
+    [{ plan: "pro", config: bucket, ...ofPlans }, "plan and config cannot be combined"],
     [{ block: true, key: undefined }, "key must be a non-empty string"],
     [{ block: true, name: "nobody", key: undefined }, "); define it to override it."],
   ])("%j is refused and not stored", async (terms, problem) => {
