@@ -45,31 +45,26 @@ export async function sweepInTurn(
   return { deleted, cursor: found.cursor };
 }
 
-/** The buckets of one batch whose workers need a look, and the cursor of the next batch; null after the last. */
+/**
+ * The buckets of one batch whose workers need a look, also of queues that a deploy has removed, and the cursor of the
+ * next batch; null after the last.
+ */
 export async function findWorkers(
   ctx: QueueReader,
   { queues, cursor }: { queues: readonly QueueTerms[]; cursor: string },
 ): Promise<FoundBatch> {
+  // Then an app may have no such table.
+  if (queues.length === 0) return { buckets: [], cursor: null };
   const now = Date.now();
   const texts = queues.map(textOf);
-  const [first, place]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
-  const buckets: BucketId[] = [];
-  let room = BATCH_ROWS;
-  const names = queues.map(({ name }) => name).filter((name) => name >= first);
-  for (const name of names.sort()) {
-    const after = name === first ? place : undefined;
-    const rows = await ctx.db
-      .query("rateLimitWorkers")
-      .withIndex("by_name_key", (q) =>
-        after === undefined ? q.eq("name", name) : q.eq("name", name).gt("key", after ?? undefined),
-      )
-      .take(room);
-    buckets.push(...rows.filter((row) => isOver(row, now) || mustStart(row, texts, now)).map(idOf));
-    room -= rows.length;
-    const last = room === 0 ? rows.at(-1) : undefined;
-    if (last) return { buckets, cursor: WALK + JSON.stringify([name, last.key ?? null]) };
-  }
-  return { buckets, cursor: null };
+  const [name, key]: Cursor = cursor === WALK ? [""] : readCursor(cursor.slice(WALK.length));
+  const workers = () => ctx.db.query("rateLimitWorkers");
+  const ofName = workers().withIndex("by_name_key", (q) => q.eq("name", name).gt("key", key ?? undefined));
+  const further = workers().withIndex("by_name_key", (q) => q.gt("name", name));
+  const rows = [...(await ofName.take(BATCH_ROWS)), ...(await further.take(BATCH_ROWS))].slice(0, BATCH_ROWS);
+  const buckets = rows.filter((row) => isOver(row, now) || mustStart(row, texts, now)).map(idOf);
+  const last = rows.length === BATCH_ROWS ? rows.at(-1) : undefined;
+  return { buckets, cursor: last ? WALK + JSON.stringify([last.name, last.key ?? null]) : null };
 }
 
 /** Starts the worker of a bucket, or deletes its row, if that is still due; whether it has deleted it. */

@@ -155,6 +155,20 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
       },
     );
 
+    it("deletes the row of a worker whose queue a deploy has removed", async () => {
+      const limits = { llm: { ...config, queue: {} }, other: { ...config, queue: {} } } as const;
+      const { t, enqueue, deploy, workers, sweep, pass } = open(limits.llm, limits);
+      await enqueue("first");
+      await enqueue("other", { name: "other" });
+      await pass(1000);
+      deploy({ llm: config, other: limits.other });
+      await pass(SWEPT_AFTER);
+      expect((await workers()).map(({ name }) => name).sort()).toEqual(["llm", "other"]);
+      await sweep();
+      await runJobs(t);
+      expect(await workers()).toEqual([]);
+    });
+
     it("keeps the rows of workers that sleep, were lost or have jobs; and a job after a sweep runs", async () => {
       const { enqueue, enqueueAll, sweep, workers, until, order, startsAt } = open({ keyed: true });
       await enqueue("done", { key: "idle" });
