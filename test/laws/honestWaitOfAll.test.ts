@@ -37,6 +37,7 @@ const requests = fc.tuple(
       name: fc.constant(name),
       count: fc.integer({ min: 0, max: 9 }),
       reserve: fc.constantFrom(false, true, { within: 100 }, { within: 700 }),
+      mode: fc.constantFrom(undefined, undefined, "shadow"),
     }),
   ),
 );
