@@ -16,10 +16,10 @@ export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
  * dismissed, which the worker must not count any more.
  */
 const SETTLEMENT = -1;
-/** That of a row whose job has its start time, and does not wait any more. */
-const PAID = -2;
 /** That of a row whose job must run again, but does not wait yet. */
-const DELAYED = -3;
+const DELAYED = -2;
+/** That of a row whose job has its start time, and does not wait any more. */
+const PAID = -3;
 
 /** As the database compares a commit that is yet to come. */
 export const YET_TO_COME = 2n ** 63n - 1n;
@@ -53,6 +53,13 @@ export async function jobsOf({ db }: QueueReader, { name, key }: BucketId, prior
   return (await found.take(most)).map(toJob);
 }
 
+/**
+ * The round of a job that runs again: the one that is being served. Rounds that are over do not come back. When none
+ * waits they begin anew, with this job: it is the oldest without a round.
+ */
+export const firstRoundOf = async (ctx: QueueReader, bucket: BucketId, priority: number) =>
+  (await jobsOf(ctx, bucket, priority, { isSorted: true, most: 1 }))[0]?.round;
+
 /** The last round of the jobs that wait of a job's user. */
 export async function lastRoundOf({ db }: QueueReader, { name, key, priority, fairBy }: JobRow) {
   const sorted = db.query("rateLimitQueue").withIndex("by_user", (q) => {
@@ -72,7 +79,7 @@ export async function hasAbove({ db }: QueueReader, { name, key }: BucketId, pri
   return (await above.first()) !== null;
 }
 
-/** Whether any job or settlement waits. */
+/** Whether any job or settlement waits, or will. */
 export const hasJobs = (ctx: QueueReader, bucket: BucketId): Promise<boolean> => hasAbove(ctx, bucket, PAID);
 
 /** The last job that was counted, in order of arrival: its commit, and its row if others came with it. */
@@ -117,6 +124,18 @@ export const isCounted = ({ arrivedAt, _creationTime }: JobRow, { seenTo = 0n, c
 export async function expiringJobs({ db }: QueueReader, { name, key }: BucketId, upTo: number, most: number) {
   const jobs = db.query("rateLimitQueue").withIndex("by_expiry", (q) => {
     return q.eq("name", name).eq("key", key).gt("notAfter", undefined).lte("notAfter", upTo);
+  });
+  return (await jobs.take(most)).map(toJob);
+}
+
+export const isExpired = ({ notAfter = Infinity }: JobRow, now: number) => notAfter <= now;
+
+/**
+ * The first jobs that wait again by `upTo` at the latest. A job that comes meanwhile conflicts only if it is among them.
+ */
+export async function delayedJobs({ db }: QueueReader, { name, key }: BucketId, upTo: number, most: number) {
+  const jobs = db.query("rateLimitQueue").withIndex("by_order", (q) => {
+    return q.eq("name", name).eq("key", key).eq("priority", DELAYED).lte("round", upTo);
   });
   return (await jobs.take(most)).map(toJob);
 }
@@ -177,13 +196,17 @@ export const keepStarting = ({ db }: QueueWriter, { _id }: JobRow, startsAt: num
 
 export const hasStartTime = ({ priority }: JobRow) => priority === PAID;
 
-/** Lets a job be found, and cancelled, that must run again from a time on. It has not arrived yet. */
-export const insertDelayed = ({ db }: QueueWriter, job: NewJob, startsAt: number) =>
-  db.insert("rateLimitQueue", { ...job, at: db.vars.commitTs, priority: DELAYED, startsAt });
+/** Keeps a job that must run again from a time on: in the order of these times. It has not arrived yet. */
+export const insertDelayed = ({ db }: QueueWriter, job: NewJob & { at: bigint }, startsAt: number) =>
+  db.insert("rateLimitQueue", { ...job, priority: DELAYED, priorityThen: job.priority, round: startsAt, startsAt });
 
-/** Whether the row was still there. */
-export async function deleteRow({ db }: QueueWriter, id: JobRow["_id"]): Promise<boolean> {
-  const isThere = (await db.get("rateLimitQueue", id)) !== null;
-  if (isThere) await db.delete("rateLimitQueue", id);
-  return isThere;
+/** Lets it wait in its place, as one that has come now. */
+export const returnJob = ({ db }: QueueWriter, { _id, priorityThen = 0 }: JobRow, round: number | undefined) => {
+  const none = { priorityThen: undefined, startsAt: undefined };
+  return db.patch("rateLimitQueue", _id, { ...none, priority: priorityThen, round, arrivedAt: db.vars.commitTs });
+};
+
+/** Deletes a row unless somebody has. */
+export async function deleteRow({ db }: QueueWriter, id: JobRow["_id"]): Promise<void> {
+  if (await db.get("rateLimitQueue", id)) await db.delete("rateLimitQueue", id);
 }

@@ -11,7 +11,7 @@ import { FIRST_JOBS, LINGER_MS, mostJobs, paceOf, paceWithMore } from "./pace.js
 import { type LaterPayment, mostPaidFrom } from "./pay.js";
 import { loadPayer, payByAll, whenBroughtByAll, writePayers } from "./payers.js";
 import * as storage from "./rows.js";
-import { drop, settle, settleEnded } from "./settle.js";
+import { drop, returnJob, settle, settleEnded } from "./settle.js";
 import { dropMissing, runMutation, scheduleJob } from "./start.js";
 import { parseQueue, type PayingBucket, type Queue, termsInForce } from "./terms.js";
 import { LEASE_MS, patchWorker, planWork, readOwnWorker } from "./worker.js";
@@ -21,8 +21,8 @@ import type { JobRow, WorkerCtx } from "./tables.js";
 const DAMAGED_MS = 60_000;
 /** A waiting worker looks once a day, so that it notices a raised limit and other changes without a report. */
 const MOST_SLEEP_MS = 86_400_000;
-/** The most jobs that a run drops because they have expired. */
-const MOST_EXPIRED = 64;
+/** The most jobs that a run drops because they have expired, or puts back because they must run again. */
+const MOST_DUE = 64;
 
 export async function work(ctx: WorkerCtx, { run, job, settlement, failed, started }: WorkArgs): Promise<null> {
   if (run) await runOnce(ctx, run);
@@ -46,10 +46,13 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   let pace = paceOf({ ...found, now });
   // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
   if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
+  const [delayed] = pace.state === "running" ? [] : await storage.delayedJobs(ctx, queue, Infinity, 1);
+  const { startsAt: againAt = Infinity } = delayed ?? {};
+  if (pace.state === "idle" && delayed) pace = { state: "waiting", at: againAt };
   const isSleeping = pace.state === "waiting";
   const report = reportOf({ ...found, now, row, pace, maxQueued });
   const [expiring] = isSleeping ? await storage.expiringJobs(ctx, queue, Infinity, 1) : [];
-  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, expiring?.notAfter ?? Infinity);
+  const nextAt = Math.min(pace.at, now + MOST_SLEEP_MS, expiring?.notAfter ?? Infinity, againAt);
   const { name, key, generation } = run;
   const most = mostJobs(awaited !== undefined, taken);
   // Without a bound nobody counts.
@@ -72,19 +75,25 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
 /** Drops what has expired, settles what has ended, and pays for what can be paid: what a run finds and does. */
 async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   const { now } = ctx;
-  const expired = await storage.expiringJobs(ctx, queue, now, MOST_EXPIRED);
+  const [expired, due] = await Promise.all([
+    storage.expiringJobs(ctx, queue, now, MOST_DUE),
+    storage.delayedJobs(ctx, queue, now, MOST_DUE),
+  ]);
   for (const job of expired) {
     await storage.dismissJob(ctx, job, queue.terms);
     await drop(ctx, queue.name, job, "expired");
   }
+  for (const job of due) if (!storage.isExpired(job, now)) await returnJob(ctx, queue, job);
   const { most = FIRST_JOBS, queued = 0 } = run;
   const { settlements, seen, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const dismissed = settlements.filter(storage.isDismissed);
   for (const job of dismissed) await storage.deleteJob(ctx, job);
   const ended = settlements.filter((row) => !storage.isDismissed(row));
   const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, ended);
-  // The next run counts no more those that have expired. A user whose job has no round yet has no turn.
-  const isCut = expired.length > 0 || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
+  // The next run counts no more those that have expired, but those that are back. A user whose job has no round yet has
+  // no turn.
+  const isRecounted = expired.length + due.length > 0;
+  const isCut = isRecounted || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
   const hasMore = isCut || (!awaited && (goesOn || taken < first.length));
   const counted = [...first.slice(0, taken), ...dismissed].filter((job) => storage.isCounted(job, seen));
   return {

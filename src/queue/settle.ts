@@ -13,9 +13,9 @@ import { idOf } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 import type { DropReason, SettleArgs } from "../wire/queue.js";
 import { mostPaidFrom } from "./pay.js";
-import { deleteJob, deleteRow, insertDelayed, insertJob, insertSettlement, jobsOf, type SettledJob } from "./rows.js";
+import * as storage from "./rows.js";
 import { parseQueue, type Queue, termsInForce } from "./terms.js";
-import { ensureRunning, isBusy, planWork, readWorker, wake } from "./worker.js";
+import { ensureRunning, isBusy, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, WorkerCtx } from "./tables.js";
 
 /**
@@ -39,7 +39,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
     try {
       // A busy worker writes the bucket's rows all the time: jobs that end must not conflict with it, or with each
       // other.
-      if (row && isBusy(row, ctx.now)) await insertSettlement(ctx, queue, settlement);
+      if (row && isBusy(row, ctx.now)) await storage.insertSettlement(ctx, queue, settlement);
       else await adjust(ctx, differenceOf(queue, settlement));
     } catch (error) {
       // A damaged bucket: the job keeps its count, what it wrote, and its request to run again.
@@ -62,7 +62,7 @@ export async function settleEnded(ctx: QueueCtx, own: Bucket, waiting: readonly 
   for (const row of waiting.slice(0, shards && mostPaidFrom(shards))) {
     try {
       if (!held) throw misuseError(own.name, "its bucket is damaged: a queued job that has ended keeps its count.");
-      const difference = differenceOf(own, row.args as SettledJob);
+      const difference = differenceOf(own, row.args as storage.SettledJob);
       const isLapsing = difference.units < 0 && row._creationTime < ctx.now - LAPSE_MS;
       const left = isLapsing
         ? distribute(held, ctx.now, difference)
@@ -72,14 +72,14 @@ export async function settleEnded(ctx: QueueCtx, own: Bucket, waiting: readonly 
     } catch (error) {
       console.error(error);
     }
-    await deleteJob(ctx, row);
+    await storage.deleteJob(ctx, row);
     settled++;
   }
   return { held, hasUnsettled: settled < waiting.length };
 }
 
 /** The difference between what a job has used and its count, to charge or to give back. */
-function differenceOf(own: Bucket, { count, used, at, takenAt }: SettledJob): Adjustment {
+function differenceOf(own: Bucket, { count, used, at, takenAt }: storage.SettledJob): Adjustment {
   // The difference of two tokens as numbers is a little beside the number that it stands for: that of their units is
   // exact.
   const units = parseAdjustment(own.limit, used) - parseAdjustment(own.limit, count);
@@ -88,35 +88,35 @@ function differenceOf(own: Bucket, { count, used, at, takenAt }: SettledJob): Ad
 
 /**
  * Puts a job that must run again back into the place it had, now or later, unless it has run as often as it may;
- * whether it waits now.
+ * whether its worker must run.
  */
 async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { again: object }): Promise<boolean> {
   const { count, again } = settling;
-  const { turn, notBefore = 0, delayed, ...call } = again;
+  const { turn, notBefore = 0, ...call } = again;
   const { runs, ...place } = turn;
   const { notAfter = Infinity, onDropped } = turn;
-  // Cancelled or expired meanwhile.
-  if (delayed && !(await deleteRow(ctx, delayed))) return false;
   const isLast = runs >= queue.terms.attempts;
   if (isLast || notBefore > notAfter) {
     await drop(ctx, queue.name, { ...call, onDropped }, isLast ? "attempts" : "expired");
     return false;
   }
-  const job = present({ ...idOf(queue), ...place, runs, count, ...call });
-  if (notBefore > 0) {
-    const row = await insertDelayed(ctx, job, notBefore);
-    // Its use is settled by then.
-    const later = { ...settling, used: count, again: { turn, ...call, delayed: row } };
-    await planWork(ctx, notBefore, { settlement: later });
-    return false;
-  }
-  // Rounds that are over do not come back. When none waits they begin anew, with this job: it is the oldest without a
-  // round.
-  const round = (await jobsOf(ctx, queue, turn.priority, { isSorted: true, most: 1 }))[0]?.round;
   // Before those that came in the same commit, behind it: of two jobs with one time the database takes the older row
   // first.
-  await insertJob(ctx, present({ ...job, at: place.at - 1n, round }));
+  const job = present({ ...idOf(queue), ...place, at: place.at - 1n, runs, count, ...call });
+  if (notBefore > 0) await storage.insertDelayed(ctx, job, notBefore);
+  else await storage.insertJob(ctx, present({ ...job, round: await storage.firstRoundOf(ctx, queue, turn.priority) }));
   return true;
+}
+
+/** Puts a job back into its place whose time to run again has come. */
+export async function returnJob(ctx: QueueCtx, queue: Queue, job: JobRow): Promise<void> {
+  const { runs = 0, priorityThen = 0 } = job;
+  if (runs < queue.terms.attempts) {
+    await storage.returnJob(ctx, job, await storage.firstRoundOf(ctx, queue, priorityThen));
+    return;
+  }
+  await storage.deleteJob(ctx, job);
+  await drop(ctx, queue.name, job, "attempts");
 }
 
 /** Reports a job that is dropped: to the app's mutation, if the job names one, else to the log. */

@@ -58,7 +58,7 @@ function settlementOf(result: unknown, run: QueuedRunArgs, settles: "mutation" |
   // A job that must run again has done nothing yet, unless it says so.
   const used = isUsed ? Number(said.used) : said.used === undefined ? 0 : run.count;
   if (wait === undefined) return { ...paid, used };
-  const notBefore = wait > 0 && { notBefore: Date.now() + wait };
+  const notBefore = wait > 0 && { notBefore: Math.ceil(Date.now() + wait) };
   return { ...paid, used, again: { turn, settles, fn, args, ...notBefore } };
 }
 

@@ -15,8 +15,8 @@ export const rateLimitQueueTables = {
   /**
    * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a
    * cancel. A row with the priority -1 is no job: one that has ended and waits to be settled, whose `args` say what was
-   * used, or one that has left unpaid, which the worker still counts. One with -2 has its start time, and one with -3
-   * runs again from a time on.
+   * used, or one that has left unpaid, which the worker still counts. One with -2 runs again from a time on, which is
+   * its `round`, and one with -3 has its start time.
    */
   rateLimitQueue: defineTable({
     name: v.string(),
@@ -36,6 +36,8 @@ export const rateLimitQueueTables = {
     /** For a job that waits to run again: how often it has run, and the id under which it was enqueued. */
     runs: v.optional(v.number()),
     first: v.optional(v.string()),
+    /** For a job that waits again from a time on: its priority then. */
+    priorityThen: v.optional(v.number()),
     /** For a job that is paid and starts later than a second from then: when it starts. Or when it waits again. */
     startsAt: v.optional(v.number()),
   })

@@ -142,9 +142,8 @@ const settleArgs = () => ({
       turn: turn(),
       settles: settlesValidator(),
       ...callArgs(),
-      /** Not before this time, in ms since the epoch; and the row of the job until then. */
+      /** Not before this time, in ms since the epoch. */
       notBefore: v.optional(v.number()),
-      delayed: v.optional(v.id("rateLimitQueue")),
     }),
   ),
 });

@@ -147,6 +147,43 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 
+  it.each(["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"])(
+    "a job that must run again later does so after the next %s, though what was planned is gone",
+    async (how) => {
+      const { jobOf, enqueue, pass, cancel, pauseFor, adjust, reset, sweep, until, order } = open();
+      await jobOf("job", {}, { returns: [againAfter(5000)] });
+      const other = await jobOf("other", {}, { returns: [againAfter(5000)] });
+      await pass(2000);
+      vi.clearAllTimers();
+      vi.setSystemTime(NOW + 30 * MINUTE);
+      const calls: Record<string, () => Promise<unknown>> = {
+        enqueue: () => enqueue("next"),
+        cancel: () => cancel(other),
+        pause: () => pauseFor(10),
+        adjustment: () => adjust({ count: 1 }),
+        reset,
+        sweep,
+      };
+      await calls[how]?.();
+      await until(40 * MINUTE);
+      expect(order().slice(0, 3)).toEqual(["job", "other", "job"]);
+    },
+  );
+
+  it("a job runs again later though the row with the terms was deleted, after the next call that knows them", async () => {
+    const { t, enqueue, pass, order } = open();
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("job", [againAfter(5000)]);
+    await pass(2000);
+    await changeIn(place, t, "rateLimitQueueTerms", null);
+    await pass(4000);
+    vi.setSystemTime(NOW + 10 * MINUTE);
+    await enqueue("next");
+    await pass(2000);
+    expect(order()).toEqual(["job", "job", "next"]);
+    log.mockRestore();
+  });
+
   it("a job runs again even if somebody has deleted the worker's row", async () => {
     const { enqueue, pass, t, until, order } = open();
     await enqueue("job", [again]);
