@@ -53,13 +53,6 @@ export async function jobsOf({ db }: QueueReader, { name, key }: BucketId, prior
   return (await found.take(most)).map(toJob);
 }
 
-/**
- * The round of a job that runs again: the one that is being served. Rounds that are over do not come back. When none
- * waits they begin anew, with this job: it is the oldest without a round.
- */
-export const firstRoundOf = async (ctx: QueueReader, bucket: BucketId, priority: number) =>
-  (await jobsOf(ctx, bucket, priority, { isSorted: true, most: 1 }))[0]?.round;
-
 /** The last round of the jobs that wait of a job's user. */
 export async function lastRoundOf({ db }: QueueReader, { name, key, priority, fairBy }: JobRow) {
   const sorted = db.query("rateLimitQueue").withIndex("by_user", (q) => {
@@ -128,11 +121,7 @@ export async function expiringJobs({ db }: QueueReader, { name, key }: BucketId,
   return (await jobs.take(most)).map(toJob);
 }
 
-export const isExpired = ({ notAfter = Infinity }: JobRow, now: number) => notAfter <= now;
-
-/**
- * The first jobs that wait again by `upTo` at the latest. A job that comes meanwhile conflicts only if it is among them.
- */
+/** The first jobs that wait again by `upTo`: one that comes meanwhile conflicts only if it is among them. */
 export async function delayedJobs({ db }: QueueReader, { name, key }: BucketId, upTo: number, most: number) {
   const jobs = db.query("rateLimitQueue").withIndex("by_order", (q) => {
     return q.eq("name", name).eq("key", key).eq("priority", DELAYED).lte("round", upTo);
@@ -173,15 +162,9 @@ export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fiel
  */
 export const dismissJob = (ctx: QueueWriter, job: JobRow, { maxQueued = Infinity }: { maxQueued?: number }) => {
   const { db } = ctx;
-  const none = { round: undefined, notAfter: undefined, first: undefined };
+  const none = { round: undefined, notAfter: undefined, first: undefined, count: 0, args: {} };
   if (maxQueued === Infinity || job.priority === DELAYED) return deleteJob(ctx, job);
-  return db.patch("rateLimitQueue", job._id, {
-    ...none,
-    at: db.vars.commitTs,
-    priority: SETTLEMENT,
-    count: 0,
-    args: {},
-  });
+  return db.patch("rateLimitQueue", job._id, { ...none, at: db.vars.commitTs, priority: SETTLEMENT });
 };
 
 export const isDismissed = ({ args }: JobRow) => !("used" in args);
@@ -201,7 +184,7 @@ export const insertDelayed = ({ db }: QueueWriter, job: NewJob & { at: bigint },
   db.insert("rateLimitQueue", { ...job, priority: DELAYED, priorityThen: job.priority, round: startsAt, startsAt });
 
 /** Lets it wait in its place, as one that has come now. */
-export const returnJob = ({ db }: QueueWriter, { _id, priorityThen = 0 }: JobRow, round: number | undefined) => {
+export const bringBack = ({ db }: QueueWriter, { _id, priorityThen = 0 }: JobRow, round: number | undefined) => {
   const none = { priorityThen: undefined, startsAt: undefined };
   return db.patch("rateLimitQueue", _id, { ...none, priority: priorityThen, round, arrivedAt: db.vars.commitTs });
 };

@@ -83,7 +83,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
     await storage.dismissJob(ctx, job, queue.terms);
     await drop(ctx, queue.name, job, "expired");
   }
-  for (const job of due) if (!storage.isExpired(job, now)) await returnJob(ctx, queue, job);
+  for (const job of due) if ((job.notAfter ?? Infinity) > now) await returnJob(ctx, queue, job);
   const { most = FIRST_JOBS, queued = 0 } = run;
   const { settlements, seen, arrived, first, hasMore: goesOn, isUnsorted } = await look(ctx, queue, { ...run, most });
   const dismissed = settlements.filter(storage.isDismissed);

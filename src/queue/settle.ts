@@ -104,15 +104,22 @@ async function waitAgain(ctx: QueueCtx, queue: Queue, settling: SettleArgs & { a
   // first.
   const job = present({ ...idOf(queue), ...place, at: place.at - 1n, runs, count, ...call });
   if (notBefore > 0) await storage.insertDelayed(ctx, job, notBefore);
-  else await storage.insertJob(ctx, present({ ...job, round: await storage.firstRoundOf(ctx, queue, turn.priority) }));
+  else await storage.insertJob(ctx, present({ ...job, round: await roundAgain(ctx, queue, turn.priority) }));
   return true;
 }
+
+/**
+ * The round that is being served, if any is. Rounds that are over do not come back. When none waits they begin anew,
+ * with the job that runs again: it is the oldest without a round.
+ */
+const roundAgain = async (ctx: QueueCtx, queue: Queue, priority: number) =>
+  (await storage.jobsOf(ctx, queue, priority, { isSorted: true, most: 1 }))[0]?.round;
 
 /** Puts a job back into its place whose time to run again has come. */
 export async function returnJob(ctx: QueueCtx, queue: Queue, job: JobRow): Promise<void> {
   const { runs = 0, priorityThen = 0 } = job;
   if (runs < queue.terms.attempts) {
-    await storage.returnJob(ctx, job, await storage.firstRoundOf(ctx, queue, priorityThen));
+    await storage.bringBack(ctx, job, await roundAgain(ctx, queue, priorityThen));
     return;
   }
   await storage.deleteJob(ctx, job);
