@@ -134,12 +134,13 @@ async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) 
 
 /**
  * When all let the requests go, from the latest denial on. A bucket that serves now also serves later, unless its
- * override has ended by then, or a reservation would wait too long: so those are asked again at that time.
+ * override has ended by then, or a reservation would wait too long: so those are asked again at that time. Each override
+ * ends once; how often a reservation would wait too long, nobody knows.
  */
 async function whenAllServe(ctx: Reader, unsure: readonly Request[], call: Call, from: number): Promise<number> {
   const MOST_TRIES = 20;
   let time = from;
-  for (let tries = 0; tries < MOST_TRIES && time < END_OF_TIME; tries++) {
+  for (let tries = 0; tries < MOST_TRIES + unsure.length && time < END_OF_TIME; tries++) {
     const later = { ...call, now: time, isCheck: true };
     const each = await Promise.all(unsure.map((request) => answer(ctx, request, later)));
     const next = Math.max(time, ...each.map(({ status }) => (status.ok ? 0 : status.retryAt)));

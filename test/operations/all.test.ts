@@ -64,6 +64,23 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await rateLimitAll(layers)).toMatchObject({ ok: true });
   });
 
+  it("a denial lasts until all serve, however many overrides end one after another", async () => {
+    // Each is empty until 150 ms after its override ends. By then that of the next one has ended.
+    const requests = Array.from({ length: 25 }, (_, i) => {
+      const config = { kind: "token bucket", rate: 1, period: 100 * i + 150 };
+      return { name: `chain ${i}`, config, until: NOW + 100 * i };
+    });
+    const asked = requests.map(({ name, config }) => ({ name, config }));
+    await rateLimitAll(asked);
+    const own = define(Object.fromEntries(requests.map(({ name, config }) => [name, config as RateLimitConfig])));
+    for (const { name, until } of requests.slice(1)) await own.overrideRateLimit({ name, unlimited: true, until });
+    expect(await rateLimitAll(asked)).toMatchObject({ ok: false, retryAt: NOW + 2550 });
+    vi.setSystemTime(NOW + 2549);
+    expect(await rateLimitAll(asked)).toMatchObject({ ok: false, retryAt: NOW + 2550 });
+    vi.setSystemTime(NOW + 2550);
+    expect(await rateLimitAll(asked)).toMatchObject({ ok: true });
+  });
+
   it("a denial lasts until a reservation of more than a window holds starts soon enough again", async () => {
     const large = { name: "jobs", count: 7, reserve: { within: 100 } };
     await rateLimit(ofUser({ count: 2 }));
