@@ -346,6 +346,16 @@ describe.each(placeNames)("slots in the %s", (place) => {
     expect(await rows()).toEqual([]);
   });
 
+  it("refuses slots as the override of a limit with tokens, whose jobs and refunds give tokens back", async () => {
+    const limits = open({ tokens: { kind: "token bucket", rate: 9, period: MINUTE, keyed: true } });
+    const config = { kind: "concurrency", slots: 2, lease: LEASE };
+    await expect(limits.overrideRateLimit({ ...ann, name: "tokens", config })).rejects.toThrow(
+      'Rate limit "tokens": config must be of a kind with tokens, as the limit is, got a concurrency.',
+    );
+    expect(await rows()).toEqual([]);
+    await limits.overrideRateLimit({ ...ann, config });
+  });
+
   const SLOTS = "slots must be a whole number at least 1 and at most 64, got";
   const LEASE_MS = "lease must be a whole number of milliseconds above 0 and at most 1e15, got";
   const notField = (field: string) => `"${field}" is not a field of a concurrency limit, which has kind, slots, lease.`;
