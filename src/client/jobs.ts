@@ -178,12 +178,12 @@ function checkJob(job: unknown): void {
   throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
 }
 
-/** @throws when it is not what `rateLimit` returned as `lease`. */
+/** Its own fields, as those of a job. @throws when it is not what `rateLimit` returned as `lease`. */
 function checkLease(lease: unknown): RateLimitLease {
   const { name, key, takenAt, until, seen = 0 } = (lease ?? {}) as Partial<RateLimitLease>;
   const isOfBucket = typeof name === "string" && (key === undefined || typeof key === "string");
   const isDated =
     [takenAt, until, seen].every((number) => Number.isSafeInteger(number)) && Number(takenAt) < Number(until);
-  if (isOfBucket && isDated) return lease as RateLimitLease;
+  if (isOfBucket && isDated) return present({ name, key, takenAt, until, seen } as RateLimitLease);
   throw new Error(`releaseRateLimit needs the lease that rateLimit returned, got ${show(lease)}.`);
 }

@@ -392,6 +392,12 @@ describe.each(placeNames)("slots in the %s", (place) => {
     },
   );
 
+  it("releases a lease in a document that has more fields", async () => {
+    const limits = open();
+    await limits.releaseRateLimit({ ...(await take(limits)), _id: "k17", note: "mine" });
+    expect(await limits.checkRateLimit(ann)).toMatchObject({ remaining: 1 });
+  });
+
   it("refuses a lease with an empty key", async () => {
     await expect(open().releaseRateLimit({ ...lease, key: "" })).rejects.toThrow("key must be a non-empty string");
   });
