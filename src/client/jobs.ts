@@ -120,9 +120,9 @@ async function schedule(
   const now = Date.now();
   const { shadow } = status;
   const runAt = (status.retryAt ?? now) + Math.floor(Math.random() * spread);
-  // A denial in shadow took nothing, so nothing is given back.
   const promise = shadow ?? status;
-  const { retryAt, takenAt = retryAt ?? now, row } = promise.ok ? promise : {};
+  // A denial in shadow took nothing, so nothing comes back: 0 is before every take.
+  const { retryAt, takenAt = retryAt ?? now, row } = promise.ok ? promise : { takenAt: 0 };
   // In an action the clock is later than that of the take: others may have taken in between.
   const dueAt = retryAt ?? Math.min(now, takenAt);
   const others = { dueAt: dueAt === runAt ? undefined : dueAt, takenAt: takenAt === dueAt ? undefined : takenAt, row };

@@ -89,6 +89,22 @@ describe.each(placeNames)("in the %s", (place) => {
     }
   });
 
+  it.each<[string, RateLimitConfig]>([
+    ["token bucket", { kind: "token bucket", rate: 10, period: 1000, maxReserved: 0 }],
+    ["sliding window", { kind: "sliding window", rate: 10, period: 1000, maxReserved: 0 }],
+  ])("a job that a %s denied in shadow settles nothing that others took", async (_kind, own) => {
+    const tried = define({ tried: own });
+    const asked = { name: "tried", count: 8, mode: "shadow" };
+    const [, denied] = [
+      await tried.scheduleRateLimited(asked, run, { label: "a", tokens: 8 }),
+      await tried.scheduleRateLimited(asked, run, { label: "b", tokens: 8 }),
+    ];
+    expect(denied).toMatchObject({ ok: true, runAt: NOW, job: { count: 0 }, shadow: { ok: false } });
+    const { runAt = 0, dueAt = runAt, takenAt = dueAt } = denied.job ?? {};
+    await tried.adjustRateLimit({ name: "tried", count: -8, takenAt });
+    expect(await tried.checkRateLimit({ name: "tried" })).toMatchObject({ ok: true, remaining: 1 });
+  });
+
   it("a cancelled job refunds nothing that a gift has filled up since", async () => {
     await schedule("now", 10);
     const job = await scheduled("later", 5);
