@@ -141,8 +141,9 @@ export const jobValidator = () =>
 
 /**
  * A job that `scheduleRateLimited` scheduled: the argument of `cancelRateLimited`. `runAt` is when it runs. `dueAt` is
- * when its tokens are there, if that differs (`spread`, a limit in shadow). `takenAt` is when they were taken, if that
- * differs from `dueAt`. All are in ms since the epoch. `row` is the one of several rows that has promised them. `id` is
- * of the app's own `_scheduled_functions`, so the app can see and cancel the job.
+ * when its tokens are there, if that differs (`spread`, a limit in shadow); 0 if a denial in shadow took none.
+ * `takenAt` is when they were taken, if that differs from `dueAt`. All are in ms since the epoch. `row` is the one of
+ * several rows that has promised them. `id` is of the app's own `_scheduled_functions`, so the app can see and cancel
+ * the job.
  */
 export type RateLimitedJob = Infer<ReturnType<typeof jobValidator>>;
