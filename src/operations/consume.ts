@@ -134,7 +134,7 @@ async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) 
 
 /**
  * When all let the requests go, from the latest denial on. A bucket that serves now also serves later, unless its
- * override has ended by then, or a reservation would wait too long: so those are asked again at that time. Each override
+ * override has ended by then, or a reservation would wait too long: so those are asked again at that time. An override
  * ends once; how often a reservation would wait too long, nobody knows.
  */
 async function whenAllServe(ctx: Reader, unsure: readonly Request[], call: Call, from: number): Promise<number> {
