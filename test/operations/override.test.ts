@@ -177,7 +177,7 @@ describe.each(placeNames)("in the %s", (place) => {
     quota: { kind: "fixed window", rate: 5, period: MINUTE, start: NOW },
     plain: bucket,
     tried: { ...bucket, mode: "shadow" },
-    planned: { ...bucket, rate: undefined, plans: { free: { rate: 2 }, pro: { rate: 3 } } } as never,
+    planned: { ...bucket, rate: undefined, plans: { free: { rate: 2 }, pro: { rate: 3 } } },
   });
   const ofPlans = { name: "planned" };
   const { rateLimit, checkRateLimit, rateLimitAll, getRateLimit, listRateLimits } = limits;
