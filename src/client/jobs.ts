@@ -180,10 +180,10 @@ function checkJob(job: unknown): void {
 
 /** Its own fields, as those of a job. @throws when it is not what `rateLimit` returned as `lease`. */
 function checkLease(lease: unknown): RateLimitLease {
-  const { name, key, takenAt, until, seen = 0 } = (lease ?? {}) as Partial<RateLimitLease>;
+  const { name, key, takenAt, until, seen } = (lease ?? {}) as Partial<RateLimitLease>;
   const isOfBucket = typeof name === "string" && (key === undefined || typeof key === "string");
   const isDated =
-    [takenAt, until, seen].every((number) => Number.isSafeInteger(number)) && Number(takenAt) < Number(until);
+    [takenAt, until, seen ?? 0].every((number) => Number.isSafeInteger(number)) && Number(takenAt) < Number(until);
   if (isOfBucket && isDated) return present({ name, key, takenAt, until, seen } as RateLimitLease);
   throw new Error(`releaseRateLimit needs the lease that rateLimit returned, got ${show(lease)}.`);
 }
