@@ -61,7 +61,8 @@ export async function findWorkers(
   const workers = () => ctx.db.query("rateLimitWorkers");
   const ofName = workers().withIndex("by_name_key", (q) => q.eq("name", name).gt("key", key ?? undefined));
   const further = workers().withIndex("by_name_key", (q) => q.gt("name", name));
-  const rows = [...(await ofName.take(BATCH_ROWS)), ...(await further.take(BATCH_ROWS))].slice(0, BATCH_ROWS);
+  const rows = await ofName.take(BATCH_ROWS);
+  rows.push(...(await further.take(BATCH_ROWS - rows.length)));
   const buckets = rows.filter((row) => isOver(row, now) || mustStart(row, texts, now)).map(idOf);
   const last = rows.length === BATCH_ROWS ? rows.at(-1) : undefined;
   return { buckets, cursor: last ? WALK + JSON.stringify([last.name, last.key ?? null]) : null };
