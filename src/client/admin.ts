@@ -115,7 +115,12 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       if (plan !== undefined && other) throw misuseError(name, `plan and ${other} cannot be combined.`);
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
-      if (parsed.config) checkBucketOf(name, "config", parsed.config, bucket.config);
+      const { config } = parsed;
+      // No refund or cancel of the limit gives a slot back.
+      if (config && "lease" in config && !("lease" in bucket.config)) {
+        throw misuseError(name, `config must be of a kind with tokens, as the limit is, got a ${config.kind}.`);
+      }
+      if (config) checkBucketOf(name, "config", config, bucket.config);
       if (!component) await inTurn(ctx, () => setOverride(ctx, id, parsed), true);
       else await component.mutation(ctx, component.api.upkeep.override, { ...id, ...parsed });
       await wakeQueue(set, ctx, id);

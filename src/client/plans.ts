@@ -81,14 +81,10 @@ function parseConfigs(name: string, given: unknown, shared: RateLimitConfig, che
 /**
  * Calls of a bucket on several rows read one of them, so that no other bucket may lie between: one of another kind, or
  * of windows of another period.
- * @throws when a config would have a bucket of its own beside that of a limit with `shards`, or slots in the place of
- * tokens: no refund or cancel gives a slot back.
+ * @throws when a config would have a bucket of its own beside that of a limit with `shards`.
  */
 export function checkBucketOf(name: string, field: string, config: RateLimitConfig, own = config): void {
   const { shards = 1 } = own;
-  if ("lease" in config && !("lease" in own)) {
-    throw misuseError(name, `${field} must be of a kind with tokens, as the limit is, got a ${config.kind}.`);
-  }
   // Windows have a bucket for each kind and period.
   const [got, permitted] = [config, own].map((each) =>
     bucketNameOf(each) === undefined ? each.kind : `${each.kind} with period ${show(each.period)}`,

@@ -123,13 +123,14 @@ async function answerAll(ctx: Reader, requests: readonly Request[], call: Call) 
     return { ...own, status: requests[i]?.asked.describes ? { ...shown, policy: describe(terms) } : shown };
   });
   const statuses = answers.map(({ status }) => status);
-  const unsure = requests.filter((own, i) => !own.asked.shadow && (own.demand.reserve || each[i]?.terms.override));
+  if (denials.length > 0) {
+    const unsure = requests.filter((own, i) => !own.asked.shadow && (own.demand.reserve || each[i]?.terms.override));
+    const retryAt = await whenAllServe(ctx, unsure, call, Math.max(...denials));
+    return { all: { ok: false as const, retryAt, statuses }, answers };
+  }
   const waits = enforced.flatMap(({ retryAt }) => retryAt ?? []);
-  const all: RateLimitAllStatus =
-    denials.length > 0
-      ? { ok: false, retryAt: await whenAllServe(ctx, unsure, call, Math.max(...denials)), statuses }
-      : { ok: true, ...(waits.length > 0 && { retryAt: Math.max(...waits) }), statuses };
-  return { all, answers };
+  const waiting = waits.length > 0 && { retryAt: Math.max(...waits) };
+  return { all: { ok: true as const, ...waiting, statuses }, answers };
 }
 
 /**
