@@ -13,13 +13,14 @@ const { VITEST_REPORT: report, COVERAGE: coverage } = process.env;
 export const repository = [
   "test/{assistants,bench,docs,load,mutants,package,release,tidy}/**/*.test.ts",
   "test/client/{autocompletion,compilerMessages}.test.ts",
+  "test/compat/official/official.test.ts",
   "test/eslint/noIgnoredResult.test.ts",
-  "test/stage/site.test.ts",
+  "test/stage/{code,site}.test.ts",
   // The load of a page, and figures that the documents quote.
   "test/example/page.test.ts",
   "test/queue/figures.test.ts",
   "tools/{backend,deployment,prove}/**/*.test.ts",
-  "tools/simulator/test/{backend,committer,conflicts,libraries,oracle,permits,syscalls}.test.ts",
+  "tools/simulator/test/{auto,backend,committer,conflicts,libraries,oracle,permits,syscalls}.test.ts",
 ];
 
 /**
@@ -70,6 +71,7 @@ export default defineConfig({
     setupFiles: ["test/support/date.ts", "test/support/random.ts"],
     // Properties and whole programs run under coverage, on two cores that other programs also use.
     testTimeout: 120_000,
+    hookTimeout: 120_000,
     include: ["{test,tools}/**/*.test.ts"],
     // The default leaves one processor to the watcher, which is half of two.
     maxWorkers: "100%",

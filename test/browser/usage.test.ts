@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /** What a page shows of a limit after a downgrade, a top-up, a pause or a lowered quota: as the server would answer. */
 import { DAY, MINUTE } from "convex-rate-limits";
 import { projectRateLimit, usageOf } from "convex-rate-limits/client";

@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /** Public queries of limits and queues: a client sees what the app shows it, and nothing else, for any arguments. */
 import { makeFunctionReference } from "convex/server";
 import { ConvexError } from "convex/values";

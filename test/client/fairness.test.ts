@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 import { expect, it } from "vitest";
 import { FAIRNESS, fairness } from "../../bench/fairness.js";
 

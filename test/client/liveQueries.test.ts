@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /**
  * Convex does not run a query again because time passes, so the result of a live query must not depend on the clock. Law 4 checks that
  * its projection equals the answer of a check.

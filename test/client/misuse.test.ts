@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /**
  * Bad input: every field of every function, in both places and over the component's wire. The error names the limit, the field, the value
  * and what is permitted. Nothing is read or written, and no request is allowed. test/engine tests which values each field permits.

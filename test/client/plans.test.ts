@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /** Plans in a definition: each call names the plan whose config applies. */
 import { DAY, MINUTE } from "convex-rate-limits";
 import { describe, expect, it, vi } from "vitest";

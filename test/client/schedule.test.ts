@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /** Jobs and the scheduler. test/oracle compares the tokens of reservations and cancellations with exact buckets. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import type { RateLimitedJob } from "convex-rate-limits/jobs";

@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 import { MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import type { RateLimitLease } from "convex-rate-limits/jobs";
 import { projectRateLimit, usageOf } from "convex-rate-limits/client";

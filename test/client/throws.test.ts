@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /**
  * What becomes of a denial. `throws`: which setting decides whether it is thrown, what the error holds in both places, and where it is
  * recognised. `mode: "shadow"`: every request passes.

@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /**
  * Calls that compile, and the types of their answers and of validators. `tsc -p .` checks them. At run time, only the shapes of the answers
  * are checked. Calls that do not compile are in compilerMessages.test.ts.

@@ -1,4 +1,3 @@
-// @vitest-environment edge-runtime
 /**
  * Every public function with every kind of wrong argument. Each call throws a plain Error that names the call and what it expected, never
  * JavaScript's own TypeError. The table is generated: functions × argument positions × wrong values.

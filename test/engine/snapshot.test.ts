@@ -236,12 +236,14 @@ describe("a snapshot", () => {
     });
 
     it("shows no token of a log sooner than it is there, and all of them when they are", () => {
-      const snapshot = snapshotOf(slide, logs);
+      // Twice the rows from which on a snapshot joins times.
+      const some = logs.slice(0, 256);
+      const snapshot = snapshotOf(slide, some);
       const { fullAt, ts, unitsPerToken } = snapshot;
       for (let now = ts; now <= fullAt; now += (fullAt - ts) / 16) {
         const shown = projectRateLimit(snapshot, { now, count: 0 }).value * unitsPerToken;
-        expect(shown).toBeLessThanOrEqual(heldByAll(logs, now));
-        if (now === ts || now === fullAt) expect(shown).toBe(heldByAll(logs, now));
+        expect(shown).toBeLessThanOrEqual(heldByAll(some, now));
+        if (now === ts || now === fullAt) expect(shown).toBe(heldByAll(some, now));
       }
     });
   });
