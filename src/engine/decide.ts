@@ -91,7 +91,7 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
     const state = kind.advance(limit, stored, Math.max(time, pausedUntil));
     const { at } = units > 0 ? kind.reserve(limit, state, units) : { at: kind.whenHolding(limit, stored, 0) };
     const next = Math.min(atOnce, Math.max(reservable, Math.max(from, at) - withinMs));
-    if (isServedAt(next)) return Math.min(next, firstTime(time, isServedAt, next));
+    if (isServedAt(next)) return firstTime(time, (at) => at >= next || isServedAt(at), next);
     time = next;
   }
   // Even a full bucket would start it later than `within`.

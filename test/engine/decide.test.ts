@@ -141,6 +141,13 @@ const rows: Row[] = [
   ["a clock that stepped back gets no window's tokens twice", window, held(0), { ms: -1 }, denied(1000, 0, 1000)],
   // A reservation above the capacity is served shortly before the next window, or before a window that is short enough.
   ["a reservation above the capacity", window, null, { count: 20, ...within(100) }, denied(900, 15, 1000)],
+  [
+    "a reservation above the capacity may be near enough before a pause ends",
+    window,
+    held(13, 5700),
+    { pauseMs: 5700, count: 18, ...within(500) },
+    denied(5500, 0, 6000),
+  ],
   ["a reservation above a month's capacity", month, null, inMonth, denied(until(2027, 0, 31), 5, until(2026, 3, 1))],
   [
     "a reservation above a day's capacity waits for the short day when the clocks go forward",
