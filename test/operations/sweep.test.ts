@@ -55,6 +55,7 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   ],
   ["a row of a period that none has is, too", 2 * DAY, row({ name: "send", bucket: "fixed window day", value: 7 })],
   ["a sliding one is, too", 1000, row({ ...ofSliding, name: "send", value: 0, recent: [{ at: NOW, count: 1 }] })],
+  ["also if it owes", 1000, row({ ...ofSliding, name: "send", value: -1, recent: [{ at: NOW, count: 11 }] })],
   [
     "a row of a kind that no definition has, and that owes, stays",
     Infinity,
