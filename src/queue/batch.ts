@@ -81,7 +81,9 @@ export async function look(
     storage.countJobs(ctx, queue, { ...since, upTo, most: isCounted ? MOST_COUNTED : 1 }),
   ]);
   for (const job of joining) await storage.patchJob(ctx, job, { round: job.round });
-  return { arrived: count, seen: isCounted ? seen : { seenTo: upTo }, settlements, isUnsorted: isCut, ...order };
+  // More may have expired than one run drops.
+  const first = order.first.filter(({ notAfter = Infinity }) => notAfter > ctx.now);
+  return { arrived: count, seen: isCounted ? seen : { seenTo: upTo }, settlements, isUnsorted: isCut, ...order, first };
 }
 
 /**

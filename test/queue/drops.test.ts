@@ -73,6 +73,16 @@ describe.each(placeNames)("in the %s", (place) => {
     await until(20 * MINUTE);
   });
 
+  it("no job starts after its deadline, though more have expired meanwhile than one run drops", async () => {
+    const { enqueueAtOnce, enqueue, until, heard, order } = open({}, { rate: 1000, capacity: 1000 });
+    await enqueueAtOnce(66, "late", { notAfter: NOW + 1000 });
+    vi.clearAllTimers();
+    vi.setSystemTime(NOW + 10 * MINUTE);
+    await enqueue("next");
+    await until(11 * MINUTE);
+    expect([heard.length, order()]).toEqual([66, ["next"]]);
+  });
+
   it.each([NaN, -1, "soon"])("a notAfter of %j is misuse", async (notAfter) => {
     const { enqueue } = open();
     await expect(enqueue("never", { notAfter })).rejects.toThrow("notAfter must be");
