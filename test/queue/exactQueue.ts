@@ -10,6 +10,8 @@
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
  *   time that the exact bucket gives it.
  * - With a second limit, a job is taken when both exact buckets start it now, and it starts then.
+ * - A job that must run again from a time on waits in its place since the first run at or after that time.
+ * - A job leaves at the first run after its deadline.
  */
 import { adjust, ask, pause, type State } from "../support/exact/bucket.js";
 import type { Ask, ExactLimit, Reserve } from "../support/exact/config.js";
@@ -29,12 +31,14 @@ export interface ExactJob {
   readonly at: bigint;
   /** The commit that inserted it; for a job that waits again, the first one. */
   readonly commit: number;
-  /** The commit since which it waits again, if it does. */
-  readonly back?: number;
+  /** The commit since which it waits again, if it does; infinity before `notBefore`. */
+  back?: number;
+  readonly notBefore?: number;
+  readonly notAfter: number;
   readonly priority: number;
   readonly count: number;
   readonly user: string | undefined;
-  round?: number;
+  round?: number | undefined;
 }
 
 const AHEAD_MS = 1050;
@@ -70,11 +74,13 @@ export class ExactBucket {
   }
 
   pause(now: number, until: number): void {
+    // The longest pause applies.
+    if (until <= this.pausedUntil) return;
     const { ts = now } = this.state ?? {};
     // A pause that is extended has moved the bucket's time to its end.
     const at = ts === this.pausedUntil ? now : Math.max(now, ts);
     this.state = pause(this.limit, this.state, now, until, at);
-    this.pausedUntil = Math.max(this.pausedUntil, until);
+    this.pausedUntil = until;
   }
 
   /** @param datedAt - of a bucket whose tokens might come back: it is full as of then, so a clock behind counts from there. */
@@ -103,6 +109,32 @@ export class ExactQueue {
   /** Removes the job, and returns whether it waited. */
   cancel(id: string): boolean {
     return this.waiting.delete(id);
+  }
+
+  /** Takes out the jobs whose deadline is over, and puts those back that must run again by now. */
+  letBack({ clock, snapshot }: RunTime): { expired: ExactJob[]; returned: ExactJob[] } {
+    const jobs = [...this.waiting.values()];
+    const expired = jobs.filter(({ notAfter }) => notAfter <= clock);
+    for (const { id } of expired) this.waiting.delete(id);
+    const isDue = ({ back, notBefore = 0, notAfter }: ExactJob) =>
+      back === Infinity && notBefore <= clock && notAfter > clock;
+    const returned = jobs.filter(isDue);
+    for (const job of returned) Object.assign(job, { back: snapshot, round: this.roundAgain(job) });
+    return { expired, returned };
+  }
+
+  /** When the next job comes back or expires. */
+  dueAt(): number {
+    const times = [...this.waiting.values()].map(({ back, notBefore = 0, notAfter }) =>
+      Math.min(notAfter, back === Infinity ? notBefore : Infinity),
+    );
+    return Math.min(Infinity, ...times);
+  }
+
+  /** In a fair queue: a job that waits again is served with the lowest round, if any waits. */
+  roundAgain({ priority }: ExactJob): number | undefined {
+    const rounds = [...this.waiting.values()].flatMap((job) => (job.priority === priority ? (job.round ?? []) : []));
+    return rounds.length > 0 ? Math.min(...rounds) : undefined;
   }
 
   /** In a fair queue: gives rounds to all jobs that count and have none. `given` orders jobs that arrived in one commit. */

@@ -4,7 +4,7 @@ import { Backend, type JobRun } from "../../tools/simulator/backend.js";
 import type { Reserve } from "../support/exact/config.js";
 import type { Job, SimulatedCtx } from "../../tools/simulator/context.js";
 import { type Grant, overGrant } from "../../tools/simulator/oracle.js";
-import { job as jobFunction, type QueueApp, queueApp } from "../../tools/simulator/queues.js";
+import { dropped, job as jobFunction, type QueueApp, queueApp, sweepFunction } from "../../tools/simulator/queues.js";
 import { tableOf } from "../../tools/simulator/document.js";
 import { createRandom, type Random, wholeNumber } from "../../tools/simulator/random.js";
 import { adjust, isJoined, leftAt, type State, undo } from "../support/exact/bucket.js";
@@ -22,7 +22,7 @@ export interface Setting extends Rules {
   readonly plain: number;
   /** The share of the operations that use the second limit. */
   readonly ofSecond?: number;
-  /** The share of operations that are changes by hand: deleted rows of workers, cancelled runs, jobs whose function is gone. */
+  /** The share of changes by hand: deleted rows of workers, cancelled runs, jobs whose function is gone, sweeps. There are as many deploys. */
   readonly damages: number;
   /** The share of jobs that return `used`. */
   readonly settles: number;
@@ -41,14 +41,18 @@ function demand(holds: boolean, what: string, seen: unknown = ""): void {
   if (!holds) throw new Error(`${what} ${inspect(seen)}`);
 }
 
+const queueOf = ({ priorities, aging, fair, second }: Setting, attempts: number) => {
+  const withSecond = second && { with: { second: second.count } };
+  return { priorities, aging, fair, attempts, ...withSecond };
+};
+
 export type Told = ReturnType<World["told"]>;
 
 export async function play(setting: Setting, seed: string): Promise<Told> {
   const { limit, place, shards } = setting;
   const config = Object.fromEntries(Object.entries({ ...limit, shards }).filter(([, value]) => value !== undefined));
-  const { priorities, aging, fair, second } = setting;
-  const withSecond = second && { with: { second: second.count } };
-  const queue = { priorities, aging, fair, attempts: ATTEMPTS, ...withSecond };
+  const { second } = setting;
+  const queue = queueOf(setting, ATTEMPTS);
   const other = second && Object.fromEntries(Object.entries(second.limit).filter(([, value]) => value !== undefined));
   const app = queueApp(place, config as never, queue, other as never);
   const world = new World(setting, app, seed);
@@ -65,24 +69,36 @@ class World {
   readonly #ids = new Map<string, string>();
   /** The ids of the first rows of jobs that wait again, by the ids of their later rows. */
   readonly #firstIds = new Map<string, string>();
-  /** How often each taken job has run, by label. */
+  /** How often each job was taken, and how often it has run, by label. */
+  readonly #takes = new Map<string, number>();
   readonly #runs = new Map<string, number>();
+  /** How often a job may run by the apps that were deployed, and until when their functions may run. */
+  readonly #attempts = [{ most: ATTEMPTS, untilMs: Infinity }];
+  /** Why jobs were dropped, by label; and what `onDropped` has heard. */
+  readonly #drops: string[] = [];
+  readonly #heard: string[] = [];
   readonly #counts = {
     jobs: 0,
+    /** Jobs that have run, and do not run again. */
+    ran: 0,
     canceled: 0,
     tooLate: 0,
     positions: 0,
     /** Jobs that were taken before an older one of a lower priority. */
     overtaken: 0,
     settled: 0,
-    /** How often jobs have waited again. */
+    /** How often jobs have waited again, and how often they did from a time on. */
     again: 0,
+    later: 0,
     /** Uses of the second limit besides jobs. */
     ofSecond: 0,
     /** Pauses of the limit. */
     paused: 0,
+    /** Jobs that left while they waited: all, and those after their deadlines. */
     dropped: 0,
+    expired: 0,
     damaged: 0,
+    deployed: 0,
     /** Runs of the worker that have paid from several rows. */
     split: 0,
   };
@@ -139,7 +155,8 @@ class World {
     demand(this.#ended === operations, "operations are missing", this.#ended);
     demand(this.#exact.waiting.size === 0, "jobs still wait after the last event", [...this.#exact.waiting.values()]);
     if (!this.#isGiven) this.#checkBound();
-    for (const [id, ran] of this.#runs) demand(ran === 1, "a job must run once", { id, ran });
+    demand(isDeepStrictEqual(this.#runs, this.#takes), "a job must run once each time it is taken");
+    demand(isDeepStrictEqual(this.#heard.sort(), this.#drops.sort()), "onDropped must hear of each drop once");
     demand(this.#backend.store.count("rateLimitQueue") === 0, "rows are left");
   }
 
@@ -162,13 +179,14 @@ class World {
   }
 
   told() {
-    return { ...this.#counts, ran: this.#runs.size };
+    return this.#counts;
   }
 
   #operate(i: number): void {
     const { cancels, plain, damages } = this.setting;
     const drawn = this.#random();
     if (drawn > 1 - damages) this.#damage();
+    else if (drawn > 1 - 2 * damages) this.#deploy();
     else if (drawn < cancels && this.#handles.length > 0) this.#cancel();
     else if (drawn < cancels + plain) this.#use("llm");
     else if (drawn < cancels + plain + (this.setting.ofSecond ?? 0)) this.#use("second");
@@ -181,13 +199,17 @@ class World {
     const count = wholeNumber(this.#random, 1, mostCount);
     const user = fair ? `user ${Math.floor(users * this.#random() ** 2)}` : undefined;
     const used = this.#random() < this.setting.settles ? wholeNumber(this.#random, 0, 2 * mostCount) : undefined;
-    // In a fair queue, a job that waits again gets another round, which the exact queue does not know.
-    const isRefused = used !== undefined && !fair && this.#random() < 0.7;
-    const againUntil = isRefused ? EPOCH_MS + this.#backend.agenda.nowMs + 10_000 * this.#random() : 0;
+    const now = EPOCH_MS + this.#backend.agenda.nowMs;
+    const isRefused = used !== undefined && this.#random() < 0.7;
+    const againUntil = isRefused ? now + 10_000 * this.#random() : 0;
+    const after = isRefused && this.#random() < 0.6 ? { after: 3000 * this.#random() ** 2 } : {};
+    const notAfter = this.#random() < 0.15 ? now + 6000 * this.#random() : Infinity;
     const args = {
       name: "llm",
       count,
       priority,
+      onDropped: dropped,
+      ...(notAfter < Infinity && { notAfter }),
       ...(user !== undefined && { fairBy: user }),
       ...(used !== undefined && { settles: "mutation" }),
     };
@@ -195,7 +217,7 @@ class World {
       (ctx) =>
         this.app.enqueueRateLimited(ctx, args, jobFunction, {
           label: i,
-          ...(used !== undefined && { used, againUntil }),
+          ...(used !== undefined && { used, againUntil, ...after }),
         }),
       (status) => {
         if (!status.ok) throw new Error("a queue without a bound has denied");
@@ -205,7 +227,7 @@ class World {
         const commit = this.#backend.store.published;
         const { id } = status.job;
         const at = this.#backend.store.table(tableOf(id)).get(id, commit)?.["at"];
-        this.#exact.enqueue({ id, at: at as bigint, commit, priority, count, user });
+        this.#exact.enqueue({ id, at: at as bigint, commit, priority, count, user, notAfter });
       },
     );
   }
@@ -218,16 +240,44 @@ class World {
         return { position, ...(await this.app.cancelQueued(ctx, job)) };
       },
       ({ canceled, position }) => {
-        const waited = this.#exact.waiting.has(job?.id ?? "");
-        demand((position !== null) === waited, "getQueued must find exactly the waiting jobs");
+        const waiting = this.#exact.waiting.get(job?.id ?? "");
+        demand((position !== null) === (waiting !== undefined), "getQueued must find exactly the waiting jobs");
         if (position) {
           this.#counts.positions++;
-          demand((position.ahead ?? NaN) < this.#exact.waiting.size, "the place must be exact", position);
+          const isExact =
+            waiting?.back === Infinity
+              ? isDeepStrictEqual(position, { startsAt: waiting.notBefore })
+              : (position.ahead ?? NaN) < this.#exact.waiting.size;
+          demand(isExact, "the place must be exact", { position, waiting });
         }
         demand(canceled === this.#exact.cancel(job?.id ?? ""), "only a waiting job can be cancelled", job);
         this.#counts[canceled ? "canceled" : "tooLate"]++;
       },
     );
+  }
+
+  #deploy(): void {
+    const most = wholeNumber(this.#random, 1, ATTEMPTS);
+    const untilMs = this.#backend.agenda.nowMs + 1000;
+    for (const one of this.#attempts) one.untilMs = Math.min(one.untilMs, untilMs);
+    this.#attempts.push({ most, untilMs: Infinity });
+    this.app.deploy(queueOf(this.setting, most));
+    this.#ended++;
+    this.#counts.deployed++;
+  }
+
+  /** Whether a job has run as often as it may; undefined if it depends on which app's function has run. */
+  #isLast(runs: number): boolean | undefined {
+    const { agenda, store } = this.#backend;
+    const known = store.table(`${this.app.worker.component}/rateLimitQueueTerms`).documents(store.published);
+    const stored = [...known].map(({ terms }) => JSON.parse(terms as string) as { queue: { attempts: number } });
+    // The component knows the terms of the last call.
+    const permitted =
+      this.setting.place === "component"
+        ? stored.map(({ queue }) => queue.attempts)
+        : this.#attempts.flatMap(({ most, untilMs }) => (untilMs > agenda.nowMs ? [most] : []));
+    const lasts = permitted.map((most) => runs >= most);
+    return lasts.includes(!lasts[0]) ? undefined : lasts[0];
   }
 
   #damage(): void {
@@ -236,6 +286,10 @@ class World {
     this.#call(
       async (ctx) => {
         const db = this.app.rowsOf(ctx);
+        if (drawn < 0.1) {
+          await this.app.sweepRateLimits(ctx, { next: sweepFunction });
+          return "sweep";
+        }
         if (drawn < 0.4) {
           for (const { _id } of await db.query("rateLimitWorkers").collect()) await db.delete(_id);
           return "worker";
@@ -274,7 +328,7 @@ class World {
     const held = limit.kind === "sliding window" ? limit.rate : limit.capacity;
     const count = wholeNumber(this.#random, 1, Math.min(name === "llm" ? this.setting.mostCount : 3, held));
     // Fewer operations use the second limit, so more of them are pauses and resets.
-    const rare = name === "llm" ? 0.05 : 0.15;
+    const rare = name === "second" ? 0.15 : this.#isWhole ? 0.1 : 0.05;
     const drawn = this.#random();
     if (name === "second") this.#counts.ofSecond++;
     const isRefund = this.#isGiven && drawn < 0.5 + 0.7 * (0.5 - 2 * rare);
@@ -371,16 +425,23 @@ class World {
   }
 
   #onJob({ address, args: [args], scheduledTime }: Job, { clock, snapshot, writes }: JobRun): void {
+    if (address.name === "dropped") {
+      const { args: of, reason } = args as { args: { label: number }; reason: string };
+      this.#heard.push(`${of.label} ${reason}`);
+      return;
+    }
     if (isJob(address, args)) {
-      const ran = this.#runs.get(labelOf(args));
-      if (ran === undefined) throw new Error(`a job ran that was not taken ${inspect(args)}`);
-      this.#runs.set(labelOf(args), ran + 1);
+      const label = labelOf(args);
+      const ran = (this.#runs.get(label) ?? 0) + 1;
+      demand(ran === this.#takes.get(label), "a job ran that was not taken", args);
+      this.#runs.set(label, ran);
+      this.#counts.ran++;
       if (address.module === "jobs") return;
       const { job: ended } = args as { job: Settling };
       const waiting = rowsIn(writes, "rateLimitQueue").find(([, row]) => row?.["priority"] === SETTLEMENT);
       if (waiting) this.#unsettled.set(waiting[0], ended);
       else this.#settle([ended], clock, writes);
-      this.#waitAgain(ended, clock, writes);
+      this.#waitAgain(ended.args, ran, clock, writes);
       return;
     }
     if (!this.#isRun(address)) return;
@@ -392,11 +453,8 @@ class World {
     const planned = plannedIn(writes);
     const scheduled = planned.filter(({ address, args: [args] }) => isJob(address, args));
     const taken = scheduled.map(({ args: [args] }) => this.#ids.get(labelOf(args)) ?? "");
-    const dropped = gone.filter((id) => this.#broken.has(id));
-    demand(
-      isDeepStrictEqual([...taken, ...dropped].sort(), gone.sort()),
-      "exactly the jobs that leave the queue must be scheduled",
-    );
+    const dropped = gone.filter((id) => !taken.includes(id));
+    demand(gone.length === taken.length + dropped.length, "the jobs that are scheduled must leave the queue", taken);
     // A run of an older generation does nothing.
     const isPlanned = planned.some(({ state }) => state.kind === "pending");
     const plans = isPlanned || rowsIn(writes, "rateLimitWorkers").length > 0;
@@ -404,6 +462,7 @@ class World {
     if (!plans) return;
     this.#settle(settled, clock, writes, taken);
     const run = { clock, snapshot };
+    this.#letBack(dropped, run, writes);
     if (this.setting.fair) this.#sortIn(run, writes, taken);
     for (const [i, id] of taken.entries()) {
       this.#drop(dropped, run, id);
@@ -414,6 +473,9 @@ class World {
     const runs = planned.filter((one) => this.#isRun(one.address) && !scheduled.includes(one));
     const next = runs.flatMap((one) => (one.state.kind === "pending" ? [one.scheduledTime] : []));
     this.#checkChain(started, scheduledTime, next);
+    const dueAt = exact.dueAt();
+    const isInTime = dueAt === Infinity || (next[0] ?? Infinity) <= Math.max(dueAt, clock) + MOST_BATCH_MS;
+    demand(isInTime, "the worker must look when a job must run again, or expires", { dueAt, clock, next });
     const { most = LEAST_JOBS } = started;
     const share = Math.min(most, Math.floor(MOST_READ / this.setting.priorities));
     if (taken.length > 0 && isSplit(writes)) this.#counts.split++;
@@ -441,19 +503,53 @@ class World {
     } else this.#grants.push({ atMs: scheduled.scheduledTime, count: job.count });
     exact.waiting.delete(id);
     this.#paid.set(id, job);
-    demand(!this.#runs.has(labelOf(scheduled.args[0])), "a job was taken twice", id);
-    this.#runs.set(labelOf(scheduled.args[0]), 0);
+    const label = labelOf(scheduled.args[0]);
+    this.#takes.set(label, (this.#takes.get(label) ?? 0) + 1);
+  }
+
+  /** Jobs leave after their deadlines, and come back at the time from which they must run again. */
+  #letBack(dropped: string[], run: RunTime, writes: JobRun["writes"]): void {
+    const { expired, returned } = this.#exact.letBack(run);
+    for (const { id } of expired) {
+      demand(dropped.includes(id), "a job must be dropped at its deadline", id);
+      dropped.splice(dropped.indexOf(id), 1);
+      this.#noteDrop(id, "expired");
+      this.#counts.dropped++;
+      this.#counts.expired++;
+    }
+    for (const { id, at, priority } of returned) {
+      const [, row] = rowsIn(writes, "rateLimitQueue").find(([rowId]) => this.#firstIds.get(rowId) === id) ?? [];
+      const isLast = this.#isLast(this.#runs.get(this.#labelOf(id)) ?? 0);
+      if (dropped.includes(id) && isLast !== false) {
+        this.#exact.waiting.delete(id);
+        dropped.splice(dropped.indexOf(id), 1);
+        this.#noteDrop(id, "attempts");
+        this.#counts.dropped++;
+        continue;
+      }
+      const isBack = row === null || (row?.["at"] === at && row["priority"] === priority);
+      demand(isLast !== true && isBack, "a job must wait in its place when its time has come", { id, row });
+    }
+  }
+
+  #noteDrop(id: string, reason: string): void {
+    this.#drops.push(`${this.#labelOf(id)} ${reason}`);
+  }
+
+  #labelOf(id: string): string {
+    return [...this.#ids].find(([, first]) => first === id)?.[0] ?? "";
   }
 
   /** Jobs whose functions are gone leave when they are first, and take no tokens. @param before - a job that was taken. */
   #drop(dropped: string[], run: RunTime, before?: string): void {
     for (;;) {
       const first = this.#exact.first(run);
-      const job = first.find(({ id }) => dropped.includes(id));
+      const job = first.find(({ id }) => dropped.includes(id) && this.#broken.has(id));
       if (!job || first.some(({ id }) => id === before)) return;
       demand(!this.#isWhole || this.#exact.canPay(job, run.clock), "a job was dropped before its time", job);
       dropped.splice(dropped.indexOf(job.id), 1);
       this.#exact.waiting.delete(job.id);
+      this.#noteDrop(job.id, "function missing");
       this.#counts.dropped++;
     }
   }
@@ -463,21 +559,35 @@ class World {
     return component === worker.component && module === worker.module && name === "workQueue";
   }
 
-  #waitAgain({ turn, args }: Settling, clock: number, writes: JobRun["writes"]): void {
-    const { label, againUntil = 0 } = args;
-    if (clock >= againUntil || turn.runs >= ATTEMPTS) return;
-    const rows = rowsIn(writes, "rateLimitQueue").filter(([, row]) => row?.["priority"] !== SETTLEMENT);
-    const [[id, document] = ["", null]] = rows;
-    demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
+  #waitAgain(
+    { label, againUntil = 0, after = 0 }: Settling["args"],
+    runs: number,
+    clock: number,
+    writes: JobRun["writes"],
+  ) {
+    if (clock >= againUntil) return;
     const first = this.#ids.get(String(label)) ?? "";
     const ended = this.#paid.get(first);
     if (!ended) throw new Error("a job that was never paid has run");
+    const notBefore = after > 0 ? Math.ceil(clock + after) : 0;
+    const rows = rowsIn(writes, "rateLimitQueue").filter(([, row]) => row?.["priority"] !== SETTLEMENT);
+    const isLast = this.#isLast(runs);
+    if (rows.length === 0 && (isLast !== false || notBefore > ended.notAfter)) {
+      this.#noteDrop(first, isLast !== false ? "attempts" : "expired");
+      return;
+    }
+    demand(isLast !== true && notBefore <= ended.notAfter, "a job that may not run again is dropped", rows);
+    const [[id, document] = ["", null]] = rows;
+    demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
     const at = ended.at - 1n;
     demand(document?.["at"] === at, "a job that must run again keeps its place", { document, ended });
     this.#firstIds.set(id, first);
-    this.#runs.delete(String(label));
-    this.#exact.enqueue({ ...ended, at, back: this.#backend.store.published });
+    const back = notBefore > 0 ? Infinity : this.#backend.store.published;
+    const round = notBefore > 0 ? undefined : this.#exact.roundAgain(ended);
+    this.#exact.enqueue({ ...ended, at, back, notBefore, round });
+    this.#counts.ran--;
     this.#counts.again++;
+    if (notBefore > 0) this.#counts.later++;
   }
 
   /** The settlements of one transaction. Each may have several results: the row says which it was, less what a run then paid. */
@@ -522,7 +632,7 @@ class World {
     const first = new Map(taken.map((id, i) => [id, i - taken.length]));
     for (const [id, document] of rowsIn(writes, "rateLimitQueue")) {
       const round = document?.["round"];
-      if (typeof round === "number") given.set(id, round);
+      if (typeof round === "number") given.set(this.#firstIds.get(id) ?? id, round);
     }
     this.#exact.sortIn(run, new Map([...given, ...first]));
     for (const [id, round] of given) {
@@ -566,6 +676,8 @@ function plannedIn(writes: JobRun["writes"]): Job[] {
 
 /** The jobs that a run reads: of each priority if the run before sets no `most`, and of all. From src/queue/worker.ts and batch.ts. */
 const LEAST_JOBS = 16;
+/** A worker that runs looks again by then. From src/queue/pace.ts. */
+const MOST_BATCH_MS = 400;
 const MOST_READ = 256;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
@@ -576,16 +688,20 @@ const SETTLEMENT = -1;
 const ATTEMPTS = 3;
 
 /** Whether a run is a job's, by itself or in the worker's wrapper. */
-function isJob({ module }: Job["address"], args: unknown): boolean {
-  return module === "jobs" || (args as { job?: Settling }).job !== undefined;
+function isJob({ module, name }: Job["address"], args: unknown): boolean {
+  return (module === "jobs" && name === "run") || (args as { job?: Settling }).job !== undefined;
 }
 
 interface Settling {
   readonly count: number;
   readonly at: number;
   readonly takenAt: number;
-  readonly turn: { readonly runs: number };
-  readonly args: { readonly label: number; readonly used: number; readonly againUntil?: number };
+  readonly args: {
+    readonly label: number;
+    readonly used: number;
+    readonly againUntil?: number;
+    readonly after?: number;
+  };
 }
 
 function labelOf(args: unknown): string {

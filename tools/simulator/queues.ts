@@ -1,6 +1,7 @@
 /** An app with a limit that has a queue, in its tables or in the component, and with a function for its jobs. */
 import { componentsGeneric, defineSchema, internalMutationGeneric, makeFunctionReference } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
+import { rateLimitAdmin } from "../../src/client/admin.js";
 import { rateLimitLive } from "../../src/client/live.js";
 import { rateLimitQueue } from "../../src/client/queue.js";
 import { defineRateLimits as defineInComponent } from "../../src/client/component.js";
@@ -25,6 +26,7 @@ interface Functions {
   adjustRateLimit: (ctx: unknown, args: unknown) => Promise<{ ok: boolean }>;
   pauseRateLimit: (ctx: unknown, args: unknown) => Promise<null>;
   resetRateLimit: (ctx: unknown, args: unknown) => Promise<null>;
+  sweepRateLimits: (ctx: unknown, args: object) => Promise<object>;
 }
 
 export interface QueueApp extends Functions {
@@ -33,16 +35,33 @@ export interface QueueApp extends Functions {
   readonly rowsOf: (ctx: SimulatedCtx) => SimulatedCtx["db"];
   /** The component and the module of the worker. */
   readonly worker: { readonly component: string; readonly module: string };
+  /** Deploys the app with a queue of other terms. */
+  readonly deploy: (queue: QueueConfig<"second">) => void;
 }
 
-/** The function that jobs run. It does nothing but return `used`, if it is given, and ask to run again until `againUntil`. */
+/** What a job returns: `used`, if it is given; until `againUntil` that it must run again, `after` ms later if that is given. */
+interface Returned {
+  used?: number;
+  againUntil?: number;
+  after?: number;
+}
+
+/** The function that jobs run, which does nothing but return; and the one that hears of dropped jobs. */
 export const job = makeFunctionReference<"mutation">("jobs:run");
+export const dropped = makeFunctionReference<"mutation">("jobs:dropped");
 export const jobs = {
   run: internalMutationGeneric({
-    handler: async (_ctx, { used, againUntil = 0 }: { used?: number; againUntil?: number }) =>
-      await Promise.resolve(used === undefined ? null : { used, again: Date.now() < againUntil }),
+    handler: async (_ctx, args) => {
+      const { used, againUntil = 0, after } = args as Returned;
+      const again = Date.now() < againUntil && (after === undefined || { after });
+      return await Promise.resolve(used === undefined ? null : { used, again });
+    },
   }),
+  dropped: internalMutationGeneric({ handler: async () => await Promise.resolve(null) }),
 };
+
+/** The function that sweeps, batch by batch. */
+export const sweepFunction = makeFunctionReference<"mutation", { cursor?: string }>("sweeps:sweep");
 
 const { rateLimits: component } = componentsGeneric() as unknown as { rateLimits: ComponentApi };
 
@@ -53,25 +72,33 @@ export function queueApp(
   queue: QueueConfig<"second">,
   second?: RateLimitConfig,
 ): QueueApp {
-  const limits = { llm: { ...config, queue }, ...(second && { second }) } as unknown as { llm: RateLimitConfig };
-  if (place === "component") {
-    const defined = defineInComponent(limits, { component });
-    const functions = {
-      ...defined,
-      ...rateLimitLive(defined),
-      ...rateLimitQueueInComponent(defined),
-    } as unknown as Functions;
-    const worker = { component: "rateLimits", module: "worker" };
-    const rowsOf: QueueApp["rowsOf"] = ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db;
-    return { ...functions, worker, rowsOf, app: { modules: { jobs }, children: { rateLimits } } };
-  }
-  const defined = defineRateLimits(limits, { queueModule: "limits" });
-  const functions = { ...defined, ...rateLimitLive(defined), ...rateLimitQueue(defined) };
-  const modules = { jobs, limits: functions.exposeQueueWorker() };
-  return {
-    ...(functions as unknown as Functions),
-    worker: { component: "", module: "limits" },
-    rowsOf: ({ db }) => db,
-    app: { schema: defineSchema({ ...rateLimitTables, ...rateLimitQueueTables }), modules },
+  const sweep = internalMutationGeneric({
+    handler: async (ctx, args) => await app.sweepRateLimits(ctx, { ...args, next: sweepFunction }),
+  });
+  const modules: Record<string, object> = { jobs, sweeps: { sweep } };
+  const functionsOf = (queue: QueueConfig<"second">): Functions => {
+    const limits = { llm: { ...config, queue }, ...(second && { second }) } as unknown as { llm: RateLimitConfig };
+    if (place === "component") {
+      const defined = defineInComponent(limits, { component });
+      const queues = rateLimitQueueInComponent(defined);
+      return { ...defined, ...rateLimitAdmin(defined), ...rateLimitLive(defined), ...queues } as unknown as Functions;
+    }
+    const defined = defineRateLimits(limits, { queueModule: "limits" });
+    const queues = rateLimitQueue(defined);
+    modules["limits"] = queues.exposeQueueWorker();
+    return { ...defined, ...rateLimitAdmin(defined), ...rateLimitLive(defined), ...queues } as unknown as Functions;
   };
+  const schema = defineSchema({ ...rateLimitTables, ...rateLimitQueueTables });
+  const app: QueueApp = {
+    ...functionsOf(queue),
+    deploy: (next) => Object.assign(app, functionsOf(next)),
+    ...(place === "component"
+      ? {
+          worker: { component: "rateLimits", module: "worker" },
+          rowsOf: ({ execution }) => new SimulatedCtx(execution, "rateLimits", "mutation").db,
+          app: { modules, children: { rateLimits } },
+        }
+      : { worker: { component: "", module: "limits" }, rowsOf: ({ db }) => db, app: { schema, modules } }),
+  };
+  return app;
 }
