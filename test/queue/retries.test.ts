@@ -135,6 +135,19 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(order()).toEqual(["late"]);
   });
 
+  it("a job whose time to run again and notAfter have both passed is dropped, and the next one runs", async () => {
+    const { enqueue, pass, until, order } = open({ attempts: 3 });
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    await enqueue("late", [againAfter(5000)], { notAfter: NOW + 6000 });
+    await pass(1000);
+    vi.clearAllTimers();
+    vi.setSystemTime(NOW + 10 * MINUTE);
+    await enqueue("next");
+    await until(20 * MINUTE);
+    expect(order()).toEqual(["late", "next"]);
+    expect(errors.mock.calls.map(String)).toEqual([expect.stringContaining("a queued job is dropped (expired)")]);
+  });
+
   it("a job that waits again is dropped if its attempts were lowered meanwhile, and leaves no row", async () => {
     const { t, enqueue, pass, deploy, reset, order } = open({ attempts: 3 });
     vi.spyOn(console, "error").mockReturnValue();
