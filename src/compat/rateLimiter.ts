@@ -11,8 +11,9 @@ import { LIMIT_SET } from "../client/place.js";
 import { type HookApi, hookApi, type HookOptions } from "./hookApi.js";
 import { type GetValueReturns, ownConfig, type RateLimitConfig, type RateLimitError, valueOf } from "./official.js";
 
-/** The arguments of `limit` and `check` besides the name. */
+/** What `limit` and `check` are given: the name, and the options. */
 export interface RateLimitArgs {
+  name: string;
   /** The key of the bucket; without it the limit's one bucket for all. */
   key?: string;
   /** Tokens to take: a finite number of at least 0, default 1. */
@@ -21,7 +22,10 @@ export interface RateLimitArgs {
   reserve?: boolean;
   /** Whether a denial is thrown; with `reserve`, a wait is thrown as well, and nothing is reserved. */
   throws?: boolean;
+  /** Required for a limit that is not defined. */
+  config: RateLimitConfig;
 }
+type CallOptions = Omit<RateLimitArgs, "name" | "config">;
 
 /** `ok: true`: go, after `retryAfter` milliseconds if that is there (reserved). `ok: false`: ask again after that. */
 export type RateLimitReturns = { ok: true; retryAfter?: number } | { ok: false; retryAfter: number };
@@ -77,7 +81,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   async check<Name extends string = keyof Defined & string>(
     ctx: QueryCtx,
     name: Name,
-    ...[options]: Options<Defined, Name, RateLimitArgs>
+    ...[options]: Options<Defined, Name, CallOptions>
   ): Promise<RateLimitReturns> {
     const status = await this.#functions.checkRateLimit(ctx, this.#request(name, options));
     return answer(name, status, { ...options });
@@ -89,11 +93,11 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
   async limit<Name extends string = keyof Defined & string>(
     ctx: MutationCtx,
     name: Name,
-    ...[options]: Options<Defined, Name, RateLimitArgs>
+    ...[options]: Options<Defined, Name, CallOptions>
   ): Promise<RateLimitReturns> {
     const { checkRateLimit, rateLimit } = this.#functions;
     const asked = this.#request(name, options);
-    const given: RateLimitArgs = { ...options };
+    const given: CallOptions = { ...options };
     if (!given.throws || !asked.reserve) return answer(name, await rateLimit(ctx, asked), given);
     // More than a full bucket holds has to wait. The wait is thrown, and a caller that catches it must find nothing
     // reserved.
@@ -109,7 +113,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     name: (keyof Defined & string) | (string & {}),
     options?: { key?: string; config?: RateLimitConfig },
   ): Promise<void> {
-    checkFields(name, "the options", options ?? {}, OF_BUCKET);
+    checkFields(name, "the options", options ?? {}, OF_CALL);
     // A reset looks at no config, but a limit that is not defined must be given one.
     const config = { kind: "token bucket", rate: 1, period: 1 } as const;
     await this.#functions.resetRateLimit(ctx, { name, key: options?.key, config });
@@ -166,10 +170,10 @@ function functionsIn(component: ComponentApi, limits: Limits) {
   return defineRateLimits(Object.fromEntries(own), { component });
 }
 
-type AnyArgs = RateLimitArgs & { config?: RateLimitConfig | undefined };
+type AnyArgs = CallOptions & { config?: RateLimitConfig | undefined };
 
-/** A slip in `key` would ask the bucket that everybody shares. The values of fields are checked where they are used. */
-const OF_BUCKET: Fields = { key: anything, config: anything };
+/** Apps pass on one object, which has the name. A slip in `key` would ask the bucket that everybody shares. */
+const OF_BUCKET: Fields = { key: anything, config: anything, name: anything };
 const OF_VALUE: Fields = { ...OF_BUCKET, sampleShards: anything };
 const OF_CALL: Fields = { ...OF_BUCKET, count: anything, reserve: anything, throws: anything };
 
@@ -182,7 +186,7 @@ function bucketOf(name: string, { key, config }: AnyArgs) {
  * @throws a plain error for a count that the bucket can never hold, as the official component does, with `throws` or
  * without.
  */
-function answer(name: string, status: RateLimitStatus, { count = 1, throws }: RateLimitArgs): RateLimitReturns {
+function answer(name: string, status: RateLimitStatus, { count = 1, throws }: CallOptions): RateLimitReturns {
   const { ok, retryAt } = status;
   if (retryAt === undefined) return { ok: true };
   if (!status.ok && status.reason === "too large") {

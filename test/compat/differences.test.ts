@@ -161,6 +161,16 @@ const differences: Record<string, Difference> = {
     ours: Array(4).fill(saying(`Rate limit "send": "keys" ${UNKNOWN}`)),
     theirs: [...(Array(3).fill(saying("Unexpected field `keys`")) as unknown[]), null],
   },
+  "one object with the name can be the options of every call, and those of limit are options of reset, as there": {
+    play: async ({ limit, check, getValue, reset }) => {
+      const options = { name: "send", key: "ada" };
+      const used = [await limit(options), await check({ ...options, count: 2 }), await getValue(options)];
+      await reset({ ...options, count: 2, reserve: true, throws: true });
+      return [...used, await getValue(options)];
+    },
+    ours: [go, wait(500), value(1), value(2)],
+    theirs: [go, wait(500), value(1), value(2)],
+  },
   "null instead of options means no options": {
     play: async ({ check, limit, getValue, reset }) => {
       const used = [await check(null), await limit(null), await getValue(null)];
@@ -228,7 +238,7 @@ describe("here and there:", () => {
 
   it("a misspelt option of hookAPI fails when the module is loaded", () => {
     const { ours } = limiters({ send: { ...bucket, start: null, applyUpdates: "transactionally" } });
-    expect(() => ours.hookAPI("send", { keys: "ada" } as object)).toThrow(`"keys" ${UNKNOWN}, config, sampl`);
+    expect(() => ours.hookAPI("send", { keys: "ada" } as object)).toThrow(`"keys" ${UNKNOWN}, config, name, sampl`);
   });
 
   it("a missing component is an error at once, and does not mean limits in the app's tables", () => {

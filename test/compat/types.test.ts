@@ -7,7 +7,8 @@ import { expect, it } from "vitest";
 
 /** The types that the official component exports, and ours of the same names, so that only an import line changes. */
 type Pairs = [
-  [Official.RateLimitArgs, Ours.RateLimitArgs],
+  [Omit<Official.RateLimitArgs, "config">, Omit<Ours.RateLimitArgs, "config">],
+  [keyof Official.RateLimitArgs, keyof Ours.RateLimitArgs],
   [Ours.GetValueReturns["config"]["start"], number | null | undefined],
   [Official.RateLimitConfig, Ours.RateLimitConfig],
   [Official.RateLimitError, Ours.RateLimitError],
@@ -23,7 +24,7 @@ type TakesAll<List extends readonly [unknown, unknown][]> = {
 };
 
 it("values with the official types are accepted here, and every official value is exported", () => {
-  const taken: TakesAll<Pairs> = [true, true, true, true, true, true, true, true, true, true];
+  const taken: TakesAll<Pairs> = [true, true, true, true, true, true, true, true, true, true, true];
   expect(taken).not.toContain(false);
   expect(Object.keys(Ours).sort()).toEqual(Object.keys(Official).sort());
   expect(Object.keys(OursReact).sort()).toEqual(Object.keys(OfficialReact).sort());
