@@ -1,6 +1,7 @@
 /** The rows of convex-helpers in your tables: they are valid rows of this package. Those of token buckets keep their meaning. */
 import { rateLimit as takeThere, type RateLimitConfig as ThereConfig } from "convex-helpers/server/rateLimit";
 import { defineRateLimits, type RateLimitConfig, SECOND } from "convex-rate-limits";
+import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { rateLimitLive } from "convex-rate-limits/live";
 import { rateLimitTables } from "convex-rate-limits/schema";
 import { defineSchema } from "convex/server";
@@ -61,4 +62,19 @@ it("a fixed window begins anew: its row there says neither its kind nor its peri
   expect(await t.query((ctx) => getRateLimit(ctx, bucket))).toMatchObject({ value: 20 });
   expect(await t.mutation((ctx) => rateLimit(ctx, { ...bucket, count: 15 }))).toMatchObject({ ok: true, remaining: 5 });
   expect(await t.query((ctx) => checkRateLimit(ctx, { ...bucket, count: 6 }))).toMatchObject({ ok: false });
+});
+
+it("a count above the capacity is a denial; there it is an error", async () => {
+  const t = openApp();
+  await expect(there(t, { count: 21, config })).rejects.toThrow("exceeds 20");
+  const asked = { name: "send", count: 21, config };
+  expect(await t.mutation((ctx) => rateLimit(ctx, asked))).toMatchObject({ ok: false, reason: "too large" });
+});
+
+it("an override is a second row, with which the old code fails: neither pause nor override while both are deployed", async () => {
+  const t = openApp();
+  const { overrideRateLimit } = rateLimitAdmin(defineRateLimits({ send: config }));
+  await there(t, { config });
+  await t.mutation((ctx) => overrideRateLimit(ctx, { name: "send", block: true }));
+  await expect(there(t, { config })).rejects.toThrow("more than one");
 });

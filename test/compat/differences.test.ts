@@ -194,6 +194,22 @@ const differences: Record<string, Difference> = {
     ours: [go, go],
     theirs: [go, wait(SECOND)],
   },
+  "another kind, and another period of a window, has a bucket of its own; there all share one": {
+    config: { kind: "fixed window", start: 0 },
+    play: limitEach(
+      { count: 2 },
+      { config: bucket },
+      { config: { ...bucket, kind: "fixed window", period: 4 * SECOND } },
+    ),
+    ours: [go, go, go],
+    theirs: [go, wait(500), wait(4 * SECOND)],
+  },
+  "the windows of another start count at once; there those of the first call go on": {
+    config: { kind: "fixed window", start: 0 },
+    play: limitEach({ count: 2 }, { config: { ...bucket, kind: "fixed window", start: 500 } }),
+    ours: [go, wait(500)],
+    theirs: [go, wait(SECOND)],
+  },
   "null instead of a config means no config, as there": {
     play: async ({ limit, check, getValue }) => {
       const options = { config: null };
