@@ -131,7 +131,7 @@ export function answerOnAll(terms: Terms<Request>, shards: readonly StoredShard[
 }
 
 export function areJustWritten(rows: readonly StoredShard[], now: number): boolean {
-  return rows.some(({ state }) => state.ts >= now);
+  return rows.some(({ state }) => state.ts === now);
 }
 
 /** @param reservedFrom - when each of the shards that may promise it serves a reservation. */

@@ -136,6 +136,7 @@ const rows: Row[] = [
   ["is read whole and gives from other rows", [0.5, 0.6, 16, 16], [0.5, 0.5, 15, 16], { status: whole(32, 969) }],
   ["is read whole if only the first row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [0, 10, 10, 10], ...known }],
   ["is read whole if only the second row is new", [0, 0, 16, 16], [0, 0, 15, 16], { ages: [10, 0, 10, 10], ...known }],
+  ["is not read whole if a clock ahead wrote both rows", each(4, 0), each(4, 0), { ages: each(4, -40), status: { ok: false, retryAt: NOW + 103 } }], // oxfmt-ignore
   ["allows a count of 0 by one row", each(4, 0), each(4, 0), { ...slow, asked: { count: 0 } }],
   ["allows a slow limit's count of 0 if two rows owe and another does not", [-1, -1, 9, 9], [-1, -1, 9, 9], { ...slow, ages: ten, asked: { count: 0 }, status: whole(18, 68 * HOUR - 10) }], // oxfmt-ignore
   [
