@@ -5,8 +5,9 @@
 import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { checkLimit, limitLeftIn, parseChecked, parseLimit } from "../engine/kinds/limit.js";
+import { isPart } from "../engine/sharding/interval.js";
 import type { Shard } from "../engine/sharding/shard.js";
-import { type BucketRows, readCursor, walk } from "../storage/batches.js";
+import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
 import { foundAmong } from "../storage/found.js";
 import { isOf, shardsOf } from "../storage/shards.js";
@@ -36,7 +37,9 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const defined = limitsOf(targets, name);
   // A search for the next limit ends at one that is not judged.
   const isSearch = from.length === 1 && !isDefined(targets, name);
-  for await (const bucket of isSearch ? [] : walk(ctx, from)) {
+  // In the same transaction a range of rows that are written all the time would conflict for ever.
+  const isHot = ({ shard = "", ts }: storage.Row) => isPart(shard) && ts > now - SETTLED_MS;
+  for await (const bucket of isSearch ? [] : walk(ctx, from, BATCH_ROWS, isHot)) {
     const rows = rowsToDelete(defined, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;

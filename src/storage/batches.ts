@@ -20,25 +20,42 @@ interface Walked extends BucketRows {
   readonly next: Cursor | null;
 }
 
-/** The buckets of one batch after a place, read as they are asked for. */
-export async function* walk(ctx: Reader, from: Cursor, mostRows = BATCH_ROWS): AsyncGenerator<Walked> {
+/**
+ * The buckets of one batch after a place, read as they are asked for.
+ * @param skips - whether nothing more is read of a row's bucket, which then has no rows here.
+ */
+export async function* walk(
+  ctx: Reader,
+  from: Cursor,
+  mostRows = BATCH_ROWS,
+  skips: (row: Row) => boolean = () => false,
+): AsyncGenerator<Walked> {
   const [name] = from;
-  let rows: Row[] = [];
   let read = 0;
   let bytes = 0;
-  for await (const row of rowsAfter(ctx, from)) {
-    const { key } = rows[0] ?? row;
-    if (key !== row.key) {
-      yield { name, key, rows, next: [name, key ?? null] };
-      if (read >= mostRows || bytes >= BATCH_BYTES) return;
-      rows = [];
+  for (let cursor: Cursor | null = from; cursor;) {
+    let rows: Row[] = [];
+    const after: Cursor = cursor;
+    cursor = null;
+    for await (const row of rowsAfter(ctx, after)) {
+      const { key } = rows[0] ?? row;
+      if (key !== row.key) {
+        yield { name, key, rows, next: [name, key ?? null] };
+        if (read >= mostRows || bytes >= BATCH_BYTES) return;
+        rows = [];
+      }
+      rows.push(row);
+      read++;
+      bytes += sizeOf(row);
+      if (skips(row)) {
+        cursor = [name, row.key ?? null];
+        break;
+      }
     }
-    rows.push(row);
-    read++;
-    bytes += sizeOf(row);
+    const [last] = rows;
+    if (last) yield { name, key: last.key, rows: cursor ? [] : rows, next: cursor };
+    if (read >= mostRows || bytes >= BATCH_BYTES) return;
   }
-  const [last] = rows;
-  if (last) yield { name, key: last.key, rows, next: null };
 }
 
 /**

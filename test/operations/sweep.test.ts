@@ -8,7 +8,9 @@ import { CONTROL_SHARD } from "../../src/engine/sharding/interval.js";
 import { hashedStart } from "../../src/engine/kinds/fixedWindow.js";
 import { deleteFull, findFull } from "../../src/operations/sweep.js";
 import { NOW, useClock } from "../support/clock.js";
+import { costOf } from "../support/cost.js";
 import { useBackend } from "../support/limits.js";
+import { partsOf } from "../support/parts.js";
 import { defineIn, type MutationCtx, placeNames, type PlaceName, type StoredRow } from "../support/places.js";
 
 useClock();
@@ -327,6 +329,20 @@ describe("in the component", () => {
     vi.setSystemTime(NOW + 9000 + SETTLED);
     expect(await mutation((ctx) => deleteFull(ctx, targets, found))).toBe(1);
     expect(await left()).toEqual(["send used"]);
+  });
+
+  it("a batch reads one row of a split bucket in use: it would conflict with the calls on all others", async () => {
+    const hot = partsOf(2).map((shard) => row({ name: "hot", shard, ts: NOW + 1 }));
+    await insert(...hot, ...["b", "c"].map((key) => row({ name: "hot", key, value: 64 })));
+    vi.setSystemTime(NOW + SETTLED);
+    const hots = [{ name: "hot", configs: [all["hot"] as RateLimitConfig] }];
+    const cost = await query((ctx) =>
+      costOf(ctx, async (counted) => {
+        const { buckets, cursor } = await findFull(counted, { targets: hots, cursor: '["hot"]' });
+        expect([buckets.map(({ key }) => key), cursor]).toEqual([["b", "c"], null]);
+      }),
+    );
+    expect(cost).toMatchObject({ documentsRead: 3 });
   });
 
   it("a batch has the buckets that are full under every config of their name", async () => {
