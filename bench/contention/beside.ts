@@ -104,6 +104,21 @@ function refunds(perSecond: number, size: Size): Case {
   );
 }
 
+/** At half the rate: most rows are full, and have no room. */
+function gifts(perSecond: number, size: Size): Case {
+  const operation = ({ random }: Occasion): Operation | undefined =>
+    random() < 0.3 ? { kind: "adjust", count: -1 } : undefined;
+  return beside(
+    perSecond,
+    size,
+    {
+      title: "half the rate, and 30 % of it comes back without a date",
+      beside: [{ when: { afterMs: 300 }, operation }],
+    },
+    { limit: bucket(2 * perSecond) },
+  );
+}
+
 function unlimited(perSecond: number, size: Size): Case {
   const operation = always({ kind: "override", way: { unlimited: true } });
   return beside(
@@ -231,6 +246,9 @@ export const BESIDE = {
   "refunds-100": (size: Size) => refunds(100, size),
   "refunds-300": (size: Size) => refunds(300, size),
   "refunds-1000": (size: Size) => refunds(1000, size),
+  "gifts-100": (size: Size) => gifts(100, size),
+  "gifts-300": (size: Size) => gifts(300, size),
+  "gifts-1000": (size: Size) => gifts(1000, size),
   "user-and-global-100": (size: Size) => userAndGlobal(100, size),
   "user-and-global-300": (size: Size) => userAndGlobal(300, size),
   "user-and-global-1000": (size: Size) => userAndGlobal(1000, size),

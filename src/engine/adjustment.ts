@@ -48,5 +48,5 @@ export function adjustmentOf(bucket: Bucket, asked: AdjustmentArgs): Adjustment 
   checkField(bucket.name, "takenAt", takenAtField, takenAt);
   const taken = takenAt ?? at;
   const taking = taken === undefined ? undefined : { takenAt: taken, startsAt: Math.max(taken, at ?? taken) };
-  return { ...bucket, asked, units, taking, isByDate: takenAt !== undefined && takenAt === (at ?? takenAt) };
+  return { ...bucket, asked, units, taking };
 }

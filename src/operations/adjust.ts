@@ -7,8 +7,9 @@ import { type Control, withoutPause, withPause, withReset } from "../engine/cont
 import type { Slot } from "../engine/request.js";
 import { checkBucket } from "../engine/names.js";
 import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
-import { adjustOnAll, adjustOnSome, overview } from "../engine/sharding/pool.js";
-import { areAll, heldBy, heldByAll, type Shard } from "../engine/sharding/shard.js";
+import { isFast } from "../engine/sharding/policy.js";
+import { adjustOnAll, adjustOnSome, isForgone, overview } from "../engine/sharding/pool.js";
+import { areAll, heldBy, heldByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
 import { controlAmong, find, foundAmong } from "../storage/found.js";
@@ -65,18 +66,28 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
  * room for it: tokens of a cancelled job may be another row's.
  */
 async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredShard): Promise<readonly Shard[]> {
+  // All rows would conflict with every call, so as many are read one by one, and of a fast limit the rest lapses.
+  const MOST_LOOKS = 16;
+  // Rows with less than this many times the refund rarely have room for it.
+  const ROOM = 4;
   const { counted: adjustment, now, random, found } = terms;
-  const { units, limit, asked } = adjustment;
+  const { units, limit, asked, taking } = adjustment;
   const isCharge = units > 0;
   // A row that has made the promise knows what comes back, as a bucket of one row does.
   const isPromiser = first.rows.some((row) => nameOfRow(row) === asked.row);
   const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
-  const held = adjustOnSome(limit, [first], now, { ...given, isByDate: false });
-  const isEnough = first.interval === WHOLE || (isCharge ? heldBy(first, now) >= units : held !== undefined);
-  const second = isEnough ? first : await loadAt(ctx, adjustment, found, random());
-  let rows: readonly StoredShard[] = second.interval === first.interval ? [first] : [first, second];
-  let few = held;
-  if (!isEnough) few = isCharge || !areJustWritten(rows, now) ? adjustOnSome(limit, rows, now, given) : undefined;
+  const isForgotten = taking !== undefined && taking.startsAt < (found.control.reset?.at ?? 0);
+  const isLost = isForgotten || isForgone(limit, now, given);
+  let rows: readonly StoredShard[] = [first];
+  const isEnough = first.interval === WHOLE || !isCharge || heldBy(first, now) >= units;
+  let few = isEnough ? adjustOnSome(rows, now, given, isLost) : undefined;
+  for (let looks = 1; !few && looks <= MOST_LOOKS; looks++) {
+    const next = await loadAt(ctx, adjustment, found, random());
+    if (rows.every(({ interval }) => interval !== next.interval)) rows = [...rows, next];
+    const isWide = rows.length > 1 && sumOf(rows, (row) => row.limit.capacity) >= ROOM * -units;
+    const lapses = isFast(limit, -units) && (isWide || looks === MOST_LOOKS) && !areJustWritten(rows, now);
+    few = adjustOnSome(rows, now, given, lapses);
+  }
   if (!few) {
     rows = await loadAll(ctx, adjustment, found);
     few = adjustOnAll(rows, now, given);

@@ -6,6 +6,7 @@ import type { FunctionHandle } from "convex/server";
 import { type Adjustment, adjustmentOf, parseAdjustment } from "../engine/adjustment.js";
 import type { Bucket } from "../engine/bucket.js";
 import { misuseError } from "../engine/misuse.js";
+import { isFast } from "../engine/sharding/policy.js";
 import { adjustOnSome, distribute } from "../engine/sharding/pool.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { adjust } from "../operations/adjust.js";
@@ -66,7 +67,7 @@ export async function settleEnded(ctx: QueueCtx, own: Bucket, waiting: readonly 
       const isLapsing = difference.units < 0 && row._creationTime < ctx.now - LAPSE_MS;
       const left = isLapsing
         ? distribute(held, ctx.now, difference)
-        : adjustOnSome(own.limit, held, ctx.now, difference);
+        : adjustOnSome(held, ctx.now, difference, isFast(own.limit, -difference.units));
       if (!left) continue;
       held = left;
     } catch (error) {

@@ -103,7 +103,7 @@ it("some rows pay all that they hold, and no more; it may come back, and no more
   const taking = { takenAt: NOW, startsAt: NOW };
   const settled = [-5, -6].map((count) => {
     const change = { units: unitsOf(limit, count), taking };
-    return five?.isPaid && adjustOnSome(limit, five.left, NOW, change)?.map((shard) => heldBy(shard, NOW));
+    return five?.isPaid && adjustOnSome(five.left, NOW, change, false)?.map((shard) => heldBy(shard, NOW));
   });
   expect(settled).toEqual([[unitsOf(limit, 5)], undefined]);
 });

@@ -1,8 +1,10 @@
 /** Decisions and changes on several shards of a bucket. Each pays with what it holds, and owes for itself. */
 import type { RateLimitStatus } from "../../wire/answers.js";
 import { canServe, decide, outlook, type Timing } from "../decide.js";
-import type { Limit } from "../kinds/kind.js";
+import { remembering } from "../headroom.js";
+import { emptyState, type Limit } from "../kinds/kind.js";
 import type { Demand } from "../request.js";
+import { WHOLE } from "./interval.js";
 import { isFast, levelsFor } from "./policy.js";
 import * as shard from "./shard.js";
 import type { Change, Shard } from "./shard.js";
@@ -74,17 +76,25 @@ export function adjustOnAll(shards: readonly Shard[], now: number, change: Chang
 }
 
 /**
- * The shards after a charge, or after a refund if they are all, or have room for it; undefined if the others have to be
- * read. A refund to a fast limit, by date or of work that has not started, gives back what these can take. The rest
- * lapses: to read all shards would conflict with every call.
+ * The shards after a charge, or after a refund if they are all, or have room for it; undefined if others have to be
+ * read. @param lapses - whether what they have no room for is lost: to read all shards would conflict with every call.
  */
-export function adjustOnSome(limit: Limit, shards: readonly Shard[], now: number, change: Change) {
-  const { units, taking, isByDate } = change;
+export function adjustOnSome(shards: readonly Shard[], now: number, change: Change, lapses: boolean) {
+  const { units } = change;
   if (units > 0) return adjustOnAll(shards, now, change);
   const offered = shard.sumOf(shards, (own) => shard.offerOf(shard.advance(own, now), change));
-  const isAhead = taking !== undefined && taking.startsAt > now;
-  const isLapsing = (isAhead || isByDate) && isFast(limit, -units);
-  return shard.areAll(shards) || offered >= -units || isLapsing ? distribute(shards, now, change) : undefined;
+  return lapses || shard.areAll(shards) || offered >= -units ? distribute(shards, now, change) : undefined;
+}
+
+/**
+ * Whether nothing comes back of a take to any shard that does not owe: had all been taken with it, the shard would hold
+ * as much as it does.
+ */
+export function isForgone(limit: Limit, now: number, change: Change): boolean {
+  const { takenAt, startsAt } = change.taking ?? {};
+  if (takenAt === undefined || takenAt !== startsAt) return false;
+  const emptied = shard.shardAt(limit, WHOLE, remembering(emptyState(limit, takenAt), takenAt));
+  return shard.offerOf(shard.advance(emptied, now), change) === 0;
 }
 
 /**

@@ -20,11 +20,6 @@ export interface Change {
   readonly isRefundable?: boolean | undefined;
   /** For units that come back: when they were taken. */
   readonly taking?: Taking | undefined;
-  /**
-   * For units that come back: whether their caller says that their work started when they were taken. That of a
-   * reservation for later, or of a cancelled job, did not.
-   */
-  readonly isByDate?: boolean | undefined;
   /** For units that come back: the part whose row has promised them, if that is known. */
   readonly promiser?: Interval | undefined;
 }

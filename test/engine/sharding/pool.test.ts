@@ -14,10 +14,11 @@ import {
   adjustOnSome,
   decideOnAll,
   distribute,
+  isForgone,
   overview,
   servedFrom,
 } from "../../../src/engine/sharding/pool.js";
-import type { Change, Shard } from "../../../src/engine/sharding/shard.js";
+import type { Shard } from "../../../src/engine/sharding/shard.js";
 import { fold, fullShard, heldByAll, merged, shardAt, shareOf, splitTo } from "../../../src/engine/sharding/shard.js";
 import { reserveOnOne } from "../../../src/engine/sharding/waits.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
@@ -167,21 +168,31 @@ describe("a bucket of several rows", () => {
     expect(tokensIn(back)).toEqual([10, 5, 5, 5]);
   });
 
-  it("lets a refund to some rows lapse of a fast limit where the others would have to be read", () => {
-    const taking = { takenAt: NOW, startsAt: NOW };
-    const later = { takenAt: NOW, startsAt: NOW + 1000 };
-    const ask = (config: RateLimitConfig, count: number, change: Omit<Change, "units">) => {
-      const { limit, shards } = rowsOf(config, 0, 2);
-      return adjustOnSome(limit, shards.slice(0, 1), NOW, { units: -count * limit.unitsPerToken, ...change });
+  it("lets the rest of a refund lapse, or asks for the other rows", () => {
+    const { shards } = rowsOf(slow, 0, 2);
+    const ask = (count: number, lapses: boolean) => {
+      const [row] = shards as [Shard];
+      return adjustOnSome([row], NOW, { units: -count * row.limit.unitsPerToken }, lapses);
     };
     // A row has room for 16.
-    expect(ask(slow, 16, {})).toHaveLength(1);
-    expect(ask(slow, 17, {})).toBeUndefined();
-    expect(ask(slow, 17, { taking, isByDate: true })).toBeUndefined();
-    expect(ask(fast, 17, { taking, isByDate: true })).toHaveLength(1);
-    expect(ask(fast, 17, { taking, isByDate: false })).toBeUndefined();
-    expect(ask(fast, 17, { taking: later, isByDate: false })).toHaveLength(1);
-    expect(ask(slow, 17, { taking: later, isByDate: false })).toBeUndefined();
+    expect(tokensIn(ask(16, false) ?? [])).toEqual([16]);
+    expect(ask(17, false)).toBeUndefined();
+    expect(tokensIn(ask(17, true) ?? [])).toEqual([16]);
+  });
+
+  it("knows of a take that no row can give it back: it would be full again, or its window is over", () => {
+    const isForgoneAfter = (config: RateLimitConfig, ms: number, startsAt = NOW) => {
+      const { limit } = rowsOf(config, 0, 0);
+      return isForgone(limit, NOW + ms, { units: -limit.unitsPerToken, taking: { takenAt: NOW, startsAt } });
+    };
+    const fixed: RateLimitConfig = { kind: "fixed window", rate: 64, period: 1000, start: NOW, shards: 16 };
+    const sliding: RateLimitConfig = { kind: "sliding window", rate: 64, period: 1000, shards: 16 };
+    const at = (config: RateLimitConfig, over: number) => [over - 1, over].map((ms) => isForgoneAfter(config, ms));
+    expect([at(slow, 60_000), at(fixed, 1000), at(sliding, 1000)]).toEqual(Array(3).fill([false, true]));
+    expect([isForgoneAfter(fixed, 1000, NOW + 1), isForgone(parseLimit("send", slow), NOW, { units: -1 })]).toEqual([
+      false,
+      false,
+    ]);
   });
 
   it("gives a cancelled promise to another row only as much as that row owes when the work would have started", () => {
