@@ -20,7 +20,9 @@ export async function callModel(prompt: string): Promise<Reply> {
   if (response.status === 429) {
     const now = Date.now();
     // At least a second: after a "0" the question would use up all its attempts at once.
-    return { deniedUntil: Math.max(retryAfterOf(response, now) ?? now + 5 * SECOND, now + SECOND) };
+    const until = Math.max(retryAfterOf(response, now) ?? now + 5 * SECOND, now + SECOND);
+    // Questions that are denied together pause until the same second, so only the first of them writes.
+    return { deniedUntil: Math.ceil(until / SECOND) * SECOND };
   }
   if (!response.ok) throw new Error(`The model's provider answered ${response.status}.`);
   const { answer, tokens } = (await response.json()) as { answer: string; tokens: number };
