@@ -73,7 +73,7 @@ export interface LetThroughStatus extends AllowedStatus {
 /** The answer of a limit. All times are whole milliseconds since the epoch. */
 export type RateLimitStatus = LetThroughStatus | DeniedStatus;
 
-/** The answer of a call that has read the whole bucket: every check, and every call of a limit without `shards`. */
+/** The answer of a call that has read the whole bucket: every call of a limit without `shards`. */
 export type ExactRateLimitStatus = RateLimitStatus & Required<TypeOf<typeof outlookFields>>;
 
 export const allStatusValidator = () =>
@@ -86,7 +86,8 @@ export const allStatusValidator = () =>
  * The answer of several limits together: all of them allow the work, or nothing was taken from any.
  *
  * - `statuses`: one per request, in their order. If only another limit denied, `ok` is true and nothing was taken.
- * - `retryAt`: the latest of the denials, or else of the reservations, without limits in shadow; ms since the epoch.
+ * - `retryAt`: of a denial, when the same call succeeds if no other comes between; else the latest of the reservations.
+ *   Without limits in shadow; ms since the epoch.
  */
 export type RateLimitAllStatus<Status extends RateLimitStatus = RateLimitStatus> =
   | { ok: true; retryAt?: number; statuses: Status[] }

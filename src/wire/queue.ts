@@ -37,11 +37,11 @@ export const foundPositionValidator = () => v.union(queuePositionValidator(), v.
 /**
  * The place of a job in its queue.
  *
- * - `ahead`: the jobs that go first, counted up to 200. It is absent if the job has its start time, or must run again
- *   from a time on.
+ * - `ahead`: the jobs that go first, counted up to 200, or fewer if there are more than two priorities. It is absent if
+ *   the job has its start time, or must run again from a time on.
  * - `startsAt`: when the job starts, or waits again, in milliseconds since the epoch. While it waits this is an
  *   estimate: when the bucket will have had as many tokens as those ahead and the job take. It is absent for a job
- *   further back than `ahead` counts, and while no worker runs.
+ *   further back than `ahead` counts, in a block, and while no worker runs.
  */
 export type RateLimitQueuePosition = { ahead: number; startsAt?: number } | { ahead?: never; startsAt: number };
 
