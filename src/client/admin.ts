@@ -41,6 +41,8 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    * Changes a limit at run time for one key (or for the bucket without one): another config, more tokens, blocked, or
    * unlimited; until a time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken
    * stay taken. The config for a limit with `shards` is of its kind, and a window's of its period.
+   * @throws unless there is exactly one of `config`, `more`, `block`, `unlimited` and `plan`; when `until` has passed;
+   * when a limit without slots would get them.
    */
   overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],
@@ -64,9 +66,10 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, or for a minute and a
-   * window if the limit is a fixed window. Such rows mean the same as no row. Looks at a batch of about 512 rows now,
-   * and schedules the next one. Returns what this batch did. For a daily cron.
+   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, and for a window more if
+   * the limit is a fixed window (for two of a calendar). Such rows mean the same as no row. Looks at a batch of about
+   * 512 rows now, and schedules the next one. Returns what this batch did. For a daily cron.
+   * @throws in your tables when `next` is missing.
    */
   sweepRateLimits: (
     ctx: Contexts["mutation"] & { scheduler: Scheduler },

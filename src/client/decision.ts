@@ -76,7 +76,7 @@ export function leased(request: CompleteRequest | undefined, status: RateLimitSt
  * The data of the `ConvexError` that `throws: true` throws. `retryAt` is in milliseconds since the epoch, `retryAfter`
  * in milliseconds from the denial on. `key` is present only with `errorKeys: true`, because the error reaches the
  * client. `reason` is present if an override blocks the key, or if the bucket can never hold the count; else the tokens
- * are used up.
+ * are used up, or the bucket is paused.
  */
 export type RateLimitErrorData = {
   kind: "RateLimited";

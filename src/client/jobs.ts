@@ -67,7 +67,7 @@ export interface RateLimitJobs<Limits, Contexts extends InTables | InComponent, 
 
   /**
    * Gives back the slot of a lease that `rateLimit` returned, and no other: a lease that was released, ended, or was
-   * forgotten by `resetRateLimit` does nothing. Give it a mutation's ctx.
+   * forgotten by `resetRateLimit` does nothing. Give it a mutation's ctx, or in the component also an action's.
    */
   releaseRateLimit: (ctx: Contexts["mutation"], lease: RateLimitLease) => Promise<null>;
 }

@@ -59,6 +59,7 @@ export interface RateLimitLive<Limits, Contexts extends InTables | InComponent> 
   /**
    * Public functions for the React hook `useRateLimit`: export them from a module. `key` is the server's function from
    * ctx (and the key that the client requests) to the key; a client can choose neither name nor config nor shards.
+   * @throws at module load when name, key and config do not fit together.
    */
   exposeRateLimit: <Name extends NameIn<Limits>, DataModel extends convex.GenericDataModel = AnyDataModel>(
     name: Name,

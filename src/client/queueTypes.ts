@@ -114,7 +114,7 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
    * tokens are there and its turn has come. Part of the caller's transaction. For work that may wait and move up;
    * `scheduleRateLimited` promises a time at once.
    * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit
-   * the queue.
+   * the queue; in your tables also when jobs wait whose worker the app does not export.
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,
@@ -145,6 +145,9 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
     job: ExposedJob<DataModel>;
   }) => ExposedQueue;
 
-  /** In your tables: the functions of the queues' workers, to export from the module that `queueModule` names. */
+  /**
+   * In your tables: the functions of the queues' workers, to export from the module that `queueModule` names.
+   * @throws when `queueModule` is not named.
+   */
   exposeQueueWorker: () => RegisteredQueue;
 }

@@ -14,7 +14,10 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent, Def
     readonly types?: { limits: Limits; contexts: Contexts; throws: Default };
   };
 
-  /** Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx. */
+  /**
+   * Takes `count` tokens, or says when they will be there. A denial writes nothing. Give it a mutation's ctx, or in the
+   * component also an action's.
+   */
   rateLimit: <
     Name extends args.NameIn<Limits>,
     Said extends ThrowChoice = undefined,
@@ -24,10 +27,7 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent, Def
     args: args.RateLimitArgs<Limits, Name, Said, Refundable>,
   ) => Promise<CallAnswer<DatedStatusOf<Limits, Name, Refundable>, Limits, Name, Said, Default>>;
 
-  /**
-   * What `rateLimit` would answer now. It takes nothing, and works in queries. It reads what `rateLimit` reads: one
-   * row, or two of a bucket that is split.
-   */
+  /** What `rateLimit` would answer now. It reads what `rateLimit` reads, takes nothing, and works in queries. */
   checkRateLimit: <Name extends args.NameIn<Limits>, Said extends ThrowChoice = undefined>(
     ctx: Contexts["query"],
     args: args.RateLimitArgs<Limits, Name, Said>,
@@ -64,15 +64,18 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent, Def
 
   /**
    * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a
-   * provider that has answered 429. At `until` the bucket holds at most nothing, and fills from then on. Of several
-   * pauses the longest applies. Reservations that were made before keep their times. It holds for all plans of the key.
+   * provider that has answered 429. At `until` the bucket holds no tokens, and fills from then on. Of several pauses
+   * the longest applies. Reservations that were made before keep their times. It holds for all plans of the key.
    */
   pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: args.PauseArgs<Limits, Name>,
   ) => Promise<null>;
 
-  /** Forgets the bucket: it is full again. Call it after a successful login, for instance. */
+  /**
+   * Forgets the key's buckets, under all plans: they are full again. It ends a pause, and leaves an override. Call it
+   * after a successful login, for instance.
+   */
   resetRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],
     args: args.WrittenBucketArgs<Limits, Name>,

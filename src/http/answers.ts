@@ -6,6 +6,7 @@ import { type LimitedBy, quotaOf, rateLimitHeaders, type RateLimitHeadersOptions
 
 /**
  * For handlers that ask the limits themselves: 429 with problem details and `rateLimitHeaders`; 403 if no wait helps.
+ * @throws what `rateLimitHeaders` throws.
  */
 export function tooManyRequests(
   limits: LimitedBy | readonly LimitedBy[],

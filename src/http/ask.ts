@@ -55,6 +55,7 @@ export async function transact(set: LimitSet, ctx: never, args: HttpMutationArgs
  * The mutation through which `limitHttp` asks limits in your tables: an HTTP action has no database. Export it, and
  * name it as `via`.
  *
+ * @throws when the limits live in the component.
  * @example
  * ```ts
  * import { defineRateLimits, MINUTE } from "convex-rate-limits";

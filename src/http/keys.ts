@@ -14,6 +14,7 @@ type Read = (ctx: HttpCtx, request: Request) => string | null | undefined | Prom
  * chooses its bucket.
  * @param prefix - sets this source's keys apart: letters, digits, "-" and "_".
  * @param read - gives the value; undefined, null or "" when there is none.
+ * @throws when the prefix has other characters, or is that of another source.
  */
 export function custom(prefix: string, read: Read): KeySource {
   if (!isFunction(read)) throw fieldError({ of: "custom" }, "read", "a function of ctx and request", read);

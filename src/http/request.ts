@@ -28,13 +28,13 @@ interface CostBounds {
   max?: number;
 }
 
-/** The cost that a header names. */
+/** The cost that a header names. @throws unless `0 <= min <= default <= max`. */
 export function fromHeader(name: string, bounds: CostBounds): HttpCost {
   checkField({ of: "cost" }, "header", required(headerNameField), name);
   return within(bounds, ({ headers }) => headers.get(name)?.split(",") ?? []);
 }
 
-/** The cost that a query parameter names. */
+/** The cost that a query parameter names. @throws unless `0 <= min <= default <= max`. */
 export function fromQuery(name: string, bounds: CostBounds): HttpCost {
   if (!isText(name) || name === "") throw fieldError({ of: "cost" }, "the query parameter", "a name", name);
   return within(bounds, ({ url }) => new URL(url).searchParams.getAll(name));
