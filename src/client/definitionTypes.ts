@@ -49,7 +49,10 @@ type DraftDefinition = Terms & SomeFields & PlansField;
  * A limit with plans. The fields that all plans share are next to `plans`. A field of a plan wins over a shared one.
  */
 interface PlansField {
-  /** The configs by plan; calls then say which one holds (`plan`). All plans of a key are one bucket. */
+  /**
+   * The configs by plan; calls then say which one holds (`plan`). Plans of one kind, and windows of one period, share a
+   * key's bucket.
+   */
   plans?: Readonly<Record<string, SomeFields & { shards?: undefined }>>;
 }
 
@@ -119,7 +122,7 @@ export interface Definition extends Readonly<Terms> {
 /** Options for a set of limits. */
 export interface RateLimitsOptions<Default extends ThrowChoice = ThrowChoice> {
   /**
-   * Whether denials are thrown, default false. With `true` nobody can forget to read an answer, whose type is then only
+   * Whether denials are thrown, default false. With `true` no denial can be ignored: the type of an answer is then only
    * `ok: true`. The `throws` of a definition wins over this one, and that of a call over both.
    */
   throws?: Default | undefined;

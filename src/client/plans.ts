@@ -61,7 +61,7 @@ function parseConfigs(name: string, given: unknown, shared: RateLimitConfig, che
     // Rows and queues store it, and a call without a plan must not find one.
     checkName(plan, `Rate limit ${show(name)}: the name of a plan`);
     if (!isObject(fields)) throw fieldError(name, `plan ${show(plan)}`, "an object", fields);
-    // All plans of a key are one bucket, on the same rows.
+    // The rows of a bucket are split as its limit says, under every plan.
     if ("shards" in fields) throw fieldError(name, "shards", "left out of a plan: plans share it", fields.shards);
     const term: Term = { plan, config: { ...shared, ...fields } };
     try {

@@ -77,7 +77,10 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     this.#functions = functionsIn(component, limits ?? {});
   }
 
-  /** The decision of `limit` now, by the whole bucket, taking nothing; also for queries. */
+  /**
+   * What `limit` would answer now. It takes nothing; also for queries.
+   * @throws a plain `Error` for a count that the bucket can never hold.
+   */
   async check<Name extends string = keyof Defined & string>(
     ctx: QueryCtx,
     name: Name,
@@ -89,6 +92,7 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
 
   /**
    * Takes the tokens, or says how long to wait. A denial writes nothing. Give it the ctx of a mutation or an action.
+   * @throws a plain `Error` for a count that the bucket can never hold.
    */
   async limit<Name extends string = keyof Defined & string>(
     ctx: MutationCtx,
