@@ -88,5 +88,5 @@ export type RateLimitQueuesDataModel = DataModelFromSchemaDefinition<
 
 /** The validator of a `RateLimitQueuedJob`, to store one in a document. */
 export const vRateLimitQueuedJob = /* @__PURE__ */ queuedJobValidator();
-/** The validator of a `RateLimitQueuePosition`: what `getQueued` returns. */
+/** The validator of a `RateLimitQueuePosition`: what `getQueued` returns, unless it returns null. */
 export const vRateLimitQueuePosition = /* @__PURE__ */ queuePositionValidator();
