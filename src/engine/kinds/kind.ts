@@ -62,7 +62,7 @@ export interface Limit {
   readonly kind: Kind;
   /** The config that the limit was parsed from, with defaults filled in. */
   readonly config: RateLimitConfig;
-  /** Which of the buckets of a key it is: limits with the same text share one (bucketOf in limit.ts). */
+  /** Which of the buckets of a key it is: limits with the same text share one (bucketNameOf in policy.ts). */
   readonly bucket: string | undefined;
   /** The tokens that a full bucket of the whole limit holds, also if this is a shard's part. */
   readonly tokens: number;
