@@ -119,6 +119,7 @@ it.each<[string, ...((t: App) => Promise<unknown>)[]]>([
   ["charges once, and not again after a reset here", there(5), here(1), reset, here(6)],
   ["has nothing to carry over after a reset in both, before any call", there(5), resetBoth, here(6)],
   ["starts full for a key that the old limiter never saw", there(6, "bob"), here(6)],
+  ["starts full for a key whose old row a NaN has spoilt", there(NaN), here(6)],
 ])("carrying over %s", async (_what, ...steps) => {
   const t = openBoth();
   for (const step of steps) await step(t);
