@@ -35,11 +35,9 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const [name] = from;
   let next: storage.Cursor | null = null;
   const defined = limitsOf(targets, name);
-  // A search for the next limit ends at one that is not judged.
-  const isSearch = from.length === 1 && !isDefined(targets, name);
   // In the same transaction a range of rows that are written all the time would conflict for ever.
   const isHot = ({ shard = "", ts }: storage.Row) => isPart(shard) && ts > now - SETTLED_MS;
-  for await (const bucket of isSearch ? [] : walk(ctx, from, BATCH_ROWS, isHot)) {
+  for await (const bucket of walk(ctx, from, BATCH_ROWS, isHot)) {
     const rows = rowsToDelete(defined, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
@@ -50,20 +48,20 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
 
 /**
  * The next limit whose rows can be judged: defined, or with rows that hold a call's config. Others belong to another
- * set of limits.
+ * set of limits. A control row, which holds none, may come first.
  */
 async function findNext(ctx: storage.Reader, targets: Targets, after?: string): Promise<storage.Cursor | null> {
-  // A transaction may read 4,096 ranges. The next batch goes on from the last name.
+  // A transaction may read 4,096 ranges. The next batch goes on after the last name.
   const MOST_NAMES = 1000;
   let name = after ?? "";
   for (let names = 0; names < MOST_NAMES; names++) {
     const row = await storage.readNextName(ctx, name);
     if (!row) return null;
     name = row.name;
-    if (typeof row.plan === "object") return [name, undefined];
-    if (isDefined(targets, name)) return [name];
+    const isOfCalls = typeof row.plan === "object" || storage.isControl(row);
+    if (isOfCalls || targets.some((own) => own.name === name)) return [name];
   }
-  return [name];
+  return [`${name}\0`];
 }
 
 /** Deletes the rows of these buckets that still may go; says how many. */
@@ -98,8 +96,6 @@ function checkTargets(targets: Targets): void {
   for (const { name, configs } of targets) for (const config of configs) checkLimit(name, config);
 }
 
-const isDefined = (targets: Targets, name: string) => targets.some((own) => own.name === name);
-
 /**
  * A limit as it is defined, with plans as each of them says; undefined for one whose calls are refused, since a deploy
  * has made it uncountable: it does not stop the sweep of others.
@@ -127,7 +123,9 @@ function rowsToDelete(defined: readonly Limit[] | undefined, bucket: BucketRows,
     const held = hasEnded ? { ...control, override: undefined } : control;
     const isFullWith = (own: readonly storage.Row[]) => isFull(defined, { ...bucket, rows: own }, held, now);
     const going = bucketsAmong(rows).filter(isFullWith).flat();
-    const isLast = going.length === rows.length && isFullWith([]);
+    // Where none is defined, the configs of the calls have judged it with their rows.
+    const isJudged = defined.length === 0 && rows.length > 0;
+    const isLast = going.length === rows.length && (isJudged || isFullWith([]));
     const goes = hasEnded && (control.count === 0 || (pausedUntil(control) <= now - SETTLED_MS && isLast));
     return goes ? [...going, ...bucket.rows.filter(storage.isControl)] : going;
   } catch {
@@ -152,6 +150,8 @@ function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, cont
   const judged = [...limits, ...overridden].filter((limit) => rows.every((row) => isOf(limit, row)));
   if (judged.length > 0) return judged.every(isFullUnder);
   const [row] = rows;
+  // What a reset has left of a limit that is not defined.
+  if (!row && limits.length === 0) return !control.pause && (control.reset?.at ?? 0) <= now - SETTLED_MS;
   const left = row && limits.length > 0 ? limitLeftIn(name, row.bucket) : undefined;
   // A window's debt is paid at a rate that nobody knows; what a log owes leaves with its entries.
   return left !== undefined && (!left.kind.runsFrom || rows.every(({ value }) => value >= 0)) && isFullUnder(left);

@@ -154,7 +154,7 @@ function useSweeps(place: PlaceName) {
 describe.each(placeNames)("in the %s", (place) => {
   const { define, mutation, insert, rows: stored, start, finish, sweepAt, left } = useSweeps(place);
   const limits = define(all);
-  const { rateLimit, getRateLimit } = limits;
+  const { rateLimit, getRateLimit, resetRateLimit, pauseRateLimit } = limits;
 
   it.each([{}, all])("a sweep without rows or without limits does nothing: case %#", async (none) => {
     expect(await start(none)).toMatchObject({ deleted: 0 });
@@ -220,6 +220,16 @@ describe.each(placeNames)("in the %s", (place) => {
       await sweepAt(NOW + afterMs + SETTLED, { send });
       expect((await left()).sort()).toEqual([...others, ...stay].sort());
     }
+  });
+
+  it("those of calls without a key are, too, and those of keys that were reset or paused", async () => {
+    const config: RateLimitConfig = { kind: "sliding window", rate: 5, period: 1000 };
+    for (const name of ["inline 1", "inline 2"]) await rateLimit({ name, config });
+    for (const key of ["a", "b"]) await rateLimit({ name: "reset", key, config });
+    await resetRateLimit({ name: "reset", key: "a", config });
+    await pauseRateLimit({ name: "reset", key: "b", config, until: NOW + 1 });
+    await sweepAt(NOW + 1001 + SETTLED, { send });
+    expect(await stored()).toEqual([]);
   });
 
   it("rows of more than two batches are deleted in batches of at most 512, and each batch schedules the next", async () => {
