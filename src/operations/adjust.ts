@@ -30,10 +30,8 @@ export async function adjust(ctx: Writer, given: Adjustment): Promise<RateLimitS
   const adjustment = counted.limit === given.limit ? terms.bucket : adjustmentOf(counted, given.asked);
   const { limit, asked, units } = adjustment;
   const first = await loadFirst(ctx, adjustment, found);
-  const left =
-    units === 0 || isOfNobody(adjustment, first)
-      ? await loadAll(ctx, adjustment, found)
-      : await adjustFew(ctx, { ...terms, counted: adjustment }, first);
+  const changes = units !== 0 && !isOfNobody(adjustment, first);
+  const left = changes ? await adjustFew(ctx, { ...terms, counted: adjustment }, first) : [first];
   const policy = asked.describes && { policy: describe(terms) };
   if (!areAll(left)) return { ok: true, ...policy };
   // `retryAt` of a bucket in debt is when the debt is paid.

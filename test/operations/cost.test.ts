@@ -75,6 +75,7 @@ const onFourRows: [
   ["so does a reservation", "slow", full, "rateLimit", { reserve: true }, [2, 2, 1]],
   ["so does a charge", "slow", full, "adjustRateLimit", { count: 3 }, [2, 2, 1]],
   ["so does a refund", "slow", each(9), "adjustRateLimit", { count: -2 }, [2, 2, 1]],
+  ["a settlement of nothing writes nothing", "slow", full, "adjustRateLimit", { count: 0 }, [2, 1, 0]],
   ["so does a check, and writes nothing", "slow", full, "checkRateLimit", {}, [2, 1, 0]],
   ["so does a count of 0", "slow", full, "rateLimit", { count: 0 }, [2, 1, 0]],
   ["so does a count that is too large", "slow", full, "rateLimit", { count: 65 }, [2, 1, 0], false],
