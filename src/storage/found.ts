@@ -3,7 +3,16 @@ import { type Control, NO_CONTROL, overrideError } from "../engine/control.js";
 import type { Bucket } from "../engine/bucket.js";
 import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import type { merged } from "../engine/sharding/shard.js";
-import { type BucketId, isControl, type Reader, readControl, readLast, readRows, type Row } from "./rows.js";
+import {
+  type BucketId,
+  isControl,
+  readAround,
+  type Reader,
+  readControl,
+  readLast,
+  readRows,
+  type Row,
+} from "./rows.js";
 
 /** The control row, and all rows or, of a bucket that may be split, that of a random point. */
 export interface Found {
@@ -26,7 +35,22 @@ export async function find(ctx: Reader, bucket: Bucket, random: number): Promise
   if (row === undefined || (row && isControl(row))) return foundAmong(bucket, await readRows(ctx, bucket), point);
   // The control row lies between the whole and the parts.
   const controls = row && isPart(row.shard ?? WHOLE) ? await readControl(ctx, bucket) : [];
-  return { control: controlAmong(bucket, controls), row, point };
+  return { control: controlAmong(bucket, controls), row: await ownAt(ctx, bucket, row, point), point };
+}
+
+/** The row of a bucket that covers a point. */
+export async function findAt(ctx: Reader, bucket: Bucket, point: string): Promise<Row | null> {
+  return await ownAt(ctx, bucket, await readLast(ctx, bucket, point), point);
+}
+
+/**
+ * The row of a bucket that covers a point, if the last one before the point is of another: a deploy has changed the
+ * limit's kind or period, and its rows lie between.
+ */
+async function ownAt(ctx: Reader, bucket: Bucket, last: Row | null, point: string): Promise<Row | null> {
+  const isOwn = (row: Row) => row.bucket === bucket.limit.bucket;
+  if (!last || isControl(last) || isOwn(last)) return last;
+  return (await readAround(ctx, bucket, point)).findLast(isOwn) ?? last;
 }
 
 /** What a call has found that has read all rows at a name and key. */

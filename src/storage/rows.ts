@@ -128,6 +128,12 @@ export async function readLast(ctx: Reader, { name, key }: BucketId, most: strin
   return await rows.order("desc").first();
 }
 
+/** The rows of the parts around a point, from the whole on. The transaction depends on them only. */
+export async function readAround(ctx: Reader, { name, key }: BucketId, point: string): Promise<Row[]> {
+  const rowsOf = (shard?: string) => rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", shard)).collect();
+  return (await Promise.all([rowsOf(), ...Array.from(point, (_, i) => rowsOf(point.slice(0, i + 1)))])).flat();
+}
+
 /** The first row of the limit whose name comes after this one; of the first limit, without one. */
 export async function readNextName(ctx: Reader, after = ""): Promise<Row | null> {
   return await rowsIn(ctx, (q) => q.gt("name", after)).first();

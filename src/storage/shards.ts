@@ -8,8 +8,8 @@ import { damageError, show } from "../engine/misuse.js";
 import { halves, type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import type { Found } from "./found.js";
-import { isControl, type Reader, readLast, readRows, type Row, type RowChange } from "./rows.js";
+import { findAt, type Found } from "./found.js";
+import { isControl, type Reader, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
 export interface StoredShard extends Shard {
@@ -39,7 +39,7 @@ export async function loadFirst(ctx: Reader, bucket: Bucket, found: Found): Prom
 /** The shard that covers another random point. */
 export async function loadAt(ctx: Reader, bucket: Bucket, found: Found, random: number): Promise<StoredShard> {
   const point = pointAt(random);
-  return await loadFirst(ctx, bucket, { ...found, row: await readLast(ctx, bucket, point), point });
+  return await loadFirst(ctx, bucket, { ...found, row: await findAt(ctx, bucket, point), point });
 }
 
 /** The shards within an interval. */

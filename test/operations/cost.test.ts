@@ -197,6 +197,19 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await queryCost((calls) => calls.checkRateLimitAll(requests))).toEqual([4, 3, 0]);
   });
 
+  it("rows of another kind that a deploy has left cost ranges, not rows, and a block holds beside them", async () => {
+    const left = { name: "slow", value: 8, ts: NOW - 1, bucket: "fixed window 1000" };
+    await insert(...partsOf(3).map((shard) => ({ ...left, shard })));
+    const take = (calls: Calls) => calls.rateLimit({ name: "slow" });
+    // The first call finds no row of its limit, and reads all. The next one reads the parts around its point.
+    draw();
+    expect(await costOf(take)).toEqual([15, 10, 4]);
+    draw();
+    expect(await costOf(take)).toEqual([14, 4, 1]);
+    await limits.overrideRateLimit({ name: "slow", block: true });
+    expect(await limits.rateLimit({ name: "slow" })).toMatchObject({ ok: false, reason: "blocked" });
+  });
+
   it.each(onFourRows)(
     "on four rows, %s: %s, %j",
     async (_what, name, held, called, args, expected, ok = true, draws = [0]) => {
