@@ -532,7 +532,7 @@ class World {
     }
   }
 
-  #noteDrop(id: string, reason: string): void {
+  #noteDrop(id: string, reason: string | undefined): void {
     this.#drops.push(`${this.#labelOf(id)} ${reason}`);
   }
 
@@ -572,11 +572,13 @@ class World {
     const notBefore = after > 0 ? Math.ceil(clock + after) : 0;
     const rows = rowsIn(writes, "rateLimitQueue").filter(([, row]) => row?.["priority"] !== SETTLEMENT);
     const isLast = this.#isLast(runs);
-    if (rows.length === 0 && (isLast !== false || notBefore > ended.notAfter)) {
-      this.#noteDrop(first, isLast !== false ? "attempts" : "expired");
+    const isLate = notBefore > ended.notAfter;
+    if (rows.length === 0 && (isLast !== false || isLate)) {
+      const [said] = plannedIn(writes).flatMap(({ args: [args] }) => (args as { reason?: string }).reason ?? []);
+      this.#noteDrop(first, isLast === undefined && isLate ? said : isLast !== false ? "attempts" : "expired");
       return;
     }
-    demand(isLast !== true && notBefore <= ended.notAfter, "a job that may not run again is dropped", rows);
+    demand(isLast !== true && !isLate, "a job that may not run again is dropped", rows);
     const [[id, document] = ["", null]] = rows;
     demand(rows.length === 1 && document !== null, "a job that must run again must wait in one row", rows);
     const at = ended.at - 1n;
