@@ -50,10 +50,6 @@ export type ConfigArg<Definition, Config = RateLimitConfig> = Definition extends
   ? { config?: undefined }
   : { config?: (Definition extends OfSlots ? Extract<Config, OfSlots> : Config) | undefined };
 
-/** One bucket, and the plan where the limit has plans: of calls whose answer depends on it. */
-type PlannedBucketArgs<Limits, Name> = BucketArgs<Limits, Name> &
-  At<PlansByName<Limits>, Name> & { [One in Name as At<FieldsByName<Limits, { plans: object }, "plan">, One>]: string };
-
 /** One bucket, of calls that follow the plan or config of the bucket's rows unless they name one. */
 export type WrittenBucketArgs<Limits, Name> = BucketArgs<Limits, Name> & Partial<At<PlansByName<Limits>, Name>>;
 
@@ -92,9 +88,11 @@ export interface CountArg {
   count?: number | undefined;
 }
 
-/** One bucket, and how many tokens of it are asked for. */
-type CountedArgs<Limits, Name> = PlannedBucketArgs<Limits, Name> &
-  CountArg & {
+/** One bucket, how many tokens of it are asked for, and the plan, where the limit has plans: the answer depends on it. */
+type CountedArgs<Limits, Name> = BucketArgs<Limits, Name> &
+  At<PlansByName<Limits>, Name> & {
+    [One in Name as At<FieldsByName<Limits, { plans: object }, "plan">, One>]: string;
+  } & CountArg & {
     /** Whether the limit is enforced in this call; default what its definition says. */
     mode?: Mode | undefined;
   };

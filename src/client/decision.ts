@@ -10,11 +10,7 @@ import { present } from "../wire/present.js";
 import type { CompleteRequest } from "./definitions.js";
 import type { RateLimitsOptions, ThrowChoice } from "./definitionTypes.js";
 
-export function concludeOne(
-  request: CompleteRequest,
-  status: RateLimitStatus,
-  options: RateLimitsOptions,
-): RateLimitStatus {
+export function concludeOne(request: CompleteRequest, status: RateLimitStatus, options: RateLimitsOptions) {
   const [own = status] = conclude([request], { retryAt: status.retryAt, statuses: [status] }, options);
   return own;
 }
@@ -49,17 +45,10 @@ function letThrough(request: CompleteRequest | undefined, status: RateLimitStatu
   if (!request?.shadow) return status;
   const { remaining, resetAt, policy } = status;
   // Tokens that were not taken do not come back: 0 is before every take.
-  const { takenAt = 0, lease } = status.ok ? status : {};
+  const { takenAt: date = 0, lease } = status.ok ? status : {};
+  const takenAt = request.refundable ? date : undefined;
   const { policy: _, ...shadow } = status;
-  return present({
-    ok: true,
-    remaining,
-    resetAt,
-    takenAt: request.refundable ? takenAt : undefined,
-    lease,
-    shadow,
-    policy,
-  });
+  return present({ ok: true, remaining, resetAt, takenAt, lease, shadow, policy });
 }
 
 /**

@@ -3,7 +3,7 @@ import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import type { Term } from "../engine/bucket.js";
-import { misuseError, show } from "../engine/misuse.js";
+import { fieldError, misuseError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { DemandArgs } from "../wire/answers.js";
@@ -91,7 +91,12 @@ export function findBucket(
     if (!Object.hasOwn(fields, field)) throw strangeFieldError(name, call, field, Object.keys(fields));
     if (fields[field] !== anything) checkField(name, field, fields[field], args[field as keyof AnyBucketArgs]);
   }
-  if (definition?.keyed === (key === undefined)) throw keyedError(name, key);
+  if (definition?.keyed === (key === undefined)) {
+    const permitted = definition.keyed
+      ? "a non-empty string (keyed: true)"
+      : "left out (keyed: false, one bucket for all)";
+    throw fieldError(name, "key", permitted, key);
+  }
   if (key !== undefined) checkKey(name, key);
   if (config !== undefined) {
     if (plan !== undefined) throw misuseError(name, "plan and config cannot be combined: a plan is a config.");
@@ -112,29 +117,15 @@ export function undefinedError({ names }: Definitions, name: string, instead: st
   return new Error(`Rate limit ${show(name)} is not one of your limits (${known}); ${instead}.`);
 }
 
-function keyedError(name: string, key: unknown): Error {
-  return misuseError(
-    name,
-    key === undefined
-      ? "key must be a non-empty string, got undefined (the limit is keyed: true)."
-      : `key must be left out, got ${show(key)} (the limit is keyed: false, one bucket for all).`,
-  );
-}
-
 /** @throws when a call that reserves or gives back tokens is of a limit with slots. */
 export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "name" | "config">): void {
   if (!("lease" in config)) return;
-  throw misuseError(
-    name,
-    `${call} is for limits with tokens; kind must be another than "concurrency", which has slots.`,
-  );
+  throw misuseError(name, `${call} is for limits with tokens, and this one has slots (kind "concurrency").`);
 }
 
 /** @throws when the arguments are no object with the name of a limit. */
 export function checkNamed(call: string, args: unknown): void {
-  if (!isObject(args)) {
-    throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
-  }
+  if (!isObject(args)) throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
   checkName((args as { name?: unknown }).name);
 }
 

@@ -10,22 +10,15 @@ import type { Ctx, LimitSet } from "./place.js";
 /** The public functions of one limit. Export them from a module; `useRateLimit` takes the references to them. */
 export interface ExposedRateLimit {
   getRateLimit: convex.RegisteredQuery<"public", { key?: string }, Promise<RateLimitSnapshot>>;
-  /**
-   * The server's clock, so that the hook need not trust the browser's. A mutation, because a query's answer is cached.
-   */
+  /** The server's clock: the hook need not trust the browser's. A mutation, since a query's answer is cached. */
   getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
-export async function readSnapshot(
-  { definitions, place }: LimitSet,
-  ctx: Ctx,
-  bucket: BucketArgs,
-): Promise<RateLimitSnapshot> {
+export async function readSnapshot({ definitions, place }: LimitSet, ctx: Ctx, bucket: BucketArgs) {
   const snapshot = await place.get(ctx, bucket);
-  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
+  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" as const } : snapshot;
 }
 
-/** The server's clock, for the hooks. A mutation, because a query's answer is cached. */
 export function serverTime(): ExposedRateLimit["getServerTime"] {
   const now = async () => await Promise.resolve(Date.now());
   return convex.mutationGeneric(functionOf(() => ({}), v.number, now));

@@ -7,15 +7,7 @@ import { idOf } from "../storage/rows.js";
 import type { RateLimitAllStatus, RateLimitStatus } from "../wire/answers.js";
 import type { ThrowsArg } from "./args.js";
 import { conclude, concludeOne, leased } from "./decision.js";
-import {
-  type AnyArgs,
-  type AnyBucketArgs,
-  anything,
-  checkTokens,
-  findBucket,
-  complete,
-  type CompleteRequest,
-} from "./definitions.js";
+import { type AnyArgs, type AnyBucketArgs, anything, checkTokens, complete, findBucket } from "./definitions.js";
 import { modeField, throwsField } from "./options.js";
 import { type Ctx, type InTables, LIMIT_SET, type LimitSet, wakeQueue } from "./place.js";
 import type { RateLimits } from "./rateLimits.js";
@@ -97,15 +89,14 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   return status;
 }
 
-function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}): CompleteRequest[] {
+function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}) {
   // JavaScript may pass anything.
   if (!Array.isArray(list) || list.length === 0) {
     throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);
   }
   checkFields({ of: call }, "the options", choice, { throws: throwsField });
   return Array.from(list, (args: AnyArgs) => {
-    const request = complete(set, call, args, askedFields());
-    const { throws = request.throws } = choice;
-    return { ...request, throws };
+    const { throws, ...request } = complete(set, call, args, askedFields());
+    return { ...request, throws: choice.throws ?? throws };
   });
 }

@@ -50,7 +50,7 @@ export interface RateLimitJobs<Limits, Contexts extends InTables | InComponent, 
    */
   scheduleRateLimited: <
     Name extends args.NameIn<Limits>,
-    Fn extends Parameters<convex.Scheduler["runAt"]>[1],
+    Fn extends JobCall["fn"],
     Said extends ThrowChoice = undefined,
   >(
     ctx: Contexts["mutation"] & SchedulingCtx,

@@ -1,7 +1,7 @@
 /** The functions of queues, for limits in either place: what they check, and what they ask of the place. */
 import * as convex from "convex/server";
 import { v } from "convex/values";
-import { checkFields, type Field, isFunction } from "../engine/fields.js";
+import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, show } from "../engine/misuse.js";
 import { parseJob } from "../queue/asked.js";
 import { withDefaults } from "../queue/terms.js";
@@ -36,11 +36,16 @@ export function queuesOf(set: LimitSet, calls: QueueCalls) {
 
   return {
     async enqueueRateLimited(ctx: Ctx, asked: AnyArgs, fn: JobCall["fn"], ...fnArgs: JobCall["fnArgs"]) {
-      const { joining, throws } = await join(set, asked, { fn, fnArgs });
+      const { name, key, plan, throws } = complete(set, "enqueueRateLimited", asked, jobFields());
+      const terms = termsOf(set, name, "enqueueRateLimited");
+      if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
+      const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
+      checkFunction(name, fn, fnArgs);
+      const job = parseJob({ name, terms: withDefaults(terms.queue) }, { ...asked, args });
+      const onDropped = asked.onDropped && (await convex.createFunctionHandle(asked.onDropped));
+      const joining = present({ terms, key, plan, ...job, fn: await convex.createFunctionHandle(fn), onDropped });
       const result = await calls.enqueue(ctx, joining);
-      if (throws && !result.ok) {
-        throw denialError({ name: joining.terms.name, key: joining.key }, result, throws, set.options);
-      }
+      if (throws && !result.ok) throw denialError({ name, key }, result, throws, set.options);
       return result;
     },
 
@@ -65,31 +70,15 @@ export function queuesOf(set: LimitSet, calls: QueueCalls) {
   } satisfies Record<Exclude<keyof RateLimitQueues<never, InTables>, "exposeQueueWorker">, unknown>;
 }
 
-const referenceField: Field = {
-  permitted: "a reference to a mutation of yours, such as internal.agent.dropped",
-  holds: isReference,
-};
-
-/** A job as it crosses into the component, and whether a denial of it throws. */
-async function join(set: LimitSet, asked: AnyArgs, { fn, fnArgs }: JobCall) {
-  const { name, key, plan, throws } = complete(set, "enqueueRateLimited", asked, {
-    count: anything,
-    priority: anything,
-    fairBy: anything,
-    settles: anything,
-    notAfter: anything,
-    onDropped: referenceField,
-    throws: throwsField,
-  });
-  const terms = termsOf(set, name, "enqueueRateLimited");
-  if (plan === null) throw misuseError(name, "config must be left out: a queue has that of its definition.");
-  const [args = {}]: [wire.JoinArgs["args"]?] = fnArgs;
-  checkFunction(name, fn, fnArgs);
-  const job = parseJob({ name, terms: withDefaults(terms.queue) }, { ...asked, args });
-  const onDropped = asked.onDropped && (await convex.createFunctionHandle(asked.onDropped));
-  const joining = present({ terms, key, plan, ...job, fn: await convex.createFunctionHandle(fn), onDropped });
-  return { joining, throws };
-}
+const jobFields = (): Fields => ({
+  count: anything,
+  priority: anything,
+  fairBy: anything,
+  settles: anything,
+  notAfter: anything,
+  onDropped: { permitted: "a reference to a mutation of yours, such as internal.agent.dropped", holds: isReference },
+  throws: throwsField,
+});
 
 function termsOf({ definitions }: LimitSet, name: string, call: string): QueueTerms {
   const terms = queueTermsOf(definitions, name);

@@ -5,12 +5,13 @@ import type { CountArg, KeyArg, PlanArg, ThrowsArg } from "./args.js";
 import type { CallAnswer } from "./rateLimits.js";
 import type { ThrowChoice } from "./definitionTypes.js";
 import type { AnyDataModel, InComponent, InTables } from "./place.js";
+import type { JobCall } from "./scheduler.js";
 
 /** What `enqueueRateLimited` takes. */
 export type EnqueueArgs<
   Limits,
   Name,
-  Fn extends Parameters<convex.Scheduler["runAt"]>[1] = Parameters<convex.Scheduler["runAt"]>[1],
+  Fn extends JobCall["fn"] = JobCall["fn"],
   Said extends ThrowChoice = ThrowChoice,
   Heard extends MutationReference = MutationReference,
 > = {
@@ -38,7 +39,7 @@ export type EnqueueArgs<
 type MutationReference = convex.FunctionReference<"mutation", convex.FunctionVisibility>;
 
 /** Its arguments are validated when it runs: one that takes others would never hear of the job. */
-type HearsOf<Fn extends Parameters<convex.Scheduler["runAt"]>[1], Heard extends MutationReference> = [
+type HearsOf<Fn extends JobCall["fn"], Heard extends MutationReference> = [
   { args: convex.FunctionArgs<Fn>; reason: wire.DropReason },
   "args" | "reason",
 ] extends [convex.FunctionArgs<Heard>, keyof convex.FunctionArgs<Heard>]
@@ -52,9 +53,7 @@ interface GetsArgsAndReason {
 
 /** What a job returns that is settled: the tokens that it used, or that it must run again. */
 type Settled = { used: number } | { again: boolean | { after: number } };
-type SettledType<Fn extends Parameters<convex.Scheduler["runAt"]>[1]> = [
-  Extract<convex.FunctionReturnType<Fn>, Settled>,
-] extends [never]
+type SettledType<Fn extends JobCall["fn"]> = [Extract<convex.FunctionReturnType<Fn>, Settled>] extends [never]
   ? FunctionReturnsNoUse
   : Fn["_type"];
 
@@ -118,7 +117,7 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,
-    Fn extends Parameters<convex.Scheduler["runAt"]>[1],
+    Fn extends JobCall["fn"],
     Said extends ThrowChoice = undefined,
     Heard extends MutationReference = MutationReference,
   >(

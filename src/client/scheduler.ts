@@ -17,7 +17,7 @@ export interface SchedulingCtx {
 
 /** A function and its arguments, as the scheduler takes them. */
 export interface JobCall {
-  fn: convex.SchedulableFunctionReference;
+  fn: Parameters<convex.Scheduler["runAt"]>[1];
   fnArgs: convex.OptionalRestArgs<convex.SchedulableFunctionReference>;
 }
 

@@ -63,7 +63,8 @@ export function rateLimitHeaders(
   const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};
-  checkFields(first.name, "the options of rateLimitHeaders", options, OPTIONS);
+  const permitted = { formats: formatsField, jitter: jitterField, now: nowField };
+  checkFields(first.name, "the options of rateLimitHeaders", options, permitted);
   const { formats = ["draft-11"], jitter = 0, now = Date.now() } = options;
   const fields: Record<string, string> = {};
   for (const format of formats) Object.assign(fields, FORMATS[format](quotas, now));
@@ -89,11 +90,6 @@ export const formatsField: Field = {
 };
 
 export const nowField: Field = { atLeast: 0, atMost: END_OF_TIME, unit: "ms since the epoch" };
-const OPTIONS: Record<keyof RateLimitHeadersOptions, Field> = {
-  formats: formatsField,
-  jitter: jitterField,
-  now: nowField,
-};
 
 /** When all of the limits that denied let the request pass; undefined if none denied, or if no wait helps. */
 export function retryAtOf(limits: readonly LimitedBy[]): number | undefined {

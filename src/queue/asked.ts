@@ -21,11 +21,9 @@ export function parseJob({ name, terms }: Pick<Queue, "name" | "terms">, asked: 
   if (!(Number.isInteger(priority) && priority >= 0 && priority < terms.priorities)) {
     throw fieldError(name, "priority", `a whole number from 0 to ${terms.priorities - 1} (queue.priorities)`, priority);
   }
-  if (terms.fair && fairBy === undefined) {
-    throw fieldError(name, "fairBy", "whose job it is (queue.fair is true): a non-empty string", fairBy);
-  }
-  if (!terms.fair && fairBy !== undefined) {
-    throw misuseError(name, "fairBy must be left out unless the limit has queue: { fair: true }.");
+  if (terms.fair === (fairBy === undefined)) {
+    const permitted = terms.fair ? "whose job it is (queue.fair): a non-empty string" : "left out without queue.fair";
+    throw fieldError(name, "fairBy", permitted, fairBy);
   }
   checkKey(name, fairBy, "fairBy");
   // The types forbid anything else, JavaScript does not.
@@ -33,10 +31,8 @@ export function parseJob({ name, terms }: Pick<Queue, "name" | "terms">, asked: 
   checkField(name, "notAfter", { atLeast: 0, atMost: END_OF_TIME }, notAfter);
   const bytes = getConvexSize(args);
   if (bytes > MAX_ARGS_BYTES) {
-    throw misuseError(
-      name,
-      `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}: store them and pass the id.`,
-    );
+    const permitted = `arguments may have ${MAX_ARGS_BYTES} bytes`;
+    throw misuseError(name, `a queued job's ${permitted}, got ${bytes}: store them and pass the id.`);
   }
   return present({ count, priority, fairBy, args, settles, notAfter });
 }

@@ -7,6 +7,7 @@ import { fieldError, misuseError } from "../engine/misuse.js";
 import { bucketOf } from "../engine/request.js";
 import type { Bucket } from "../engine/bucket.js";
 import type { QueueConfig, QueueTerms, RateLimitConfig } from "../wire/configs.js";
+import { present } from "../wire/present.js";
 import type { QueueReader, QueueWriter, WorkerCtx } from "./tables.js";
 
 export const MAX_PRIORITIES = 10;
@@ -64,14 +65,8 @@ export interface Queue extends PayingBucket {
 }
 
 /** The terms of a queue with every field present. */
-export function withDefaults({
-  maxQueued = Infinity,
-  priorities = 1,
-  aging = 60_000,
-  fair = false,
-  attempts = 1,
-}: QueueTerms["queue"]): Queue["terms"] {
-  return { maxQueued, priorities, aging, fair, attempts };
+export function withDefaults(queue: QueueTerms["queue"]): Queue["terms"] {
+  return { maxQueued: Infinity, priorities: 1, aging: 60_000, fair: false, attempts: 1, ...present(queue) };
 }
 
 /**

@@ -193,7 +193,7 @@ const unknownNames = ["opne", "constructor", "__proto__"].flatMap((name) => {
     { functions: ["listRateLimits"] as const, args: { name }, problem: `${problem}define it to list its keys.` },
   ];
 });
-const NO_KEY = "key must be a non-empty string, got undefined (the limit is keyed: true).";
+const NO_KEY = "key must be a non-empty string (keyed: true), got undefined.";
 const badKeys = [
   ...["open", "mine"].flatMap((name) => [
     ...badField(all, "key", "a non-empty string", ["", null, 7, ["a"]], { name }),
@@ -202,8 +202,8 @@ const badKeys = [
   ]),
   ...[{}, { key: undefined }, { config: bucket }].map((args) => bad(all, { name: "mine", ...args }, NO_KEY)),
   ...[{ key: "a" }, { key: "" }, { key: null }, { key: "a", config: bucket }].map((args) => {
-    const got = `got ${JSON.stringify(args.key)} (the limit is keyed: false, one bucket for all).`;
-    return bad(all, { name: "shared", ...args }, `key must be left out, ${got}`);
+    const problem = `key must be left out (keyed: false, one bucket for all), got ${JSON.stringify(args.key)}.`;
+    return bad(all, { name: "shared", ...args }, problem);
   }),
 ];
 

@@ -330,7 +330,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
   const COUNT = 'Rate limit "jobs": count must be 1 (a call takes one slot), got';
   const RESERVE = 'Rate limit "jobs": reserve must be false or left out: slots cannot be reserved, got';
   const REFUND = 'Rate limit "jobs": refundable must be false or left out: a slot comes back by its lease, got true.';
-  const TOKENS = 'is for limits with tokens; kind must be another than "concurrency", which has slots.';
+  const TOKENS = 'is for limits with tokens, and this one has slots (kind "concurrency").';
   it.each<[call: string, problem: string, args: unknown[]]>([
     ["rateLimit", `${COUNT} 2.`, [{ ...ann, count: 2 }]],
     ["rateLimit", `${COUNT} 0.`, [{ ...ann, count: 0 }]],
