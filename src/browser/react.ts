@@ -67,7 +67,6 @@ export function useCountdown(time: number | undefined, getServerTime?: ServerTim
   const client = useConvex() as ConvexReactClient | undefined;
   if (getServerTime && !client) throw new Error("useCountdown needs a ConvexProvider for getServerTime.");
   const clock = serverClockOf(client ?? NO_CLIENT);
-  // A reference from `api` is a new object each time; its name is not.
   const clockName = getServerTime && getFunctionName(getServerTime);
   const end = time === END_OF_TIME ? Infinity : time;
   const seconds = useCallback(() => {

@@ -1,7 +1,7 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
 import { checkFields } from "../engine/fields.js";
-import { misuseError, show } from "../engine/misuse.js";
+import { misuseError, needError } from "../engine/misuse.js";
 import { OVERRIDES, parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
@@ -160,9 +160,7 @@ async function sweep(
   const queues = definitions.names.flatMap((name) => queueTermsOf(definitions, name) ?? []);
   if (component) return await component.mutation(ctx, component.api.sweep.sweep, { targets, queues });
   const { cursor, next } = options;
-  if (!next) {
-    throw new Error(`sweepRateLimits needs next, a function of yours that continues the sweep, got ${show(next)}.`);
-  }
+  if (!next) throw needError("sweepRateLimits", "next, a function of yours that continues the sweep", next);
   // The queue's tables, and the module of the worker, may be missing if no limit has a queue: then none is read.
   const own = inQueue(ctx, queues.length > 0 ? queueModuleOf(setOptions) : "");
   const sweepBuckets = () => sweepBatch(ctx, { targets, cursor });

@@ -3,7 +3,7 @@ import type { FunctionReference, FunctionVisibility } from "convex/server";
 import { checkField, type Field, type Fields, isObject, strangeFieldError } from "../engine/fields.js";
 import { isPlain } from "../engine/kinds/plain.js";
 import type { Term } from "../engine/bucket.js";
-import { fieldError, misuseError, show } from "../engine/misuse.js";
+import { fieldError, misuseError, needError, show } from "../engine/misuse.js";
 import { checkKey, checkName, MAX_NAME } from "../engine/names.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { DemandArgs } from "../wire/answers.js";
@@ -23,9 +23,7 @@ export interface Definitions {
 
 /** @throws when a definition is invalid, naming the limit and the field. */
 export function parseDefinitions(limits: unknown, check: Definitions["check"]): Definitions {
-  if (!isObject(limits)) {
-    throw new Error(`defineRateLimits needs an object of limits by name, got ${show(limits)}.`);
-  }
+  if (!isObject(limits)) throw needError("defineRateLimits", "an object of limits by name", limits);
   const given = limits as Readonly<Record<string, unknown>>;
   const remembered = new Map<string, Definition>();
   const parse = (name: string) => {
@@ -125,7 +123,7 @@ export function checkTokens(call: string, { name, config }: Pick<BucketArgs, "na
 
 /** @throws when the arguments are no object with the name of a limit. */
 export function checkNamed(call: string, args: unknown): void {
-  if (!isObject(args)) throw new Error(`${call} needs an object with the name of a rate limit, got ${show(args)}.`);
+  if (!isObject(args)) throw needError(call, "an object with the name of a rate limit", args);
   checkName((args as { name?: unknown }).name);
 }
 

@@ -1,6 +1,6 @@
 /** The functions of a set of limits: find the limit, ask the place where it lives, throw if asked. */
 import { checkField, checkFields, type Fields } from "../engine/fields.js";
-import { misuseError, show } from "../engine/misuse.js";
+import { fieldError, needError } from "../engine/misuse.js";
 import { adjustedField, takenAtField, untilField } from "../engine/adjustment.js";
 import { demandFields } from "../engine/request.js";
 import { idOf } from "../storage/rows.js";
@@ -77,11 +77,8 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
   checkField(bucket.name, "count", adjustedField, count);
   // A date that is lost on the way must not become a gift.
   if ("takenAt" in args && takenAt === undefined) {
-    throw misuseError(
-      bucket.name,
-      "takenAt must be the takenAt of the call's answer, got undefined: " +
-        "make that call with refundable: true, or leave takenAt out for a gift.",
-    );
+    const permitted = "that of the answer to a call with refundable: true, or left out for a gift";
+    throw fieldError(bucket.name, "takenAt", permitted, takenAt);
   }
   // One adjustment has one status, and it is always ok.
   const [status = { ok: true }] = await set.place.adjust(ctx, [{ ...bucket, count, takenAt }]);
@@ -91,9 +88,7 @@ async function adjust(set: LimitSet, ctx: Ctx, args: AdjustmentArgs): Promise<Ra
 
 function parseAll(set: LimitSet, call: string, list: readonly AnyArgs[], choice: ThrowsArg = {}) {
   // JavaScript may pass anything.
-  if (!Array.isArray(list) || list.length === 0) {
-    throw new Error(`${call} needs an array of one or more requests, got ${show(list)}.`);
-  }
+  if (!Array.isArray(list) || list.length === 0) throw needError(call, "an array of one or more requests", list);
   checkFields({ of: call }, "the options", choice, { throws: throwsField });
   return Array.from(list, (args: AnyArgs) => {
     const { throws, ...request } = complete(set, call, args, askedFields());

@@ -1,5 +1,5 @@
 /** A hash as the key, for text that is too long or too secret. */
-import { show } from "../engine/misuse.js";
+import { fieldError } from "../engine/misuse.js";
 
 /**
  * SHA-256 of the text's UTF-8 form, as 64 hexadecimal digits: a key for texts of more than 256 UTF-16 units, and for
@@ -20,9 +20,8 @@ import { show } from "../engine/misuse.js";
 export async function hashKey(text: string): Promise<string> {
   // The types forbid anything else, JavaScript does not.
   const given: unknown = text;
-  if (typeof given !== "string") throw new Error(`hashKey: text must be a string, got ${show(given)}.`);
-  if (!given.isWellFormed()) {
-    throw new Error(`hashKey: text must be well-formed, got ${show(given)} (it has an unpaired surrogate).`);
+  if (typeof given !== "string" || !given.isWellFormed()) {
+    throw fieldError({ of: "hashKey" }, "text", "a well-formed string, without an unpaired surrogate", given);
   }
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(given));
   return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");

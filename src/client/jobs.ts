@@ -3,7 +3,7 @@ import type * as convex from "convex/server";
 import { checkField, isObject } from "../engine/fields.js";
 import { adjustedField } from "../engine/adjustment.js";
 import { type BucketArgs, countField } from "../engine/request.js";
-import { checkCtx, show } from "../engine/misuse.js";
+import { checkCtx, needError } from "../engine/misuse.js";
 import { FURTHEST_MS } from "../engine/time.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
@@ -175,7 +175,7 @@ function checkJob(job: unknown): void {
   const isOfBucket = [name, row].every((text) => typeof text === "string") && isObject(config);
   const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
   if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
-  throw new Error(`cancelRateLimited needs the job that scheduleRateLimited returned, got ${show(job)}.`);
+  throw needError("cancelRateLimited", "the job that scheduleRateLimited returned", job);
 }
 
 /** Its own fields, as those of a job. @throws when it is not what `rateLimit` returned as `lease`. */
@@ -185,5 +185,5 @@ function checkLease(lease: unknown): RateLimitLease {
   const isDated =
     [takenAt, until, seen ?? 0].every((number) => Number.isSafeInteger(number)) && Number(takenAt) < Number(until);
   if (isOfBucket && isDated) return present({ name, key, takenAt, until, seen } as RateLimitLease);
-  throw new Error(`releaseRateLimit needs the lease that rateLimit returned, got ${show(lease)}.`);
+  throw needError("releaseRateLimit", "the lease that rateLimit returned", lease);
 }

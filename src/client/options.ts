@@ -1,5 +1,6 @@
 /** The options of `defineRateLimits`, in either place, and what definitions and calls may say as well. */
 import { booleanField, checkFields, type Field, type Fields, isObject } from "../engine/fields.js";
+import { fieldError } from "../engine/misuse.js";
 import type { RateLimitsOptions } from "./definitionTypes.js";
 
 export const modeField: Field = { oneOf: ["enforce", "shadow"] };
@@ -27,8 +28,6 @@ export function checkOptions(options: unknown, own: Fields): void {
 /** @throws when the module that exports the worker was not named. */
 export function queueModuleOf({ queueModule }: RateLimitsOptions): string {
   if (queueModule !== undefined) return queueModule;
-  throw new Error(
-    'Rate limits with a queue in your tables need { queueModule: "limits" } in the options of defineRateLimits, ' +
-      "naming the module that exports exposeQueueWorker().",
-  );
+  const permitted = 'the path of your module that exports exposeQueueWorker() (a limit has a queue), such as "limits"';
+  throw fieldError({ of: "defineRateLimits" }, "queueModule", permitted, queueModule);
 }

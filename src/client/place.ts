@@ -4,7 +4,7 @@
  */
 import type { FunctionArgs, FunctionReference, FunctionReturnType, FunctionVisibility } from "convex/server";
 import type { ComponentApi } from "../../convex/_generated/component.js";
-import { show } from "../engine/misuse.js";
+import { needError } from "../engine/misuse.js";
 import type { BucketArgs, RequestArgs } from "../engine/request.js";
 import type { QueueReader, QueueWriter } from "../queue/tables.js";
 import { type BucketId, idOf, type Reader, type Writer } from "../storage/rows.js";
@@ -128,7 +128,7 @@ export type TypesOf<Set extends DefinedRateLimits> = Set[typeof LIMIT_SET] exten
 export function setOf(limits: unknown, call: string): LimitSet {
   const set = (limits as { [LIMIT_SET]?: LimitSet } | null | undefined)?.[LIMIT_SET];
   if (set) return set;
-  throw new Error(`${call} needs the object that defineRateLimits returned, got ${show(limits)}.`);
+  throw needError(call, "the object that defineRateLimits returned", limits);
 }
 
 /**

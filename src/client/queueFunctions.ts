@@ -2,7 +2,7 @@
 import * as convex from "convex/server";
 import { v } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";
-import { misuseError, show } from "../engine/misuse.js";
+import { misuseError, needError } from "../engine/misuse.js";
 import { parseJob } from "../queue/asked.js";
 import { withDefaults } from "../queue/terms.js";
 import type { QueueTerms } from "../wire/configs.js";
@@ -89,7 +89,7 @@ function termsOf({ definitions }: LimitSet, name: string, call: string): QueueTe
 function parseHandle(set: LimitSet, job: unknown, call: string): wire.QueuedArgs {
   const { name, key, id } = (job ?? {}) as Partial<wire.RateLimitQueuedJob>;
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
-    throw new Error(`${call} needs the job that enqueueRateLimited returned, got ${show(job)}.`);
+    throw needError(call, "the job that enqueueRateLimited returned", job);
   }
   findBucket(set.definitions, call, { name, key });
   return present({ terms: termsOf(set, name, call), key, id });

@@ -3,7 +3,7 @@ import type { GenericActionCtx, GenericDataModel } from "convex/server";
 import { ConvexError } from "convex/values";
 import type { ComponentApi } from "../../convex/_generated/component.js";
 import { checkFields, type Fields } from "../engine/fields.js";
-import { misuseError } from "../engine/misuse.js";
+import { misuseError, needError } from "../engine/misuse.js";
 import { defineRateLimits, type RateLimitStatus } from "../client/component.js";
 import { anything, findBucket } from "../client/definitions.js";
 import { readSnapshot } from "../client/exposure.js";
@@ -69,11 +69,8 @@ export class RateLimiter<Defined extends Limits = Record<never, never>> {
     readonly limits?: Defined,
   ) {
     // The types forbid it, JavaScript does not. The error of `defineRateLimits` would not name this class.
-    if ((component as unknown) === undefined) {
-      throw new Error(
-        "RateLimiter needs the component: new RateLimiter(components.rateLimits, limits), got undefined.",
-      );
-    }
+    const needed = "the component: new RateLimiter(components.rateLimits, limits)";
+    if ((component as unknown) === undefined) throw needError("RateLimiter", needed, component);
     this.#functions = functionsIn(component, limits ?? {});
   }
 

@@ -17,6 +17,11 @@ export function fieldError(subject: Subject, field: string, permitted: string, v
   return misuseError(subject, `${field} must be ${permitted}, got ${show(value)}.`);
 }
 
+/** The misuse of a function as a whole. */
+export function needError(call: string, needed: string, got: unknown): Error {
+  return new Error(`${call} needs ${needed}, got ${show(got)}.`);
+}
+
 /** Stored rows that this package cannot have written: nothing is let through until the bucket is reset. */
 export function damageError(limit: string, key: string | undefined, problem: string): Error {
   const bucket = key === undefined ? "" : `the bucket of key ${show(key)} cannot be used: `;

@@ -59,6 +59,7 @@ const runs = new WeakMap<object, Run>();
 /** `lastTurn` settles when the last call has ended. `isMarked`: the `runQuery` is known; another is of another run. */
 type Run = { lastTurn?: Promise<unknown>; isMarked?: boolean };
 let latest: Run = {};
+const NEED = "Rate limits in your tables need the ctx of a";
 
 /**
  * Runs `operation` when those before it in the same run have ended, however they ended.
@@ -67,17 +68,12 @@ let latest: Run = {};
 export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, writes = false): Promise<T> {
   const { db, runQuery } = (typeof ctx === "object" && ctx !== null ? ctx : {}) as Record<string, unknown>;
   if (typeof db !== "object" || db === null) {
-    throw new Error(
-      `Rate limits in your tables need the ctx of a query or mutation, got ${show(ctx)} without db. ` +
-        "In an action call the component, or a mutation of yours.",
-    );
+    const instead = "In an action call the component, or a mutation of yours.";
+    throw new Error(`${NEED} query or mutation, got ${show(ctx)} without db. ${instead}`);
   }
   // Also for a denial, which writes nothing: the same call would fail another time.
   if (writes && !("insert" in db)) {
-    throw new Error(
-      "Rate limits in your tables need the ctx of a mutation here, got one whose db only reads. " +
-        "A query can ask checkRateLimit.",
-    );
+    throw new Error(`${NEED} mutation here, got one whose db only reads. A query can ask checkRateLimit.`);
   }
   const mark = typeof runQuery === "function" ? runQuery : undefined;
   const isOther = mark !== undefined && latest.isMarked;
