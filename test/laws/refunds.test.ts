@@ -100,7 +100,7 @@ describe("tokens that come back by date", () => {
   it("a date that was lost on the way is refused, as is one that is none", async () => {
     const world = worldIn("tables", 1);
     const adjust = (takenAt: unknown) => world.adjust({ config: bucket, count: -1, takenAt: takenAt as number });
-    await expect(adjust(undefined)).rejects.toThrow("make that call with refundable: true");
+    await expect(adjust(undefined)).rejects.toThrow("the answer to a call with refundable: true");
     for (const none of [1.5, null, "yesterday", 5n]) {
       await expect(adjust(none)).rejects.toThrow("takenAt must be a whole number of milliseconds since the epoch");
     }
