@@ -88,7 +88,7 @@ export interface CountArg {
   count?: number | undefined;
 }
 
-/** One bucket, how many tokens of it are asked for, and the plan, where the limit has plans: the answer depends on it. */
+/** One bucket, the plan where the limit has plans, and how many tokens are asked for. */
 type CountedArgs<Limits, Name> = BucketArgs<Limits, Name> &
   At<PlansByName<Limits>, Name> & {
     [One in Name as At<FieldsByName<Limits, { plans: object }, "plan">, One>]: string;
