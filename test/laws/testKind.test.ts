@@ -95,9 +95,10 @@ const configs = fc
 const tide = (time: number) => waveAt(time) * WAVE_MS;
 choose([{ title: "a tidal bucket, which only this test has", exact: configs, any: configs, tide }]);
 
-// This file is no law, and those on alternation and refunds have kinds of their own.
+// Those that are left out have kinds of their own.
 // With a query it is another module than the law by itself, which other files may have loaded already.
-const laws = import.meta.glob(["./*.test.ts", "!./testKind.test.ts", "!./{alternating,refunds,reserved}.test.ts"], {
-  query: "?tidal",
-});
+const laws = import.meta.glob(
+  ["./*.test.ts", "!./{testKind,alternating,counterexamples,honestWaitOfAll,inexact,refunds,reserved}.test.ts"],
+  { query: "?tidal" },
+);
 for (const law of Object.values(laws)) await law();
