@@ -21,6 +21,8 @@ it("hashKey refuses an unpaired surrogate, since UTF-8 would make all of them on
 
 it("hashKey refuses a value that is not text", async () => {
   for (const given of [undefined, null, 1, {}]) {
-    await expect(hashKey(given as string)).rejects.toThrow("hashKey: text must be a well-formed string, without an unpaired surrogate, got");
+    await expect(hashKey(given as string)).rejects.toThrow(
+      "hashKey: text must be a well-formed string, without an unpaired surrogate, got",
+    );
   }
 });
