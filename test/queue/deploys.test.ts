@@ -1,6 +1,6 @@
 /** Jobs that wait while a deploy changes their queue. */
 import { describe, expect, it } from "vitest";
-import { MINUTE } from "convex-rate-limits";
+import { DAY, MINUTE } from "convex-rate-limits";
 import type { TokensConfig } from "../support/configs.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
@@ -195,4 +195,15 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     const own = place === "component" ? 13 : 3;
     expect(window?.recent?.map(({ count }) => count)).toEqual([own, 1]);
   });
+});
+
+it("a worker in your tables that waits for weeks notices a deploy within a day, without a call", async () => {
+  const { enqueueAll, pass, deploy, until, order } = useQueues("tables", {
+    llm: { ...slow, period: 20 * DAY, queue: {} },
+  });
+  await enqueueAll(["first", "waits"], { count: 10 });
+  await pass(2000);
+  deploy({ llm: { ...slow, queue: {} } });
+  await until(DAY + MINUTE);
+  expect(order()).toEqual(["first", "waits"]);
 });
