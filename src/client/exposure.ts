@@ -14,9 +14,13 @@ export interface ExposedRateLimit {
   getServerTime: convex.RegisteredMutation<"public", Record<string, never>, Promise<number>>;
 }
 
-export async function readSnapshot({ definitions, place }: LimitSet, ctx: Ctx, bucket: BucketArgs) {
+export async function readSnapshot(
+  { definitions, place }: LimitSet,
+  ctx: Ctx,
+  bucket: BucketArgs,
+): Promise<RateLimitSnapshot> {
   const snapshot = await place.get(ctx, bucket);
-  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" as const } : snapshot;
+  return definitions.get(bucket.name)?.mode === "shadow" ? { ...snapshot, mode: "shadow" } : snapshot;
 }
 
 export function serverTime(): ExposedRateLimit["getServerTime"] {

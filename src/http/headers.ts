@@ -63,7 +63,11 @@ export function rateLimitHeaders(
   const quotas = enforced.map(quotaOf);
   const [first] = quotas;
   if (!first) return {};
-  const permitted = { formats: formatsField, jitter: jitterField, now: nowField };
+  const permitted: Record<keyof RateLimitHeadersOptions, Field> = {
+    formats: formatsField,
+    jitter: jitterField,
+    now: nowField,
+  };
   checkFields(first.name, "the options of rateLimitHeaders", options, permitted);
   const { formats = ["draft-11"], jitter = 0, now = Date.now() } = options;
   const fields: Record<string, string> = {};

@@ -12,8 +12,8 @@ import { adjustOnAll, adjustOnSome, isForgone, overview } from "../engine/shardi
 import { areAll, heldBy, heldByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
 import * as storage from "../storage/rows.js";
 import type { Writer } from "../storage/rows.js";
-import { controlAmong, find, foundAmong } from "../storage/found.js";
-import { changeOf, isOf, loadAll, loadAt, loadFirst, shardsOf, type StoredShard } from "../storage/shards.js";
+import { controlAmong, find, foundAmong, isOf } from "../storage/found.js";
+import { changeOf, loadAll, loadAt, loadFirst, shardsOf, type StoredShard } from "../storage/shards.js";
 import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { describe } from "./answer.js";
@@ -60,11 +60,12 @@ export async function adjustAll(ctx: Writer, adjustments: readonly Adjustment[])
 }
 
 /**
- * Adjusts one row, or two of several. A charge is always paid by them. A refund goes to the others where these have no
- * room for it: tokens of a cancelled job may be another row's.
+ * Adjusts one row of several, or a few. One or two pay a charge. A refund goes to others where these have no room for
+ * it: tokens of a cancelled job may be another row's.
  */
 async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredShard): Promise<readonly Shard[]> {
-  // All rows would conflict with every call, so as many are read one by one, and of a fast limit the rest lapses.
+  // To read all rows would conflict with every call. A refund reads at most this many more, one by one; if the limit is
+  // fast, what they have no room for lapses.
   const MOST_LOOKS = 16;
   // Rows with less than this many times the refund rarely have room for it.
   const ROOM = 4;
@@ -75,7 +76,7 @@ async function adjustFew(ctx: Writer, terms: Terms<Adjustment>, first: StoredSha
   const isPromiser = first.rows.some((row) => nameOfRow(row) === asked.row);
   const given = isPromiser ? { ...adjustment, promiser: first.interval } : adjustment;
   const isForgotten = taking !== undefined && taking.startsAt < (found.control.reset?.at ?? 0);
-  const isLost = isForgotten || isForgone(limit, now, given);
+  const isLost = !isCharge && (isForgotten || isForgone(limit, now, given));
   let rows: readonly StoredShard[] = [first];
   const isEnough = first.interval === WHOLE || !isCharge || heldBy(first, now) >= units;
   let few = isEnough ? adjustOnSome(rows, now, given, isLost) : undefined;

@@ -9,8 +9,8 @@ import { isPart } from "../engine/sharding/interval.js";
 import type { Shard } from "../engine/sharding/shard.js";
 import { BATCH_ROWS, type BucketRows, readCursor, walk } from "../storage/batches.js";
 import * as storage from "../storage/rows.js";
-import { foundAmong } from "../storage/found.js";
-import { isOf, shardsOf } from "../storage/shards.js";
+import { foundAmong, isOf } from "../storage/found.js";
+import { shardsOf } from "../storage/shards.js";
 import type { SweepArgs } from "../wire/admin.js";
 import { bucketsAmong } from "./list.js";
 
@@ -35,10 +35,10 @@ export async function findFull(ctx: storage.Reader, { targets, cursor }: SweepAr
   const [name] = from;
   let next: storage.Cursor | null = null;
   const defined = limitsOf(targets, name);
-  // In the same transaction a range of rows that are written all the time would conflict for ever.
+  // A split bucket in use keeps its rows, and to read all in one transaction would conflict with each call on it.
   const isHot = ({ shard = "", ts }: storage.Row) => isPart(shard) && ts > now - SETTLED_MS;
   for await (const bucket of walk(ctx, from, BATCH_ROWS, isHot)) {
-    const rows = rowsToDelete(defined, bucket, now);
+    const rows = bucket.rows.some(isHot) ? [] : rowsToDelete(defined, bucket, now);
     if (rows.length > 0) buckets.push({ ...bucket, rows });
     next = bucket.next;
   }
@@ -123,7 +123,7 @@ function rowsToDelete(defined: readonly Limit[] | undefined, bucket: BucketRows,
     const held = hasEnded ? { ...control, override: undefined } : control;
     const isFullWith = (own: readonly storage.Row[]) => isFull(defined, { ...bucket, rows: own }, held, now);
     const going = bucketsAmong(rows).filter(isFullWith).flat();
-    // Where none is defined, the configs of the calls have judged it with their rows.
+    // Without a definition, the configs of the calls have judged it with their rows.
     const isJudged = defined.length === 0 && rows.length > 0;
     const isLast = going.length === rows.length && (isJudged || isFullWith([]));
     const goes = hasEnded && (control.count === 0 || (pausedUntil(control) <= now - SETTLED_MS && isLast));
@@ -150,7 +150,7 @@ function isFull(defined: readonly Limit[], { name, key, rows }: BucketRows, cont
   const judged = [...limits, ...overridden].filter((limit) => rows.every((row) => isOf(limit, row)));
   if (judged.length > 0) return judged.every(isFullUnder);
   const [row] = rows;
-  // What a reset has left of a limit that is not defined.
+  // A reset left this control row of a limit that is not defined.
   if (!row && limits.length === 0) return !control.pause && (control.reset?.at ?? 0) <= now - SETTLED_MS;
   const left = row && limits.length > 0 ? limitLeftIn(name, row.bucket) : undefined;
   // A window's debt is paid at a rate that nobody knows; what a log owes leaves with its entries.

@@ -31,8 +31,8 @@ export function parseJob({ name, terms }: Pick<Queue, "name" | "terms">, asked: 
   checkField(name, "notAfter", { atLeast: 0, atMost: END_OF_TIME }, notAfter);
   const bytes = getConvexSize(args);
   if (bytes > MAX_ARGS_BYTES) {
-    const permitted = `arguments may have ${MAX_ARGS_BYTES} bytes`;
-    throw misuseError(name, `a queued job's ${permitted}, got ${bytes}: store them and pass the id.`);
+    const problem = `a queued job's arguments may have ${MAX_ARGS_BYTES} bytes, got ${bytes}`;
+    throw misuseError(name, `${problem}: store them and pass the id.`);
   }
   return present({ count, priority, fairBy, args, settles, notAfter });
 }

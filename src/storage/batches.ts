@@ -14,7 +14,7 @@ export interface BucketRows extends BucketId {
   readonly rows: readonly Row[];
 }
 
-/** A bucket of a batch, with all its rows. */
+/** A bucket of a batch, with all its rows, or with those up to one that `skips` the others. */
 interface Walked extends BucketRows {
   /** The place after it; null after the limit's last bucket. */
   readonly next: Cursor | null;
@@ -22,39 +22,44 @@ interface Walked extends BucketRows {
 
 /**
  * The buckets of one batch after a place, read as they are asked for.
- * @param skips - whether nothing more is read of a row's bucket, which then has no rows here.
+ * @param skips - whether a row is the last that is read of its bucket.
  */
 export async function* walk(
   ctx: Reader,
   from: Cursor,
   mostRows = BATCH_ROWS,
-  skips: (row: Row) => boolean = () => false,
+  skips?: (row: Row) => boolean,
 ): AsyncGenerator<Walked> {
   const [name] = from;
+  let rows: Row[] = [];
   let read = 0;
   let bytes = 0;
-  for (let cursor: Cursor | null = from; cursor;) {
-    let rows: Row[] = [];
-    const after: Cursor = cursor;
-    cursor = null;
-    for await (const row of rowsAfter(ctx, after)) {
-      const { key } = rows[0] ?? row;
-      if (key !== row.key) {
-        yield { name, key, rows, next: [name, key ?? null] };
-        if (read >= mostRows || bytes >= BATCH_BYTES) return;
-        rows = [];
-      }
-      rows.push(row);
-      read++;
-      bytes += sizeOf(row);
-      if (skips(row)) {
-        cursor = [name, row.key ?? null];
-        break;
-      }
+  for await (const row of rowsSkipping(ctx, from, skips)) {
+    const { key } = rows[0] ?? row;
+    if (key !== row.key) {
+      yield { name, key, rows, next: [name, key ?? null] };
+      if (read >= mostRows || bytes >= BATCH_BYTES) return;
+      rows = [];
     }
-    const [last] = rows;
-    if (last) yield { name, key: last.key, rows: cursor ? [] : rows, next: cursor };
-    if (read >= mostRows || bytes >= BATCH_BYTES) return;
+    rows.push(row);
+    read++;
+    bytes += sizeOf(row);
+  }
+  const [last] = rows;
+  if (last) yield { name, key: last.key, rows, next: null };
+}
+
+/** The rows after a place. After a row for which `skips` holds come those of the next bucket. */
+async function* rowsSkipping(ctx: Reader, from: Cursor, skips = (_row: Row) => false): AsyncGenerator<Row> {
+  for (let after: Cursor | undefined = from; after;) {
+    const rows: AsyncIterable<Row> = rowsAfter(ctx, after);
+    after = undefined;
+    for await (const row of rows) {
+      yield row;
+      if (!skips(row)) continue;
+      after = [row.name, row.key ?? null];
+      break;
+    }
   }
 }
 

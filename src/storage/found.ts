@@ -1,6 +1,7 @@
 /** What a call reads first of a bucket: the control row, and one row or all. */
 import { type Control, NO_CONTROL, overrideError } from "../engine/control.js";
 import type { Bucket } from "../engine/bucket.js";
+import type { Limit } from "../engine/kinds/kind.js";
 import { isPart, pointAt, WHOLE } from "../engine/sharding/interval.js";
 import type { merged } from "../engine/sharding/shard.js";
 import {
@@ -44,13 +45,17 @@ export async function findAt(ctx: Reader, bucket: Bucket, point: string): Promis
 }
 
 /**
- * The row of a bucket that covers a point, if the last one before the point is of another: a deploy has changed the
- * limit's kind or period, and its rows lie between.
+ * The row of a bucket that covers a point. The last row before the point is of another bucket if a deploy has changed
+ * the limit's kind or period: rows of the former one lie between.
  */
 async function ownAt(ctx: Reader, bucket: Bucket, last: Row | null, point: string): Promise<Row | null> {
-  const isOwn = (row: Row) => row.bucket === bucket.limit.bucket;
-  if (!last || isControl(last) || isOwn(last)) return last;
-  return (await readAround(ctx, bucket, point)).findLast(isOwn) ?? last;
+  if (!last || isControl(last) || isOf(bucket.limit, last)) return last;
+  return (await readAround(ctx, bucket, point)).findLast((row) => isOf(bucket.limit, row)) ?? last;
+}
+
+/** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
+export function isOf({ bucket }: Limit, row: Row): boolean {
+  return row.bucket === bucket;
 }
 
 /** What a call has found that has read all rows at a name and key. */

@@ -8,7 +8,7 @@ import { damageError, show } from "../engine/misuse.js";
 import { halves, type Interval, isPart, pointAt, tile, WHOLE } from "../engine/sharding/interval.js";
 import { charged, fold, fullShard, heldBy, merged, type Shard, shareOf, sumOf } from "../engine/sharding/shard.js";
 import { fromStored, toStored } from "../engine/units.js";
-import { findAt, type Found } from "./found.js";
+import { findAt, type Found, isOf } from "./found.js";
 import { isControl, type Reader, readRows, type Row, type RowChange } from "./rows.js";
 
 /** A shard as it is stored: in one row as a rule, in none when the bucket is full. */
@@ -46,11 +46,6 @@ export async function loadAt(ctx: Reader, bucket: Bucket, found: Found, random: 
 export async function loadAll(ctx: Reader, bucket: Bucket, found: FoundRows, within = WHOLE): Promise<StoredShard[]> {
   const { rows = await readRows(ctx, bucket, within) } = found;
   return shardsOf(bucket, { ...found, rows }, within);
-}
-
-/** Whether a row is of the bucket that a limit has at its name and key: of its kind, and its period. */
-export function isOf({ bucket }: Limit, row: Row): boolean {
-  return row.bucket === bucket;
 }
 
 /**
