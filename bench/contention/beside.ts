@@ -1,5 +1,5 @@
 /**
- * What an app does on a hot bucket beside its plain calls, at 100, 300 and 1000 calls a second. Version 3 was exact on the plain call
+ * Operations of an app on a hot bucket beside its plain calls, at 100, 300 and 1000 calls a second. Version 3 was exact on the plain call
  * and failed beside it, so each operation has a case.
  */
 import type { Operation } from "../../tools/simulator/design.js";

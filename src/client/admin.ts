@@ -66,9 +66,9 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
   ) => Promise<RateLimitPage>;
 
   /**
-   * Deletes overrides that have ended, and rows of buckets that have been full for a minute, and for a window more if
-   * the limit is a fixed window (for two of a calendar). Such rows mean the same as no row. Looks at a batch of about
-   * 512 rows now, and schedules the next one. Returns what this batch did. For a daily cron.
+   * Deletes overrides that have ended, and rows of buckets that have been full for a minute. Rows of a fixed window
+   * stay for one window more, or two of a calendar. Deleted rows mean the same as no row. Looks at a batch of about 512
+   * rows now, and schedules the next one. Returns what this batch did. For a daily cron.
    * @throws in your tables when `next` is missing.
    */
   sweepRateLimits: (

@@ -14,7 +14,7 @@ type BucketArgs<Limits, Name> = {
   name: Name;
 } & At<ArgsByName<Limits>, Name> & { [One in Name as At<FieldsByName<Limits, { keyed: true }, "key">, One>]: string };
 
-/** What a table by the names of limits says of a name. */
+/** The entry for a name in a table by the names of limits. */
 type At<Table, Name> = Table[Name & keyof Table];
 
 /** The other arguments of a call, by name: without a condition, so that a function generic over the name can call. */
@@ -37,7 +37,7 @@ interface NotForSlots {
   readonly "has slots, not tokens": never;
 }
 type WithoutSlots<Limits, Name> = At<BySlots<Limits, { name: NotForSlots }>, Name>;
-/** What arguments of limits with slots are held to besides. */
+/** A further type that the arguments of limits with slots must have. */
 type BySlots<Limits, Held> = {
   [Name in keyof Limits]: Limits[Name] extends GivesSlots ? Held : unknown;
 } & Others<Limits, unknown>;

@@ -40,7 +40,7 @@ export function conclude(
   return statuses.map((status, i) => letThrough(requests[i], status));
 }
 
-/** Of a limit in shadow: as if there were no limit, and the true answer. */
+/** The answer of a limit in shadow: as if there were no limit, and beside it the true answer. */
 function letThrough(request: CompleteRequest | undefined, status: RateLimitStatus): RateLimitStatus {
   if (!request?.shadow) return status;
   const { remaining, resetAt, policy } = status;

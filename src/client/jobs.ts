@@ -132,15 +132,15 @@ async function schedule(
     // The job is stored in documents: only its own fields, and none that is undefined.
     return { ok: true, runAt, job: present({ ...planned, id }), ...(shadow && { shadow }) };
   } catch (error) {
-    // An action, or a caller that catches, would lose the tokens. They were taken from this bucket, whatever the key's
-    // other rows say.
+    // An action, or a caller that catches, would lose the tokens. They were taken from this bucket: the
+    // key's other rows may be of others.
     const { plan, term } = request;
     await giveBack(set, ctx, refundOf({ name, key, config: request.config, plan, term }, planned));
     throw error;
   }
 }
 
-/** What comes back of a job. @throws when its count cannot come back. */
+/** The refund of a cancelled job. @throws when its count cannot come back. */
 function refundOf(bucket: BucketArgs, job: Omit<RateLimitedJob, "id">) {
   const { name, count, dueAt = job.runAt, takenAt, row } = job;
   checkField(name, "count", adjustedField, -count);

@@ -19,9 +19,9 @@ export type { RateLimitSnapshot } from "../wire/snapshots.js";
 export type { ExposedRateLimit } from "./exposure.js";
 
 /**
- * A value that the server chooses from a query's ctx and the key that the client requests, if any (for a config or a
- * plan: from the key that it gets). Of the key: ignore the request, or check it, since the client sees the bucket of
- * the returned key. Throw to refuse.
+ * A value that the server chooses from a query's ctx and the key that the client requests, if any. For a config or a
+ * plan it is the key that the client gets. A function for the key ignores the request or checks it, since the client
+ * sees the bucket of the returned key. Throw to refuse.
  */
 type Decided<DataModel extends convex.GenericDataModel, Value> = (
   ctx: convex.GenericQueryCtx<DataModel>,

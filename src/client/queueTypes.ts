@@ -113,7 +113,7 @@ export interface RateLimitQueues<Limits, Contexts extends InTables | InComponent
    * tokens are there and its turn has come. Part of the caller's transaction. For work that may wait and move up;
    * `scheduleRateLimited` promises a time at once.
    * @throws when the limit has no queue, the arguments of `fn` are larger than 8 KiB, or priority and user do not fit
-   * the queue; in your tables also when jobs wait whose worker the app does not export.
+   * the queue. In your tables also when the app does not export the worker of jobs that wait.
    */
   enqueueRateLimited: <
     Name extends keyof Limits & string,

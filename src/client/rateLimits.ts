@@ -64,8 +64,9 @@ export interface RateLimits<Limits, Contexts extends InTables | InComponent, Def
 
   /**
    * The bucket starts nothing before `until`, in milliseconds since the epoch and at most five years ahead: for a
-   * provider that has answered 429. At `until` the bucket holds no tokens but gifts, and fills from then on. Of several
-   * pauses the longest applies. Reservations that were made before keep their times. It holds for all plans of the key.
+   * provider that has answered 429. At `until` the bucket holds no tokens but gifts, and fills from then on. The
+   * longest of several pauses applies. Reservations that were made before keep their times. It holds for all plans of
+   * the key.
    */
   pauseRateLimit: <Name extends args.NameIn<Limits>>(
     ctx: Contexts["mutation"],

@@ -27,7 +27,7 @@ export function decide(limit: Limit, stored: State, timing: Timing, demand: Dema
   if (served) {
     const { at, state, taken } = served;
     const waits = at > now && { retryAt: at };
-    // What is taken during a pause is dated by the clock, and the state by the end of the pause.
+    // A take during a pause is dated by the clock, and the state by the end of the pause.
     const takenAt = now < pausedUntil ? now : state.ts;
     return {
       status: { ok: true, ...waits, ...outlook(limit, state, timing), ...(demand.isRefundable && { takenAt }) },
@@ -77,7 +77,7 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
   const { kind, capacity } = limit;
   const { units, reserve, withinMs } = demand;
   const from = Math.max(now, pausedUntil);
-  // What a clock ahead has left there is served by a clock behind it, once a pause is over.
+  // A clock behind may take what a clock ahead has left, once a pause is over.
   const isHeld = units <= kind.advance(limit, stored, from).value;
   const whenHeld = units <= capacity ? kind.whenHolding(limit, stored, units) : END_OF_TIME;
   const atOnce = isHeld ? from : whenHeld;
@@ -98,7 +98,7 @@ function whenServed(limit: Limit, stored: State, { now, pausedUntil }: Timing, d
   return END_OF_TIME;
 }
 
-/** The fields of a status that follow from a state. Of a bucket that is paused nothing is left. */
+/** The fields of a status that follow from a state. Nothing is left of a paused bucket. */
 export function outlook(limit: Limit, state: State, timing: Timing): { remaining: number; resetAt: number } {
   const { kind, capacity, unitsPerToken } = limit;
   const { now, pausedUntil } = timing;

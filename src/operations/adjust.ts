@@ -121,7 +121,7 @@ export async function release(ctx: Writer, { bucket, takenAt, until, seen = 0 }:
 }
 
 /**
- * Pauses a bucket, whatever its rows hold: by one write of its control row. A time that has passed, or by which it is
+ * Pauses a bucket by one write of its control row: its other rows stay. A time that has passed, or by which it is
  * paused, writes nothing.
  * @throws when the time is more than five years ahead.
  */
@@ -150,8 +150,8 @@ async function changeControl(
 
 /**
  * Forgets what was taken from the buckets of a key, and ends a pause: they are full. Overrides stay. A bucket that is
- * split forgets by its control row, since its rows are many. So does one of whose tokens some may come back: otherwise
- * a later cancel would take from others.
+ * split forgets by its control row, since its rows are many. A bucket whose tokens may come back does the same:
+ * otherwise a later cancel would take from others.
  */
 export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);

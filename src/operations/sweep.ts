@@ -97,8 +97,8 @@ function checkTargets(targets: Targets): void {
 }
 
 /**
- * A limit as it is defined, with plans as each of them says; undefined for one whose calls are refused, since a deploy
- * has made it uncountable: it does not stop the sweep of others.
+ * A limit as it is defined, with plans as each of them says. Undefined for one that a deploy has made uncountable:
+ * its calls are refused, and it does not stop the sweep of others.
  */
 function limitsOf(targets: Targets, name: string): Limit[] | undefined {
   const configs = targets.flatMap((own) => (own.name === name ? own.configs : []));

@@ -46,7 +46,7 @@ export function checkCount(queue: string, name: string, count: unknown, config: 
 
 /** A bucket that pays for the jobs of a queue: that of the queue's own limit, or of one in `with`. */
 export interface PayingBucket extends Bucket {
-  /** Of one in `with`: the tokens of each job. */
+  /** The tokens of each job, if the bucket is of a limit in `with`. */
   readonly count?: number;
   /** Whether the queues of other keys also take from it. */
   readonly isShared?: boolean;
@@ -95,7 +95,7 @@ export function parseQueue(
 
 /**
  * Terms as they are stored. The row of a worker says which its last run knew, so callers need not read those of the
- * limit. Their fields are in one order: to callers who name them in another the bound of a full queue holds, too.
+ * limit. Their fields are in one order: the bound of a full queue also holds for callers that name them in another.
  */
 export const textOf = (terms: QueueTerms): string =>
   JSON.stringify(terms, (_field, value: unknown) =>

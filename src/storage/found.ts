@@ -58,7 +58,7 @@ export function isOf({ bucket }: Limit, row: Row): boolean {
   return row.bucket === bucket;
 }
 
-/** What a call has found that has read all rows at a name and key. */
+/** The finding of a call that has read all rows at a name and key. */
 export function foundAmong(bucket: BucketId, all: readonly Row[], point = ""): Found & { rows: readonly Row[] } {
   const rows = all.filter((row) => !isControl(row));
   return { control: controlAmong(bucket, all), rows, row: latest(rows), point };

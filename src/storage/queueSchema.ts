@@ -14,9 +14,9 @@ import { type rateLimitTables } from "./schema.js";
 export const rateLimitQueueTables = {
   /**
    * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a
-   * cancel. A row with the priority -1 is no job: one that has ended and waits to be settled, whose `args` say what was
-   * used, or one that has left unpaid, which the worker still counts. One with -2 runs again from a time on, which is
-   * its `round`, and one with -3 has its start time.
+   * cancel. A row with the priority -1 is no job any more. It has ended and waits to be settled (its `args` say what
+   * was used), or has left unpaid and is still to be counted by the worker. One with -2 runs again from a time on,
+   * which is its `round`, and one with -3 has its start time.
    */
   rateLimitQueue: defineTable({
     name: v.string(),

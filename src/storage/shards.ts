@@ -16,7 +16,7 @@ export interface StoredShard extends Shard {
   readonly rows: readonly Row[];
 }
 
-/** What says all shards of a bucket. */
+/** The part of what a call has found that says all shards of a bucket. */
 type FoundRows = Omit<Found, "row" | "point">;
 
 /** The shard that a call has found. */
@@ -62,7 +62,7 @@ export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row
     within,
     rows.map(({ shard = WHOLE }) => shard),
   );
-  // None are a full bucket. A reset has made the others full, whatever is wrong with them.
+  // None are a full bucket. A reset has made the others full, also if something is wrong with them.
   const isFull = within === WHOLE && !areTiles && rows.every((row) => isForgotten(row, control));
   if (isFull) return [{ ...controlled(fullShard(limit), control), rows }];
   const shards = rows.map((row) => fromRow(bucket, control, row));
@@ -71,8 +71,8 @@ export function shardsOf(bucket: Bucket, found: FoundRows & { rows: readonly Row
 }
 
 /**
- * The shards of an interval. Rows below the levels that the limit permits become one. So do rows that overlap, which
- * runs leave that do not see each other's rows, such as a nested `runMutation` next to a call.
+ * The shards of an interval. Rows below the levels that the limit permits become one, as do rows that overlap. Runs
+ * leave these that do not see each other's rows, such as a nested `runMutation` next to a call.
  * @throws when rows leave a gap, and no reset has repaired it.
  */
 function arranged(bucket: Bucket, shards: readonly StoredShard[], found: FoundRows, interval: Interval): StoredShard[] {

@@ -48,7 +48,7 @@ describe.each(placeNames)("in the %s", (place) => {
     await limits.cancelRateLimited(job);
     expect(await limits.adjustRateLimit({ ...of("pro"), count: 9 })).toMatchObject({ remaining: 1 });
     const { page } = await limits.listRateLimits({ name: "generate", plan: "metered" });
-    // Of a window that carries tokens over, a larger plan keeps what is there.
+    // A larger plan keeps what is there of a window that carries tokens over.
     expect(page).toMatchObject([{ key: "a", value: 1, ok: true, remaining: 0 }]);
     expect(await limits.listRateLimits({ name: "generate", plan: "free" })).toMatchObject({ page: [{ ok: false }] });
     await limits.overrideRateLimit({ ...of("pro", "b"), until: NOW + DAY });

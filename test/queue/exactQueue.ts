@@ -6,7 +6,7 @@
  *   gets its round when it first counts: its count more than the user's own last round or the lowest round that waits, whichever is higher.
  * - Between priorities, the older of the first jobs goes first, and each level of priority counts as `aging` ms. A job's age is counted
  *   from its commit.
- * - During a pause nothing starts: what is asked then is decided as of its end, or of the last write if a clock ahead has made one later.
+ * - During a pause nothing starts: what is asked then is decided for its end, or for the last write if a clock ahead has made one later.
  * - A job is taken when one exact bucket would start it within 1,050 ms, or if a full bucket would start it no sooner. It gets the start
  *   time that the exact bucket gives it.
  * - With a second limit, a job is taken when both exact buckets start it now, and it starts then.
@@ -55,7 +55,7 @@ export class ExactBucket {
   state: State = undefined;
   /** Nothing starts before this time. */
   pausedUntil = 0;
-  /** When it was reset last, by the clock of whoever did. */
+  /** When it was reset last, by the clock of the resetting run. */
   resetAt = 0;
 
   constructor(readonly limit: ExactLimit) {}
@@ -83,7 +83,7 @@ export class ExactBucket {
     this.pausedUntil = until;
   }
 
-  /** @param datedAt - of a bucket whose tokens might come back: it is full as of then, so a clock behind counts from there. */
+  /** @param datedAt - of a bucket whose tokens might come back: it is full from then on, so a clock behind counts from there. */
   reset(clock: number, datedAt: number | undefined): void {
     const taken = datedAt === undefined ? undefined : adjust(this.limit, undefined, datedAt, 1).after;
     this.state = datedAt === undefined ? undefined : adjust(this.limit, taken, datedAt, -1).after;

@@ -95,7 +95,7 @@ function splitSettingOf(world: number, seed: string): Setting {
   };
 }
 
-/** A setting whose jobs also take from a second limit, which others use, too. Each of the two is the shorter one at times. */
+/** A setting whose jobs also take from a second limit, which others also use. Each of the two is the shorter one at times. */
 function secondSettingOf(world: number, seed: string): Setting {
   const { random, among } = choicesOf(`${seed}/second`);
   const setting = settingOf(world, seed);

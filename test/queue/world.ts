@@ -614,7 +614,7 @@ class World {
       (state) => isJoined(state) || isDeepStrictEqual(leftAt(limit, state, clock), held),
     );
     demand(found >= 0, "a settlement must charge or give back as much as an exact one", { held, possible });
-    // What has come back and was paid again at once is not written.
+    // Units that come back and are paid again at once are not written.
     if (row || paid > 0) own.state = possible[found];
   }
 

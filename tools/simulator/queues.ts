@@ -39,7 +39,7 @@ export interface QueueApp extends Functions {
   readonly deploy: (queue: QueueConfig<"second">) => void;
 }
 
-/** What a job returns: `used`, if it is given; until `againUntil` that it must run again, `after` ms later if that is given. */
+/** What a job returns: `used`, if given. Until `againUntil` also that it must run again, `after` ms later if that is given. */
 interface Returned {
   used?: number;
   againUntil?: number;

@@ -32,8 +32,8 @@ export interface Window {
 }
 
 /**
- * Units that were taken at a time, or are promised for it. Of several takes that were joined, or of one ms with a gift
- * between them, `from` is the time of the first. With `all`, everything that a bucket holds was taken, under any
+ * Units that were taken at a time, or are promised for it. `from` is the time of the first of several takes that were
+ * joined, or that have a gift between them in one ms. With `all`, everything that a bucket holds was taken, under any
  * capacity; `units` are then what is owed besides or, below zero, what has been given back of it.
  */
 export interface Entry {
@@ -138,9 +138,7 @@ export interface Kind<L extends Limit = Limit> {
    * been taken; without it they are a gift.
    */
   giveBack(limit: L, advanced: State, units: number, taking?: Taking): State;
-  /**
-   * Of a kind that gives leases, which end after `periodMs`: the state without the one of this date, if it is there.
-   */
+  /** The state without the lease of this date, if it is there. Only for leases, which end after `periodMs`. */
   release?(limit: Limit, state: State, takenAt: number): State;
   /**
    * The state after a pause: at its end there is at most nothing, also under a larger capacity. What is promised for
@@ -156,7 +154,7 @@ export interface Kind<L extends Limit = Limit> {
 /** No window or log counts more units as taken, half of MAX_UNITS (units.ts): more stand for everything. */
 export const MOST_TAKEN = 2 ** 49;
 
-/** A window of which so many units are used: all of it if they are more than can be counted. */
+/** A window of which this number of units is used: all of it if they are more than can be counted. */
 export function withUsed({ used: _, ...window }: Window, used: number): Window {
   return used <= MOST_TAKEN ? { ...window, used } : window;
 }

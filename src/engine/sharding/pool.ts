@@ -61,7 +61,7 @@ function decideOn(own: Shard, shards: readonly Shard[], timing: Timing, demand: 
 }
 
 /**
- * The shards after a refund, to as few of them as have room, or after a charge: they pay what they hold, and the one
+ * The shards after a refund, to as few of them as have room, or after a charge. They pay what they hold, and the one
  * that has its units again first owes the rest.
  */
 export function adjustOnAll(shards: readonly Shard[], now: number, change: Change): readonly Shard[] {

@@ -12,7 +12,7 @@ const SEEDS = firstOf(1, ["1", "2", "3", "4", "5"]);
 const SIZE = { seconds: 0.6, warmUp: 0.4 };
 /** The most attempts per plain call, over all seeds. */
 const PLAIN = 1.1;
-/** A mutation is in flight for about 25 ms, so a write of the row that every call reads makes so many of 300 calls a second run again. */
+/** A mutation is in flight for about 25 ms, so a write of the row that every call reads makes this number of 300 calls a second run again. */
 const IN_FLIGHT = 8;
 
 interface Expected {
