@@ -50,13 +50,13 @@ export async function* walk(
 }
 
 /** The rows after a place. After a row for which `skips` holds come those of the next bucket. */
-async function* rowsSkipping(ctx: Reader, from: Cursor, skips = (_row: Row) => false): AsyncGenerator<Row> {
+async function* rowsSkipping(ctx: Reader, from: Cursor, skips?: (row: Row) => boolean): AsyncGenerator<Row> {
   for (let after: Cursor | undefined = from; after;) {
     const rows: AsyncIterable<Row> = rowsAfter(ctx, after);
     after = undefined;
     for await (const row of rows) {
       yield row;
-      if (!skips(row)) continue;
+      if (!skips?.(row)) continue;
       after = [row.name, row.key ?? null];
       break;
     }
