@@ -6,7 +6,7 @@ import { type Adjustment, adjustmentOf, parsePause } from "../engine/adjustment.
 import { type Control, withoutPause, withPause, withReset } from "../engine/control.js";
 import type { Slot } from "../engine/request.js";
 import { checkBucket } from "../engine/names.js";
-import { isPart, nameOfRow, pointAt, startOf, WHOLE } from "../engine/sharding/interval.js";
+import { isPart, nameOfRow, startOf, WHOLE } from "../engine/sharding/interval.js";
 import { isFast } from "../engine/sharding/policy.js";
 import { adjustOnAll, adjustOnSome, isForgone, overview } from "../engine/sharding/pool.js";
 import { areAll, heldBy, heldByAll, type Shard, sumOf } from "../engine/sharding/shard.js";
@@ -155,7 +155,7 @@ async function changeControl(
  */
 export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null> {
   checkBucket(bucket);
-  const last = await storage.readLast(ctx, bucket, pointAt(Math.random()));
+  const last = await storage.readLast(ctx, bucket);
   if (!last) return null;
   const isSplit = isPart(last.shard ?? "");
   const rows = isSplit ? [] : await storage.readRows(ctx, bucket);

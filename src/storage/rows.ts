@@ -118,9 +118,12 @@ function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
-/** The last row with a `shard` of at most this, or none. The transaction depends on what lies from there on. */
-export async function readLast(ctx: Reader, { name, key }: BucketId, most: string): Promise<Row | null> {
-  const rows = rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).lte("shard", most));
+/** The last row, or that with a `shard` of at most this, or none. The transaction depends on what lies from there on. */
+export async function readLast(ctx: Reader, { name, key }: BucketId, most?: string): Promise<Row | null> {
+  const rows = rowsIn(ctx, (q) => {
+    const bucket = q.eq("name", name).eq("key", key);
+    return most === undefined ? bucket : bucket.lte("shard", most);
+  });
   return await rows.order("desc").first();
 }
 

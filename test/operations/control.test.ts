@@ -141,6 +141,15 @@ describe.each(cases)("a $kind on $rows rows in the $place", ({ place, kind, rows
       await resetRateLimit(own);
       expect(await take(own)).toMatchObject({ ok: true });
     }
+    // Wherever its only row lies, and under whatever name.
+    for (const shard of ["0", "1", "x"]) {
+      const own = { ...id, key: `only ${shard}` };
+      vi.spyOn(Math, "random").mockReturnValue(shard === "0" ? 0.6 : 0.1);
+      await insert({ ...own, ...bucket, shard, value: 1, ts: NOW });
+      await expect(take(own)).rejects.toThrow("resetRateLimit makes it full again");
+      await resetRateLimit(own);
+      expect(await take(own)).toMatchObject({ ok: true });
+    }
     if (count === 1) return;
     // A part is missing.
     const random = vi.spyOn(Math, "random").mockReturnValue(0.6);
