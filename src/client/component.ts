@@ -98,8 +98,10 @@ const query: ComponentCalls["query"] = (ctx, ...call) => {
 
 /**
  * In a mutation the calls take turns, among themselves and with what cancelling writes in the caller's own database:
- * each sees what those before it have written. An action has no database, and a query writes nothing.
+ * each sees what those before it have written. An action has no database, and a query writes nothing. If an app hides
+ * its database, as convex-ents advises, the ctx itself stands for it.
  */
-function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Result> {
-  return "db" in ctx && "runMutation" in ctx ? inTurn(ctx, call) : call();
+function inOrder<Result>(ctx: object & { runQuery?: unknown }, call: () => Promise<Result>): Promise<Result> {
+  if (!("db" in ctx && "runMutation" in ctx)) return call();
+  return inTurn(ctx.db ? ctx : { db: ctx, runQuery: ctx.runQuery }, call);
 }

@@ -97,14 +97,17 @@ describe("turns of one run", () => {
     expect(await Promise.all(turns)).toEqual(["a", "b"]);
   });
 
-  it("are also taken by calls into the component: a mutation never has two of them at once", async () => {
+  it.each<[string, (ctx: object) => object]>([
+    ["", (ctx) => ctx],
+    [", also if the app hides its database", (ctx) => ({ ...ctx, db: undefined })],
+  ])("are also taken by calls into the component: a mutation never has two of them at once%s", async (_, seen) => {
     const { events, operation, end } = stage();
     const names = ["a", "b"];
     const runMutation = () => operation(names.shift() ?? "")();
     const ctx = { ...open(), runMutation };
     const config = { kind: "token bucket", rate: 1, period: 1000 } as const;
     const { rateLimit } = defineIn("component", { any: config });
-    const calls = [1, 2].map(() => rateLimit(ctx as never, { name: "any" }).catch(String));
+    const calls = [1, 2].map(() => rateLimit(seen(ctx) as never, { name: "any" }).catch(String));
     const cancel = inTurn(ctx, operation("cancel"));
     for (const name of ["a", "b", "cancel"]) await end(name);
     await Promise.all([...calls, cancel]);
