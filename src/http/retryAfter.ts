@@ -4,8 +4,8 @@ import { FURTHEST_MS } from "../engine/time.js";
 import { itemsOf, withoutStrings } from "./fields.js";
 import { nowField } from "./headers.js";
 
-/** As much of a response's headers as is read. */
-type ReadHeaders = Iterable<readonly [string, string]> & Pick<Headers, "get">;
+/** As much of a response's headers as is read. TypeScript 5 knows no iterator of them without the lib DOM.Iterable. */
+type ReadHeaders = Pick<Headers, "get" | "forEach">;
 
 /**
  * When the server that answered wants the next request, in milliseconds since the epoch: the `until` of
@@ -44,7 +44,9 @@ export function retryAfterOf({ headers }: { readonly headers: ReadHeaders }, now
 
 /** When each budget is reset, and what is left of it: "0", or a negative number of one without a limit. */
 function fieldsIn(headers: ReadHeaders, clock: Clock) {
-  const resets = [...headers].filter(([name]) => /^(anthropic-|x-)?rate-?limit-(.+-)?reset(-.+)?$/i.test(name));
+  const all: (readonly [name: string, value: string])[] = [];
+  headers.forEach((value, name) => all.push([name, value]));
+  const resets = all.filter(([name]) => /^(anthropic-|x-)?rate-?limit-(.+-)?reset(-.+)?$/i.test(name));
   return resets.map(([name, value]) => {
     const beside = (field: string) => headers.get(name.replace(/reset/i, field))?.trim();
     // Seconds since the epoch, whose fraction a server cuts off, as in Date. Anthropic's windows end at whole seconds.

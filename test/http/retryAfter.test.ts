@@ -36,6 +36,17 @@ describe("retryAfterOf", () => {
     expect(retryAfterOf({ headers: new Map(spaced as [string, string][]) as never }, NOW)).toBe(NOW + 5000);
   });
 
+  it("needs no iterator of the headers, which TypeScript 5 does not know with the lib of Convex's own tsconfig", () => {
+    const headers = new Headers({ "RateLimit-Reset": "30" });
+    const known: Pick<Headers, "get" | "forEach"> = {
+      get: (name) => headers.get(name),
+      forEach: (run) => {
+        headers.forEach(run);
+      },
+    };
+    expect(retryAfterOf({ headers: known }, NOW)).toBe(NOW + 30_000);
+  });
+
   it.each<[string, Headed, number | undefined]>([
     ["seconds (RFC 9110)", { "Retry-After": "20" }, 20_000],
     ["no wait", { "Retry-After": "0" }, 0],
