@@ -6,12 +6,8 @@ import type { FixedWindowConfig, RateLimitConfig as OwnConfig, TokenBucketConfig
 import { present } from "../wire/present.js";
 import type { RateLimitSnapshot } from "../wire/snapshots.js";
 
-interface Quantities {
-  rate: number;
-  period: number;
-  capacity?: number;
-  maxReserved?: number;
-}
+// No interface: the declarations of an app that returns a config could not name it.
+type Quantities = { rate: number; period: number; capacity?: number; maxReserved?: number };
 type TokenBucket = Quantities & { kind: "token bucket"; start?: null };
 type FixedWindow = Quantities & { kind: "fixed window"; start?: number };
 type Transactional = { shards?: number; applyUpdates?: "transactionally" };

@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { vRateLimitSnapshot, vRateLimitStatus } from "convex-rate-limits/schema";
 import { components } from "./_generated/api";
 import { action, mutation, query } from "./_generated/server";
-import { inComponent, inOther, inTables, liveInComponent, liveInTables } from "./limits";
+import { inComponent, inOther, inTables, liveInComponent, liveInTables, moved } from "./limits";
 
 const args = { author: v.string(), body: v.string() };
 
@@ -53,3 +53,5 @@ export const left = query({
     component: await liveInComponent.getRateLimit(ctx, { name: "send", key: author }),
   }),
 });
+
+export const config = query({ args: {}, handler: async (ctx) => (await moved.getValue(ctx, "note")).config });
