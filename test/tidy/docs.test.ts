@@ -1,5 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
+import rateLimits from "convex-rate-limits/eslint";
+import { Linter } from "eslint";
+import { parser } from "typescript-eslint";
 import { describe, expect, it } from "vitest";
 import { movedApp } from "../docs/pages.js";
 import { appsIn, withGenerated } from "./apps.js";
@@ -45,6 +48,16 @@ describe("a block of code", () => {
     });
     const moved = new Map([...movedApp()].map(([file, text]) => [file, { text, block: undefined }]));
     expect(faultsIn([...apps, withGenerated(moved)])).toEqual([]);
+  });
+
+  it("passes the package's lint rule, as docs/pitfalls.md sets it up", () => {
+    const config = { files: ["**/*.ts"], languageOptions: { parser }, ...rateLimits.configs.recommended };
+    const found = blocks
+      .filter(({ source, language }) => language === "ts" && !source.startsWith("test/"))
+      .flatMap(({ source, line, code }) =>
+        new Linter().verify(code, config, "block.ts").map((fault) => `${source}:${line + fault.line} ${fault.message}`),
+      );
+    expect(found).toEqual([]);
   });
 });
 
