@@ -38,10 +38,20 @@ export function withPause(control: Control, at: number, until: number): Control 
   return { ...control, count, pause: { count, at, until, ...endAfter(control, at) } };
 }
 
-/** A control row with a reset, which also ends a pause. */
-export function withReset(control: Control, at: number): Control {
+/** A control row with a reset, which also ends a pause. @param promised - the last time that logs had promised. */
+export function withReset(control: Control, at: number, promised = 0): Control {
   const count = control.count + 1;
-  return { ...withoutPause(control), count, reset: { count, at, ...endAfter(control, at) } };
+  const until = Math.max(promised, forgottenUntil(control));
+  return {
+    ...withoutPause(control),
+    count,
+    reset: { count, at, ...(until > at && { until }), ...endAfter(control, at) },
+  };
+}
+
+/** Until when a job may hold a promise that a reset has forgotten: it is told from those that are made later. */
+export function forgottenUntil({ reset }: Control): number {
+  return reset?.until ?? 0;
 }
 
 /** The end of a pause that is not over: what was written in it has that date. */

@@ -162,7 +162,8 @@ export async function reset(ctx: Writer, bucket: storage.BucketId): Promise<null
   const own = rows.filter((row) => !storage.isControl(row));
   if (own.length > 0) await storage.write(ctx, { bucket, rows: own, contents: [] });
   const remembers = isSplit || own.some(({ headroom, recent }) => headroom !== undefined || recent !== undefined);
-  if (remembers) await changeControl(ctx, bucket, (control) => withReset(control, Date.now()));
+  const promised = Math.max(0, ...[last, ...own].flatMap(({ recent = [] }) => recent.map(({ at }) => at)));
+  if (remembers) await changeControl(ctx, bucket, (control) => withReset(control, Date.now(), promised));
   else if (rows.length > own.length) await changeControl(ctx, bucket, withoutPause);
   return null;
 }

@@ -2,7 +2,7 @@
  * Sweeping: deleting the rows of buckets that are full again, since they mean the same as no rows, and what no longer
  * holds of control rows.
  */
-import { type Control, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
+import { type Control, forgottenUntil, overrideOf, parseOverride, pausedUntil } from "../engine/control.js";
 import type { Limit } from "../engine/kinds/kind.js";
 import { checkLimit, limitLeftIn, parseChecked, parseLimit } from "../engine/kinds/limit.js";
 import { isPart } from "../engine/sharding/interval.js";
@@ -126,7 +126,8 @@ function rowsToDelete(defined: readonly Limit[] | undefined, bucket: BucketRows,
     // Without a definition, the configs of the calls have judged it with their rows.
     const isJudged = defined.length === 0 && rows.length > 0;
     const isLast = going.length === rows.length && (isJudged || isFullWith([]));
-    const goes = hasEnded && (control.count === 0 || (pausedUntil(control) <= now - SETTLED_MS && isLast));
+    const holdsUntil = Math.max(pausedUntil(control), forgottenUntil(control));
+    const goes = hasEnded && (control.count === 0 || (holdsUntil <= now - SETTLED_MS && isLast));
     return goes ? [...going, ...bucket.rows.filter(storage.isControl)] : going;
   } catch {
     return [];

@@ -43,11 +43,14 @@ export const stateFields = () => ({
 /**
  * What a control row counts: pauses and, of several rows, resets. `count` is that of the last of them; `at` is when it
  * was made, and `after` when the pause would have ended that it extends or ends, in milliseconds since the epoch.
+ * `until`: the last time that a sliding window had promised to jobs before a reset.
  */
 export const controlFields = () => ({
   count: v.number(),
   pause: v.optional(v.object({ count: v.number(), at: v.number(), until: v.number(), after: v.optional(v.number()) })),
-  reset: v.optional(v.object({ count: v.number(), at: v.number(), after: v.optional(v.number()) })),
+  reset: v.optional(
+    v.object({ count: v.number(), at: v.number(), after: v.optional(v.number()), until: v.optional(v.number()) }),
+  ),
 });
 export type StoredControl = ObjectType<ReturnType<typeof controlFields>>;
 

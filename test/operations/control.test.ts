@@ -220,6 +220,26 @@ describe.each(placeNames)("in the %s", (place) => {
     expect((await rows())[0]?.control).not.toHaveProperty("pause");
   });
 
+  it("a job from before a reset gets nothing of what is taken at its time, also after a sweep", async () => {
+    const hourly = define({ api: { kind: "sliding window", rate: 1, period: 3_600_000 } });
+    const id = { name: "api" };
+    await hourly.rateLimit(id);
+    const { job } = (await hourly.scheduleRateLimited(id, run, { label: "job", tokens: 1 })) as { job: object };
+    const promised = NOW + 3_600_000;
+    await hourly.resetRateLimit(id);
+    // A second reset knows of no promise.
+    await hourly.resetRateLimit(id);
+    vi.setSystemTime(NOW + 100_000);
+    await hourly.sweepRateLimits({ next });
+    vi.setSystemTime(promised);
+    expect(await hourly.rateLimit(id)).toMatchObject({ ok: true });
+    expect(await hourly.cancelRateLimited(job)).toEqual({ canceled: true });
+    expect(await hourly.rateLimit(id)).toMatchObject({ ok: false });
+    vi.setSystemTime(promised + 3_600_000 + 60_000);
+    await hourly.sweepRateLimits({ next });
+    expect(await rows()).toEqual([]);
+  });
+
   it.each([NaN, Infinity, -1, NOW + 6 * 366 * 86_400_000])("a pause until %d is refused", async (until) => {
     await expect(pauseRateLimit({ name: "api", until })).rejects.toThrow("until must be");
     expect(await rows()).toEqual([]);
