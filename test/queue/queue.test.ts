@@ -49,11 +49,17 @@ describe.each(placeNames)("in the %s", (place) => {
     ["a higher rate that ends", { kind: "token bucket" }, { config: faster, until: NOW + MINUTE / 2 }],
     ["another kind that ends", { kind: "sliding window" }, { config: faster, until: NOW + MINUTE / 2 }],
     ["a lower rate that ends", { kind: "fixed window", start: NOW }, { config: slower, until: NOW + MINUTE / 2 }],
+    ["a sliding window whose jobs cannot use all of it", { kind: "sliding window", rate: 19 }],
+    [
+      "a fixed window that brings more than it may hold and owe",
+      { kind: "fixed window", rate: 30, start: NOW, capacity: 10, maxReserved: 10 },
+    ],
+    ["a fixed window whose jobs cannot", { kind: "fixed window", rate: 19, start: NOW, maxReserved: 0 }],
   ])("by retryAt there is room in a full queue of %s", async (_how, kind, override) => {
     const llm = { rate: 10, period: MINUTE, queue: { maxQueued: 5 }, ...kind };
     const { enqueue, enqueueAtOnce, pass, ...queue } = useQueues(place, { llm } as never);
     if (override) await queue.override(override);
-    await enqueueAtOnce(30, "x", { count: 1 });
+    await enqueueAtOnce("rate" in kind ? 8 : 30, "x", { count: "rate" in kind ? 10 : 1 });
     await pass(3000);
     const { retryAt = NaN } = (await enqueue("late", { count: 1 })) as { retryAt?: number };
     expect(retryAt).toBeGreaterThan(NOW + 60_000);

@@ -73,6 +73,23 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await enqueue("4")).toEqual({ ok: false, retryAt: FIRST + 31 * SECOND });
   });
 
+  const slow = { kind: "token bucket", rate: 6, period: MINUTE, capacity: 1 } as const;
+  const window = { kind: "fixed window", rate: 10, period: MINUTE, start: NOW } as const;
+  it.each<[what: string, first: object, second: RateLimitDefinitions[string], count: number, inMs: number]>([
+    ["have in each window what a job cannot use", { ...slow, capacity: 9 }, window, 6, 8 * MINUTE],
+    ["lose what comes in while jobs wait for the other", slow, { ...window, rate: 3 }, 1, 2 * MINUTE + 20_000],
+  ])("by retryAt there is room in a full queue whose limits %s", async (_what, first, second, count, inMs) => {
+    const llm = { ...first, queue: { maxQueued: 1, with: { requests: count } } };
+    const { enqueueAtOnce, enqueue, pass } = open({ llm, requests: second } as never);
+    await enqueueAtOnce(9, "x");
+    await pass(1000);
+    const { retryAt = NaN } = (await enqueue("late")) as { retryAt?: number };
+    expect(retryAt).toBeGreaterThan(NOW + inMs);
+    expect(retryAt).toBeLessThan(NOW + inMs + 2000);
+    await pass(retryAt - Date.now());
+    expect(await enqueue("again")).toMatchObject({ ok: true });
+  });
+
   it("a place is that of the limit that brings its tokens last", async () => {
     const { enqueueAll, jobOf, pass, position, override } = open();
     await enqueueAll(["1", "2", "3"]);
