@@ -1,11 +1,12 @@
 /** convex-rate-limits/admin: lists, sweeps and overrides of a set of limits. */
 import type { Scheduler } from "convex/server";
-import { checkFields } from "../engine/fields.js";
+import { checkField, checkFields } from "../engine/fields.js";
 import { misuseError, needError } from "../engine/misuse.js";
 import { OVERRIDES, parseOverride } from "../engine/control.js";
 import { list, type ListOptions, parseList } from "../operations/list.js";
 import { clearOverride, setOverride } from "../operations/override.js";
 import { sweepBatch } from "../operations/sweep.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import { findWorkers, sweepInTurn } from "../queue/sweep.js";
 import { inQueue } from "../queue/worker.js";
 import { idOf, inTurn } from "../storage/rows.js";
@@ -21,6 +22,9 @@ import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js"
 
 export type { RateLimitPage, SweepResult } from "../wire/admin.js";
 export type { RateLimitOverride } from "../wire/configs.js";
+
+/** What `more` adds to a limit with slots: a part of a slot would add nothing. */
+const SLOTS = { above: 0, atMost: MAX_TOKENS, isWhole: true, unit: "slots" } as const;
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
 
@@ -119,6 +123,7 @@ export function rateLimitAdmin<Set extends DefinedRateLimits>(
       const id = idOf(bucket);
       const parsed = parseOverride(name, plan === undefined ? override : { ...override, config: bucket.config });
       const { config } = parsed;
+      if ("lease" in bucket.config) checkField(name, "more", SLOTS, override.more);
       // No refund or cancel of the limit gives a slot back.
       if (config && "lease" in config && !("lease" in bucket.config)) {
         throw misuseError(name, `config must be of a kind with tokens, as the limit is, got a ${config.kind}.`);

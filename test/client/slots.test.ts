@@ -229,7 +229,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
   it("gives leases under overrides: more slots, all, none, and another kind", async () => {
     const limits = open();
     const leases = [await take(limits), await take(limits)];
-    await limits.overrideRateLimit({ ...ann, more: 1.5 });
+    await limits.overrideRateLimit({ ...ann, more: 1 });
     leases.push(await take(limits));
     expect(await isFree(limits)).toBe(false);
     await limits.overrideRateLimit({ ...ann, unlimited: true });
@@ -331,6 +331,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
   const RESERVE = 'Rate limit "jobs": reserve must be false or left out: slots cannot be reserved, got';
   const REFUND = 'Rate limit "jobs": refundable must be false or left out: a slot comes back by its lease, got true.';
   const TOKENS = 'is for limits with tokens, and this one has slots (kind "concurrency").';
+  const MORE = 'Rate limit "jobs": more must be a whole number of slots above 0 and at most 1e12, got';
   it.each<[call: string, problem: string, args: unknown[]]>([
     ["rateLimit", `${COUNT} 2.`, [{ ...ann, count: 2 }]],
     ["rateLimit", `${COUNT} 0.`, [{ ...ann, count: 0 }]],
@@ -340,6 +341,8 @@ describe.each(placeNames)("slots in the %s", (place) => {
     ["rateLimit", REFUND, [{ ...ann, refundable: true }]],
     ["adjustRateLimit", `Rate limit "jobs": adjustRateLimit ${TOKENS}`, [{ ...ann, count: -1 }]],
     ["scheduleRateLimited", `Rate limit "jobs": scheduleRateLimited ${TOKENS}`, [ann, "jobs:run"]],
+    ["overrideRateLimit", `${MORE} 0.5.`, [{ ...ann, more: 0.5 }]],
+    ["overrideRateLimit", `${MORE} 1.5.`, [{ ...ann, more: 1.5 }]],
   ])("refuses what slots cannot do, and writes nothing: %s, %s", async (call, problem, args) => {
     await expect(open()[call as "rateLimit"](...args)).rejects.toThrow(problem);
     expect(await rows()).toEqual([]);
