@@ -1,10 +1,11 @@
 /** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction. */
 import type * as convex from "convex/server";
-import { checkField, isObject } from "../engine/fields.js";
-import { adjustedField } from "../engine/adjustment.js";
+import { isObject } from "../engine/fields.js";
 import { type BucketArgs, countField } from "../engine/request.js";
 import { checkCtx, needError } from "../engine/misuse.js";
+import { checkBucket } from "../engine/names.js";
 import { FURTHEST_MS } from "../engine/time.js";
+import { MAX_TOKENS } from "../engine/units.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
 import type { AllowedStatus, DeniedStatus, RateLimitedJob, RateLimitLease } from "../wire/answers.js";
@@ -61,7 +62,8 @@ export interface RateLimitJobs<Limits, Contexts extends InTables | InComponent, 
 
   /**
    * Cancels a scheduled job that has not begun and gives its tokens back; jobs that were promised a later time keep it.
-   * A job that runs, has run or was cancelled before gives nothing back. Give it a mutation's ctx.
+   * A job that runs, has run or was cancelled before gives nothing back, nor does one whose limit a deploy has removed.
+   * Give it a mutation's ctx.
    */
   cancelRateLimited: (ctx: Contexts["mutation"] & CancellingCtx, job: RateLimitedJob) => Promise<CancelResult>;
 
@@ -140,11 +142,10 @@ async function schedule(
   }
 }
 
-/** The refund of a cancelled job. @throws when its count cannot come back. */
+/** The refund of a cancelled job: an unlimited key may have taken more than can come back. */
 function refundOf(bucket: BucketArgs, job: Omit<RateLimitedJob, "id">) {
-  const { name, count, dueAt = job.runAt, takenAt, row } = job;
-  checkField(name, "count", adjustedField, -count);
-  return { ...bucket, count: -count, at: dueAt, takenAt, row };
+  const { count, dueAt = job.runAt, takenAt, row } = job;
+  return { ...bucket, count: -Math.min(count, MAX_TOKENS), at: dueAt, takenAt, row };
 }
 
 async function giveBack(set: LimitSet, ctx: Ctx, refund: ReturnType<typeof refundOf>): Promise<void> {
@@ -159,12 +160,15 @@ async function cancelScheduled(set: LimitSet, ctx: Ctx & CancellingCtx, job: Rat
   const needs = `${call} needs the ctx of a mutation, to read the job's state`;
   checkCtx(ctx, "db", needs, " In an action call a mutation of yours.");
   const { name, key } = job;
-  // Tokens of a defined limit come back under what its rows were written under since, such as another plan.
-  const config = set.definitions.get(name) ? undefined : job.config;
-  const refund = refundOf(findBucket(set.definitions, call, { name, key, config }), job);
+  const defined = set.definitions.get(name);
+  // Tokens of a defined limit come back under what its rows were written under since, such as another plan. If a deploy
+  // has taken the limit or its keys away, no bucket is left to which they could.
+  const config = defined ? undefined : job.config;
+  const isGone = defined ? defined.keyed === (key === undefined) : config === undefined;
+  const refund = isGone ? undefined : refundOf(findBucket(set.definitions, call, { name, key, config }), job);
   const { state } = await inTurn(ctx, () => cancelPending(ctx, job.id));
   if (state !== "pending") return { canceled: false, state };
-  await giveBack(set, ctx, refund);
+  if (refund) await giveBack(set, ctx, refund);
   return { canceled: true };
 }
 
@@ -173,9 +177,10 @@ function checkJob(job: unknown): void {
   const given = (job ?? {}) as Partial<RateLimitedJob>;
   const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {}, row = "" } = given;
   const isOfBucket = [name, row].every((text) => typeof text === "string") && isObject(config);
-  const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(Number.isFinite);
-  if (isOfBucket && isScheduled && typeof count === "number" && count >= 0) return;
-  throw needError("cancelRateLimited", "the job that scheduleRateLimited returned", job);
+  const isScheduled = typeof id === "string" && [count, runAt, dueAt, takenAt].every(Number.isFinite);
+  if (!(isOfBucket && isScheduled && Number(count) >= 0))
+    throw needError("cancelRateLimited", "the job that scheduleRateLimited returned", job);
+  checkBucket(given as RateLimitedJob);
 }
 
 /** Its own fields, as those of a job. @throws when it is not what `rateLimit` returned as `lease`. */

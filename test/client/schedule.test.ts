@@ -193,6 +193,30 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(started()).toEqual(["first"]);
   });
 
+  it.each<[what: string, now: object]>([
+    ["a limit", { other: config }],
+    ["a limit's keys", { mine: { ...config, keyed: false } }],
+  ])("a job is cancelled although a deploy has taken %s away, and nothing comes back", async (_what, deployed) => {
+    const before = define({ mine: { ...config, keyed: true } });
+    const args = { name: "mine", key: "a", count: 10 };
+    const { job } = await before.scheduleRateLimited(args, run, { label: "mine", tokens: 10 });
+    const own = await rows();
+    const after = define(deployed as never);
+    expect(await after.cancelRateLimited(job)).toEqual(canceled);
+    expect(await after.cancelRateLimited(job)).toEqual({ canceled: false, state: "canceled" });
+    expect(await rows()).toEqual(own);
+    await runAll();
+    expect(started()).toEqual([]);
+  });
+
+  it("a job larger than any limit, which an override let through, is cancelled", async () => {
+    await limits.overrideRateLimit({ name: "llm", unlimited: true });
+    const job = await scheduled("huge", 1e13);
+    await limits.clearRateLimitOverride({ name: "llm" });
+    expect(await cancel(job)).toEqual(canceled);
+    expect(await valueOf()).toBeGreaterThan(-1e13);
+  });
+
   it("without definitions, the config comes with the call and with the job", async () => {
     const free = define({});
     const args = { name: "free", key: "a", count: 10, config };
