@@ -7,7 +7,7 @@ import { type DataModelFromSchemaDefinition, defineTable, type SchemaDefinition 
 import { v } from "convex/values";
 import * as wire from "../wire/answers.js";
 import { pageValidator, sweepResultValidator } from "../wire/admin.js";
-import { configValidator, overrideFields } from "../wire/configs.js";
+import { configValidator, overrideFields, overrideValidator } from "../wire/configs.js";
 import { controlFields, snapshotValidator, stateFields } from "../wire/snapshots.js";
 
 /**
@@ -55,7 +55,7 @@ export type RateLimitsDataModel = DataModelFromSchemaDefinition<SchemaDefinition
 /** The validator of a `RateLimitConfig`. */
 export const vRateLimitConfig: ReturnType<typeof configValidator> = /* @__PURE__ */ configValidator();
 /** The validator of a `RateLimitOverride`. */
-export const vRateLimitOverride = /* @__PURE__ */ v.object(/* @__PURE__ */ overrideFields());
+export const vRateLimitOverride: ReturnType<typeof overrideValidator> = /* @__PURE__ */ overrideValidator();
 /** The validator of a `RateLimitSnapshot`: what `getRateLimit` returns. */
 export const vRateLimitSnapshot: ReturnType<typeof snapshotValidator> = /* @__PURE__ */ snapshotValidator();
 /** The validator of a `RateLimitStatus`: what `rateLimit` returns. */

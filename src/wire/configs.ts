@@ -173,6 +173,17 @@ export const overrideFields = () => ({
   note: v.optional(v.string()),
 });
 
+/** An override as the argument of an app's own function: the validator of each way has that way alone. */
+export const overrideValidator = () => {
+  const { until, note } = overrideFields();
+  return v.union(
+    v.object({ config: configValidator(), until, note }),
+    v.object({ more: v.number(), until, note }),
+    v.object({ block: v.literal(true), until, note }),
+    v.object({ unlimited: v.literal(true), until, note }),
+  );
+};
+
 /** What holds at one key in place of the limit's config: exactly one of `config`, `more`, `block` and `unlimited`. */
 export interface RateLimitOverride extends Omit<TypeOf<typeof overrideFields>, "config"> {
   /** Another config. The number of rows still follows the limit's own `shards`. */

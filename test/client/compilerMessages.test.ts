@@ -14,7 +14,7 @@ import { rateLimitQueue as rateLimitQueueInComponent } from "convex-rate-limits/
 import { rateLimitQueue, type EnqueueResult, type RateLimitQueuePosition } from "convex-rate-limits/queue";
 import { rateLimitQueueTables, vRateLimitQueuePosition } from "convex-rate-limits/queue/schema";
 import type { RateLimitUsage, RateLimitWatch } from "convex-rate-limits/client";
-import { rateLimitTables } from "convex-rate-limits/schema";
+import { rateLimitTables, vRateLimitOverride } from "convex-rate-limits/schema";
 import type { ComponentApi } from "convex-rate-limits/_generated/component.js";
 import { defineSchema, defineTable, makeFunctionReference, type DataModelFromSchemaDefinition, type GenericActionCtx, type GenericMutationCtx, type GenericQueryCtx } from "convex/server";
 import { v, type Infer } from "convex/values";
@@ -394,6 +394,10 @@ it("with exactOptionalPropertyTypes, an optional argument may be undefined, and 
     // A definition that another module exports: its kind is not known.
     `defineRateLimits({ a: {} as RateLimitConfig })`,
     `defineInComponent({ a: {} as RateLimitConfig }, { component })`,
+    // The argument of a mutation for administrators, whatever it overrides.
+    `overrideRateLimit(mutation, { name: "send", key: "a", ...({} as Infer<typeof vRateLimitOverride>) })`,
+    `overrideRateLimit(mutation, { name: "generate", ...({} as Infer<typeof vRateLimitOverride>) })`,
+    `adminOfComponent.overrideRateLimit(mutation, { name: "runs", ...({} as Infer<typeof vRateLimitOverride>) })`,
     // Answers that an app's function returns.
     `const place: Infer<typeof vRateLimitQueuePosition> = {} as RateLimitQueuePosition;`,
     `const reason: { reason?: "too large" } = {} as EnqueueResult;`,
