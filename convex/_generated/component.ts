@@ -618,7 +618,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         {
           id: string;
           key?: string;
-          terms: {
+          name: string;
+          terms?: {
             configs: Array<{
               config:
                 | {
@@ -813,7 +814,8 @@ export type ComponentApi<Name extends string | undefined = string | undefined> =
         {
           id: string;
           key?: string;
-          terms: {
+          name: string;
+          terms?: {
             configs: Array<{
               config:
                 | {

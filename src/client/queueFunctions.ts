@@ -3,13 +3,14 @@ import * as convex from "convex/server";
 import { v } from "convex/values";
 import { checkFields, type Fields, isFunction } from "../engine/fields.js";
 import { misuseError, needError } from "../engine/misuse.js";
+import { checkBucket } from "../engine/names.js";
 import { parseJob } from "../queue/asked.js";
 import { withDefaults } from "../queue/terms.js";
 import type { QueueTerms } from "../wire/configs.js";
 import { functionOf } from "../wire/functionOf.js";
 import { present } from "../wire/present.js";
 import * as wire from "../wire/queue.js";
-import { type AnyArgs, anything, complete, findBucket } from "./definitions.js";
+import { type AnyArgs, anything, complete } from "./definitions.js";
 import { denialError } from "./decision.js";
 import { throwsField } from "./options.js";
 import type { AnyDataModel, ComponentCalls, Ctx, InTables, LimitSet } from "./place.js";
@@ -91,6 +92,6 @@ function parseHandle(set: LimitSet, job: unknown, call: string): wire.QueuedArgs
   if (typeof name !== "string" || typeof id !== "string" || id === "") {
     throw needError(call, "the job that enqueueRateLimited returned", job);
   }
-  findBucket(set.definitions, call, { name, key });
-  return present({ terms: termsOf(set, name, call), key, id });
+  checkBucket({ name, key });
+  return present({ name, key, id, terms: queueTermsOf(set.definitions, name) });
 }

@@ -12,7 +12,7 @@ import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
 import { dismissJob, findJob, hasStartTime, insertJob } from "./rows.js";
-import { parseQueue, type Queue, textOf } from "./terms.js";
+import { parseQueue, type Queue, termsKnownTo, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
 
@@ -71,9 +71,11 @@ const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Q
   state === "waiting" && plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
 
 /** Removes a job that has no start time, and starts a worker that was lost. */
-export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Promise<CancelQueuedResult> {
-  const bucket = idOf({ name: terms.name, key });
-  const found = await findJob(ctx, bucket, id);
+export async function cancel(ctx: QueueCtx, asked: QueuedArgs): Promise<CancelQueuedResult> {
+  const bucket = idOf(asked);
+  const terms = await termsKnownTo(ctx, asked);
+  if (!terms) return { canceled: false };
+  const found = await findJob(ctx, bucket, asked.id);
   const job = found && !hasStartTime(found) ? found : null;
   const row = await readWorker(ctx, bucket);
   if (job) await dismissJob(ctx, job, terms.queue);
@@ -90,16 +92,17 @@ export async function cancel(ctx: QueueCtx, { terms, key, id }: QueuedArgs): Pro
  */
 export async function getPosition(
   ctx: QueueReader & Pick<QueueCtx, "now">,
-  { terms, key, id }: QueuedArgs,
+  asked: QueuedArgs,
 ): Promise<RateLimitQueuePosition | null> {
-  const bucket = idOf({ name: terms.name, key });
-  const job = await findJob(ctx, bucket, id);
+  const bucket = idOf(asked);
+  const terms = await termsKnownTo(ctx, asked);
+  const job = terms && (await findJob(ctx, bucket, asked.id));
   if (!job) return null;
   const { startsAt } = job;
   if (startsAt !== undefined) return { startsAt };
   // Which plan the jobs wait by is known to their worker alone.
   const row = await readWorker(ctx, bucket);
-  const queue = parseQueue(terms, { key, plan: row?.plan });
+  const queue = parseQueue(terms, { key: asked.key, plan: row?.plan });
   const { before, isFound } = await jobsBefore(ctx, queue, job);
   const ahead = before.length;
   // No worker, no promise.

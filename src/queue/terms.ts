@@ -124,6 +124,16 @@ export async function termsInForce(
   return { terms: JSON.parse(row.terms) as QueueTerms, text: row.terms };
 }
 
+/** The terms that a call knows, or those that are stored; undefined if no job of the queue can wait. */
+export async function termsKnownTo(
+  ctx: QueueReader,
+  { name, terms }: { name: string; terms?: QueueTerms },
+): Promise<QueueTerms | undefined> {
+  if (terms) return terms;
+  const row = await readTerms(ctx, name);
+  return row ? (JSON.parse(row.terms) as QueueTerms) : undefined;
+}
+
 /**
  * Stores the text of the terms that a call knows, unless it is stored. @param known - the text that is, as in
  * `termsInForce`.

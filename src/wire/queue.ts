@@ -50,7 +50,8 @@ const queueArgs = () => ({ ...bucketArgs(), plan: v.optional(v.string()) });
 
 /** A call about a key of a queue: what its caller knows of the terms. */
 export const knowingArgs = () => ({ terms: v.object(queueTerms()), key: v.optional(v.string()) });
-export const queuedArgs = () => ({ ...knowingArgs(), id: v.string() });
+/** A call about a job. Without terms, since a deploy has removed the queue, those hold that are stored. */
+export const queuedArgs = () => ({ ...bucketArgs(), id: v.string(), terms: v.optional(v.object(queueTerms())) });
 export type QueuedArgs = ObjectType<ReturnType<typeof queuedArgs>>;
 
 /** The state that one run of a queue's worker passes to the next. */

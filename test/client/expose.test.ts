@@ -184,8 +184,8 @@ describe.each(placeNames)("a queue exposed from the %s", (place) => {
     // The query looks for a job under the limit and the key that the job names.
     expect(await answer({ ...job, name: "secret" })).toBeNull();
     expect(await answer({ ...job, key: "somebody's" })).toBeNull();
-    await expect(answer({ ...job, name: "plain" })).rejects.toThrow('"plain": has no queue');
-    await expect(answer({ ...job, name: "unknown" })).rejects.toThrow("unknown");
+    // A deploy may have removed its queue.
+    for (const name of ["plain", "unknown"]) expect(await answer({ ...job, name })).toBeNull();
     for (const none of [{}, { id }, id, true, { name: "llm" }, { name: "llm", id: "" }, { name: 1, id }]) {
       const problem = "needs the job that enqueueRateLimited returned";
       await expect(answer(none), JSON.stringify(none)).rejects.toThrow(problem);

@@ -1,6 +1,6 @@
 /** Jobs that wait while a deploy changes their queue. */
 import { describe, expect, it } from "vitest";
-import { DAY, MINUTE } from "convex-rate-limits";
+import { DAY, MINUTE, type RateLimitDefinitions } from "convex-rate-limits";
 import type { TokensConfig } from "../support/configs.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { useClock } from "../support/clock.js";
@@ -177,6 +177,23 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     deploy(undefined, slow);
     await until(5 * MINUTE);
     expect(log()).toEqual(["1 20", "2 1010", "3 2010", "4 3010"]);
+  });
+
+  it.each<[what: string, deployed: RateLimitDefinitions]>([
+    ["queue", { llm: slow }],
+    ["limit", {}],
+    ["limit, whose keys are now others,", { llm: { ...slow, keyed: true, queue: {} } }],
+  ])("a job of a %s that a deploy removes still has a place, and can be cancelled", async (_what, deployed) => {
+    const queues = useQueues(place, { llm: { ...slow, queue: { maxQueued: 5 } } }, { count: 10 });
+    const [, second, third] = [await queues.jobOf("1"), await queues.jobOf("2"), await queues.jobOf("3")];
+    await queues.pass(1000);
+    queues.deploy(deployed);
+    expect(await queues.position(third)).toMatchObject({ ahead: 1 });
+    expect(await queues.cancel(second)).toBe(true);
+    expect(await queues.cancel(second)).toBe(false);
+    expect(await queues.position(second)).toBeNull();
+    await queues.until(5 * MINUTE);
+    expect(queues.seconds()).toEqual(["1 0", "3 60"]);
   });
 
   it("a job that ends after a deploy is settled by the new limit", async () => {
