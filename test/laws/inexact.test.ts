@@ -11,7 +11,7 @@ import { after, countIn, inexactConfig, stepsUpTo, T0 } from "./arbitraries.js";
 import { underFakeClock, worldIn } from "./world.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import type { RefillingLimit } from "../support/exact/config.js";
-import { ask, type Level, levelAt } from "../support/exact/refilling.js";
+import { ask, leftAt, type Level } from "../support/exact/refilling.js";
 import {
   exactly,
   fraction,
@@ -65,8 +65,8 @@ it("a limit that cannot be counted exactly never grants more than the exact one,
       const demand = { count: countIn(config, reserve, portion), reserve };
       const status = await world.consume({ config, ...demand });
       retryAt = status.retryAt;
-      const level = levelAt(limit, exact, now);
-      const arrived = minus(level, levelAt(limit, exact, exact?.ts ?? now));
+      const level = leftAt(limit, exact, now);
+      const arrived = minus(level, leftAt(limit, exact, exact?.ts ?? now));
       const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
       // The refill of a window is also a whole number of units.
       const lost = plus(times(arrived, SLOPE_LOSS), times(unit, plus(rational(1), windows)));

@@ -163,7 +163,7 @@ class World {
   #checkBound(): void {
     const { limit, skewMs } = this.setting;
     const config = { ...limit, capacity: limit.kind === "sliding window" ? limit.rate : limit.capacity };
-    const over = overGrant(config as Parameters<typeof overGrant>[0], this.#grants, skewMs);
+    const over = overGrant(config, this.#grants, skewMs);
     demand(over === 0, "no interval may get more than one bucket gives", over);
   }
 
