@@ -4,7 +4,9 @@ import { rateLimitAdmin } from "convex-rate-limits/admin";
 import { usageOf } from "convex-rate-limits/client";
 import { rateLimitJobs } from "convex-rate-limits/jobs";
 import { rateLimitLive } from "convex-rate-limits/live";
-import type { Database } from "./database.js";
+import { present } from "../../src/wire/present.js";
+import type { FakeDb } from "../support/fakeDb.js";
+import { jobs } from "../support/stage.js";
 import type { Config } from "./terms.js";
 
 /** A config, and perhaps plans that replace some of its fields. */
@@ -52,7 +54,7 @@ export class Driver {
   readonly #functions: Functions;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: FakeDb,
     limits: Readonly<Record<string, Definition>>,
   ) {
     const keyed = Object.entries(limits).map(([name, definition]) => [name, { ...definition, keyed: true }]);
@@ -64,6 +66,13 @@ export class Driver {
   async take(asked: Asked): Promise<Status> {
     return await this.#call("rateLimit", asked);
   }
+  /** What it would answer now. Nothing is written. */
+  async tried(asked: Asked): Promise<Status> {
+    return await this.database.transaction(
+      async (ctx) => (await this.#within(ctx, "rateLimit", asked)) as Status,
+      true,
+    );
+  }
   async check(asked: Asked): Promise<Status> {
     return await this.#call("checkRateLimit", asked);
   }
@@ -72,7 +81,7 @@ export class Driver {
     return await this.#call("adjustRateLimit", asked);
   }
   async schedule(asked: Place & { readonly count: number }): Promise<Scheduled> {
-    return await this.#call("scheduleRateLimited", asked, "jobs:work", {});
+    return await this.#call("scheduleRateLimited", asked, jobs.run, {});
   }
   async cancel(job: Job | undefined): Promise<{ readonly canceled: boolean }> {
     return await this.#call("cancelRateLimited", job ?? {});
@@ -93,15 +102,11 @@ export class Driver {
   async clearOverride(place: Place): Promise<void> {
     await this.#call("clearRateLimitOverride", place);
   }
-  /** One batch, which is all of a database as small as these. */
-  async sweep(): Promise<void> {
-    await this.#call("sweepRateLimits", { next: "sweeps:next" });
-  }
 
   async #call<Result>(name: string, args: object, ...others: unknown[]): Promise<Result> {
-    const fn = this.#functions[name];
-    if (!fn) throw new Error(`the package has no ${name}`);
-    const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
-    return (await this.database.run((ctx) => fn(ctx, given, ...others))) as Result;
+    return (await this.database.transaction((ctx) => this.#within(ctx, name, args, ...others))) as Result;
+  }
+  async #within(ctx: object, name: string, args: object, ...others: unknown[]): Promise<unknown> {
+    return await this.#functions[name]?.(ctx, present(args), ...others);
   }
 }

@@ -2,7 +2,7 @@
 import type { Definition, Override } from "./adapter.js";
 import { Dice, drawConfig, drawFamily, type Family, periodMs } from "./draw.js";
 import type { Config } from "./terms.js";
-import { type Move, World } from "./world.js";
+import { type Call, type Move, World } from "./world.js";
 
 /** What may happen in a world. */
 export interface Mode {
@@ -107,91 +107,70 @@ export class Player {
     const plan = this.#drawPlan();
     const count = this.#drawCount(plan);
     const call = { key, plan, count };
-    switch (choice) {
-      case "take":
-      case "reserve":
-      case "check": {
-        const isCheck = choice === "check";
-        const isReserving = choice === "reserve" || (isCheck && this.mode.reserve && dice.chance(0.3));
-        const within = dice.chance(0.5) && { within: dice.int(3 * this.#period()) };
-        const reserve = isReserving ? within || true : undefined;
-        const refundable = !isCheck && this.mode.refund && dice.chance(0.7) ? true : undefined;
-        return [{ act: isCheck ? "check" : "take", ...call, reserve, refundable }];
-      }
-      case "schedule":
-        return [{ act: "schedule", ...call }];
-      case "charge":
-        return [{ act: "adjust", ...call }];
-      case "gift":
-        return [{ act: "adjust", ...call, count: -count }];
-      case "refund":
-      case "dishonest":
-      case "cancel":
-        return this.#drawReturn(choice, call);
-      case "pause":
-      case "reset":
-      case "override":
-      case "clear":
-      case "deploy":
-      case "usage":
-        return [this.#operation(choice, key, plan)];
-    }
+    const moves: Readonly<Record<Choice | Operation, () => Move[]>> = {
+      take: () => [this.#drawAsk("take", call)],
+      reserve: () => [this.#drawAsk("reserve", call)],
+      check: () => [this.#drawAsk("check", call)],
+      schedule: () => [{ act: "schedule", ...call }],
+      charge: () => [{ act: "adjust", ...call }],
+      gift: () => [{ act: "adjust", ...call, count: -count }],
+      refund: () => this.#drawRefund(call),
+      dishonest: () => [{ act: "refund", ...call, takenAt: this.#drawDate() }],
+      cancel: () => this.#drawCancel(),
+      pause: () => [{ act: "pause", key, plan, until: this.world.now + dice.pick([0, 1, 10]) + this.#drawLength() }],
+      reset: () => [{ act: "reset", key }],
+      override: () => [{ act: "override", key, override: this.#drawOverride() }],
+      clear: () => [{ act: "clear", key }],
+      deploy: () => [{ act: "deploy", definition: this.#drawDefinition() }],
+      usage: () => [{ act: "usage", key, plan }],
+    };
+    return moves[choice]();
   }
 
-  #drawReturn(
-    choice: "refund" | "dishonest" | "cancel",
-    call: { key: string; plan: string | undefined; count: number },
-  ): Move[] {
+  #drawAsk(choice: "take" | "reserve" | "check", call: Call): Move {
     const dice = this.#dice;
-    const { now, tickets } = this.world;
-    if (choice === "dishonest") {
-      const period = this.#period();
-      const takenAt = now + dice.pick([0, 1, period, -1, -dice.int(period), -dice.int(period)]);
-      return [{ act: "refund", ...call, takenAt }];
-    }
-    const open = tickets.filter(({ job }) => (job === undefined) === (choice === "refund"));
+    const isCheck = choice === "check";
+    const isReserving = choice === "reserve" || (isCheck && this.mode.reserve && dice.chance(0.3));
+    const within = dice.chance(0.5) && { within: dice.int(3 * this.#period()) };
+    const reserve = isReserving ? within || true : undefined;
+    const refundable = !isCheck && this.mode.refund && dice.chance(0.7) ? true : undefined;
+    return { act: isCheck ? "check" : "take", ...call, reserve, refundable };
+  }
+
+  #drawRefund(call: Call): Move[] {
+    const open = this.world.tickets.filter(({ job }) => job === undefined);
     if (open.length === 0) return [];
-    const ticket = dice.pick(open);
-    if (choice === "refund") {
-      const { key, count, date } = ticket;
-      // A deploy may have removed the plan.
-      const plan = this.#plans().includes(ticket.plan) ? ticket.plan : call.plan;
-      return [{ act: "refund", key, plan, count, takenAt: date, ticket }];
-    }
-    return [...(dice.chance(0.2) ? [{ act: "begin", ticket } as const] : []), { act: "cancel", ticket }];
+    const ticket = this.#dice.pick(open);
+    const { key, count, date } = ticket;
+    // A deploy may have removed the plan.
+    const plan = this.#plans().includes(ticket.plan) ? ticket.plan : call.plan;
+    return [{ act: "refund", key, plan, count, takenAt: date, ticket }];
   }
-
-  #operation(choice: Operation, key: string, plan: string | undefined): Move {
+  #drawDate(): number {
     const dice = this.#dice;
-    const { now } = this.world;
-    switch (choice) {
-      case "pause":
-        return { act: "pause", key, plan, until: now + dice.pick([0, 1, 10]) + dice.int(2 * this.#period()) };
-      case "override":
-        return { act: "override", key, override: this.#drawOverride() };
-      case "deploy":
-        return { act: "deploy", definition: this.#drawDefinition() };
-      case "usage":
-        return { act: "usage", key, plan };
-      case "reset":
-      case "clear":
-        return { act: choice, key };
-    }
+    const period = this.#period();
+    return this.world.now + dice.pick([0, 1, period, -1, -dice.int(period), -dice.int(period)]);
+  }
+  #drawCancel(): Move[] {
+    const open = this.world.tickets.filter(({ job }) => job !== undefined);
+    if (open.length === 0) return [];
+    const ticket = this.#dice.pick(open);
+    return [...(this.#dice.chance(0.2) ? [{ act: "begin", ticket } as const] : []), { act: "cancel", ticket }];
+  }
+  #drawLength(): number {
+    return this.#dice.int(2 * this.#period());
   }
 
   #drawOverride(): Override {
     const dice = this.#dice;
-    const until = dice.chance(0.8) ? this.world.now + 1 + dice.int(2 * this.#period()) : undefined;
-    switch (dice.weighted({ config: 3, block: 1, unlimited: 1, more: 2 })) {
-      case "config":
-        return { config: drawConfig(dice, dice.pick(this.#families)), until };
-      case "block":
-        return { block: true, until };
-      case "unlimited":
-        return { unlimited: true, until };
-      case "more":
-        return { more: dice.from(1, 10), until };
-    }
+    const until = dice.chance(0.8) ? this.world.now + 1 + this.#drawLength() : undefined;
+    const overrides: Readonly<Record<"config" | "block" | "unlimited" | "more", () => Override>> = {
+      config: () => ({ config: drawConfig(dice, dice.pick(this.#families)), until }),
+      block: () => ({ block: true, until }),
+      unlimited: () => ({ unlimited: true, until }),
+      more: () => ({ more: dice.from(1, 10), until }),
+    };
+    return overrides[dice.weighted({ config: 3, block: 1, unlimited: 1, more: 2 })]();
   }
 
   #drawDefinition(): Definition {

@@ -7,41 +7,19 @@
  * - Reservations that keep their times after a cancel, a gift or a raised rate may start beside what came back: the total is exact.
  * - Clocks that disagree by d: an interval counts as d longer. Fixed windows are then not judged.
  */
-import { type Asked, type Definition, Driver, type Job, type Status } from "./adapter.js";
+import { type Asked, type Definition, Driver, type Job, type Place, type Status } from "./adapter.js";
 import { NEVER } from "./bucket.js";
-import { Database } from "./database.js";
+import { FakeDb } from "../support/fakeDb.js";
 import { Dice } from "./draw.js";
 import { type Grant, Ledger } from "./ledger.js";
 import { type Config, Scale, T0, type Terms } from "./terms.js";
 
-export interface RowsMode {
-  readonly reserve?: boolean;
-  readonly cancel?: boolean;
-  readonly refund?: boolean;
-  readonly charge?: boolean;
-  readonly gift?: boolean;
-  readonly pause?: boolean;
-  readonly reset?: boolean;
-  readonly plans?: boolean;
-  readonly override?: boolean;
-  readonly deploy?: boolean;
-  readonly unlimited?: boolean;
-  readonly clock?: boolean;
-}
-type Act =
-  | "take"
-  | "reserve"
-  | "schedule"
-  | "cancel"
-  | "refund"
-  | "charge"
-  | "gift"
-  | "pause"
-  | "reset"
-  | "override"
-  | "clear"
-  | "deploy";
+type Asking = "take" | "reserve" | "schedule" | "cancel" | "refund";
+type Act = Asking | "charge" | "gift" | "pause" | "reset" | "override" | "clear" | "deploy";
+/** What happens in a world besides plain calls. */
+export type RowsMode = Readonly<Partial<Record<Act | "plans" | "unlimited" | "clock", boolean>>>;
 
+type Call = Place & { readonly count: number };
 interface Ticket {
   readonly grant: Grant;
   readonly count: number;
@@ -58,10 +36,9 @@ const MOST = 10n ** 30n;
 
 export class RowsWorld {
   readonly log: string[] = [];
-  readonly tally = { moves: 0, denied: 0, retried: 0, rows: 0 };
   readonly #dice: Dice;
   readonly #random: Dice;
-  readonly #database = new Database();
+  readonly #database = new FakeDb();
   readonly #base: Config;
   #definition: Definition;
   #driver: Driver;
@@ -169,11 +146,6 @@ export class RowsWorld {
       this.#ahead = this.mode.clock ? dice.int(CLOCKS_MS + 1) : 0;
       this.world.now = this.#now + this.#ahead;
       await this.#act(dice.weighted<Act>(this.#weights()));
-      this.tally.moves++;
-      this.tally.rows = Math.max(
-        this.tally.rows,
-        this.#database.rows().filter(({ value }) => value !== undefined).length,
-      );
     }
     this.#judge();
     await this.#rest();
@@ -196,73 +168,68 @@ export class RowsWorld {
   }
 
   async #act(act: Act): Promise<void> {
-    const dice = this.#dice;
     const plan = this.#drawPlan();
-    const count = this.#drawCount(plan);
-    switch (act) {
-      case "take":
-      case "reserve":
-        await this.#ask({
-          ...PLACE,
-          plan,
-          count,
-          reserve: act === "reserve" ? true : undefined,
-          refundable: this.mode.refund ? true : undefined,
-        });
-        return;
-      case "schedule":
-        await this.#schedule(plan, count);
-        return;
-      case "cancel":
-        await this.#cancel();
-        return;
-      case "refund":
-        await this.#refund();
-        return;
-      case "charge":
-        this.#note(`charge ${count}`);
-        this.#charged += count;
-        await this.#driver.adjust({ ...PLACE, plan, count });
-        return;
-      case "gift":
-        this.#note(`gift ${count}`);
-        await this.#driver.adjust({ ...PLACE, plan, count: -count });
-        this.#ledger.gift(this.#now, scale.units(count));
-        this.#returned += scale.units(count);
-        return;
-      case "pause": {
-        const until = this.#now + 1 + dice.int(this.#base.period as number);
-        this.#note(`pause until ${until - T0}`);
-        await this.#driver.pause({ ...PLACE, plan, until });
-        this.#pausedUntil = Math.max(this.#pausedUntil, until);
-        return;
-      }
-      case "reset":
-        await this.#reset();
-        return;
-      case "override": {
-        const until = this.#now + 1 + dice.int(this.#base.period as number);
-        const isUnlimited = this.mode.unlimited === true && (!this.mode.override || dice.chance(0.5));
-        const config = this.#drawConfig();
-        this.#note(`override ${isUnlimited ? "unlimited" : JSON.stringify(config)}`);
-        const ends = dice.chance(0.5) && { until };
-        await this.#driver.override(PLACE, isUnlimited ? { unlimited: true } : { config, ...ends });
-        this.#isUnlimited = isUnlimited;
-        this.#overriding = isUnlimited ? undefined : scale.terms(config);
-        if (this.#overriding) this.#most = larger(this.#most, this.#overriding);
-        return;
-      }
-      case "clear":
-        this.#note("clear");
-        this.#isUnlimited = false;
-        this.#overriding = undefined;
-        await this.#driver.clearOverride(PLACE);
-        return;
-      case "deploy":
-        this.#definition = this.#drawDefinition();
-        this.#driver = this.#deployed();
-        this.#most = larger(this.#most, this.#largest());
-    }
+    const call = { ...PLACE, plan, count: this.#drawCount(plan) };
+    const refundable = this.mode.refund ? true : undefined;
+    const acts: Readonly<Record<Act, () => Promise<void>>> = {
+      take: () => this.#ask({ ...call, refundable }),
+      reserve: () => this.#ask({ ...call, reserve: true, refundable }),
+      schedule: () => this.#schedule(call),
+      cancel: () => this.#cancel(),
+      refund: () => this.#refund(),
+      charge: () => this.#charge(call),
+      gift: () => this.#gift(call),
+      pause: () => this.#pause(plan),
+      reset: () => this.#reset(),
+      override: () => this.#override(),
+      clear: () => this.#clear(),
+      deploy: () => this.#deploy(),
+    };
+    await acts[act]();
+  }
+
+  async #charge(call: Call): Promise<void> {
+    this.#note(`charge ${call.count}`);
+    this.#charged += call.count;
+    await this.#driver.adjust(call);
+  }
+  async #gift({ count, ...call }: Call): Promise<void> {
+    this.#note(`gift ${count}`);
+    await this.#driver.adjust({ ...call, count: -count });
+    this.#ledger.gift(this.#now, scale.units(count));
+    this.#returned += scale.units(count);
+  }
+  async #pause(plan: string | undefined): Promise<void> {
+    const until = this.#drawEnd();
+    this.#note(`pause until ${until - T0}`);
+    await this.#driver.pause({ ...PLACE, plan, until });
+    this.#pausedUntil = Math.max(this.#pausedUntil, until);
+  }
+  async #override(): Promise<void> {
+    const until = this.#drawEnd();
+    const isUnlimited = this.mode.unlimited === true && (!this.mode.override || this.#dice.chance(0.5));
+    const config = this.#drawConfig();
+    this.#note(`override ${isUnlimited ? "unlimited" : JSON.stringify(config)}`);
+    const ends = this.#dice.chance(0.5) && { until };
+    await this.#driver.override(PLACE, isUnlimited ? { unlimited: true } : { config, ...ends });
+    this.#isUnlimited = isUnlimited;
+    this.#overriding = isUnlimited ? undefined : scale.terms(config);
+    if (this.#overriding) this.#most = larger(this.#most, this.#overriding);
+  }
+  #drawEnd(): number {
+    return this.#now + 1 + this.#dice.int(this.#base.period as number);
+  }
+  async #clear(): Promise<void> {
+    this.#note("clear");
+    this.#isUnlimited = false;
+    this.#overriding = undefined;
+    await this.#driver.clearOverride(PLACE);
+  }
+  async #deploy(): Promise<void> {
+    this.#definition = this.#drawDefinition();
+    this.#driver = this.#deployed();
+    this.#most = larger(this.#most, this.#largest());
+    await Promise.resolve();
   }
 
   #capacityOf(plan: string | undefined): number {
@@ -273,21 +240,12 @@ export class RowsWorld {
     const dice = this.#dice;
     const capacity = this.#capacityOf(plan);
     const share = Math.max(1, Math.floor(capacity / this.rows));
-    return dice.pick([
-      1,
-      1,
-      1,
-      2,
-      dice.from(1, share),
-      dice.from(1, share),
-      dice.from(1, 2 * share),
-      dice.chance(0.2) ? dice.from(1, capacity) : 1,
-    ]);
+    const upTo = (most: number) => dice.from(1, most);
+    return dice.pick([1, 1, 1, 2, upTo(share), upTo(share), upTo(2 * share), dice.chance(0.2) ? upTo(capacity) : 1]);
   }
 
   async #ask(asked: Asked): Promise<void> {
     this.#note(`take ${JSON.stringify(asked)}`);
-    const before = this.#database.save();
     this.#drawn = [];
     const status = await this.#driver.take(asked);
     this.#note(`    → ${JSON.stringify(status)}`);
@@ -296,8 +254,7 @@ export class RowsWorld {
     if (!status.ok && asked.count <= held && (status.retryAt ?? NEVER) >= NEVER)
       this.#fail("A count that the bucket can hold is denied for ever.");
     if (status.ok) this.#granted(asked, status);
-    else if (this.#dice.chance(0.3)) await this.#retry(asked, status, { before, drawn });
-    if (!status.ok) this.tally.denied++;
+    else if (this.#dice.chance(0.3)) await this.#retry(asked, status, drawn);
   }
 
   #granted({ count, plan }: Asked, { retryAt, takenAt }: Status, job?: Job): void {
@@ -313,34 +270,24 @@ export class RowsWorld {
   }
 
   /** Law 2: at `retryAt` the same call is served by the rows that told it, if nobody else comes. */
-  async #retry(
-    asked: Asked,
-    { retryAt = NEVER }: Status,
-    told: { before: ReturnType<Database["save"]>; drawn: number[] },
-  ) {
+  async #retry(asked: Asked, { retryAt = NEVER }: Status, drawn: readonly number[]) {
     if (retryAt >= NEVER || this.mode.clock) return;
-    const after = this.#database.save();
-    const now = this.world.now;
-    const random = this.world.random;
-    const again = [...told.drawn];
-    this.#database.restore(told.before);
+    const { now, random } = this.world;
+    const again = [...drawn];
     this.world.now = retryAt;
     this.world.random = () => again.shift() ?? random();
-    const status = await this.#driver.take(asked);
+    const status = await this.#driver.tried(asked);
     this.world.random = random;
     this.world.now = now;
-    this.#database.restore(after);
-    this.tally.retried++;
     if (!status.ok) this.#fail(`It is denied again at its retryAt, ${retryAt - T0}: ${JSON.stringify(status)}.`);
   }
 
-  async #schedule(plan: string | undefined, count: number): Promise<void> {
-    this.#note(`schedule ${count}`);
-    const { ok, runAt, job } = await this.#driver.schedule({ ...PLACE, plan, count });
+  async #schedule(call: Call): Promise<void> {
+    this.#note(`schedule ${call.count}`);
+    const { ok, runAt, job } = await this.#driver.schedule(call);
     this.#note(`    → ${ok ? String((runAt ?? 0) - T0) : "denied"}`);
     if (!ok || runAt === undefined || !job) return;
-    const { takenAt = this.#now } = job as Job & { takenAt?: number };
-    this.#granted({ ...PLACE, plan, count }, { ok, retryAt: runAt, takenAt }, job);
+    this.#granted(call, { ok, retryAt: runAt, takenAt: job.takenAt ?? this.#now }, job);
   }
 
   /** A job that has not started is cancelled. */
@@ -384,12 +331,10 @@ export class RowsWorld {
     // Their tokens are those of no ledger: what comes back of them would be too much in the new one.
     this.#tickets = this.#tickets.map((ticket) => ({ ...ticket, grant: { start: ticket.grant.start, units: 0n } }));
     if (this.mode.override ?? this.mode.unlimited) return;
-    const saved = this.#database.save();
     const plan = this.#drawPlan();
     const { rate, capacity = rate } = this.#configOf(plan);
-    const whole = await this.#driver.take({ ...PLACE, plan, count: capacity });
-    const fresh = await this.#driver.take({ ...PLACE, key: "never used", plan, count: capacity });
-    this.#database.restore(saved);
+    const whole = await this.#driver.tried({ ...PLACE, plan, count: capacity });
+    const fresh = await this.#driver.tried({ ...PLACE, key: "never used", plan, count: capacity });
     if (!whole.ok || !fresh.ok) this.#fail(`After a reset: ${JSON.stringify(whole)}; fresh: ${JSON.stringify(fresh)}.`);
   }
 
@@ -465,16 +410,7 @@ export const rowsModes: Readonly<Record<string, RowsMode>> = {
   deploys: { deploy: true, charge: true },
   "clocks that disagree": { clock: true, refund: true },
   "all of it": {
-    reserve: true,
-    cancel: true,
-    refund: true,
-    charge: true,
-    gift: true,
-    pause: true,
-    reset: true,
-    plans: true,
-    override: true,
-    unlimited: true,
-    deploy: true,
+    ...{ reserve: true, cancel: true, refund: true, charge: true, gift: true, pause: true, reset: true },
+    ...{ plans: true, override: true, unlimited: true, deploy: true },
   },
 };

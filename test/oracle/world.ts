@@ -1,12 +1,12 @@
 /** Limits on one row: each move is made through the public functions, and its answer judged by the exact twin. */
 import { type Asked, type Definition, Driver, type Job, type Override, type Status } from "./adapter.js";
 import { advance, isQuota, most, NEVER } from "./bucket.js";
-import { Database } from "./database.js";
+import { FakeDb } from "../support/fakeDb.js";
 import { isExact, signature } from "./history.js";
 import { type Config, FIVE_YEARS, Scale, T0 } from "./terms.js";
 import * as twin from "./twin.js";
 
-type Call = { readonly key: string; readonly plan?: string | undefined; readonly count: number };
+export type Call = { readonly key: string; readonly plan?: string | undefined; readonly count: number };
 export type Move =
   | { readonly act: "wait"; readonly ms: number }
   | (Call & {
@@ -41,13 +41,13 @@ const MOST_CASES = 200;
 
 export class World {
   readonly log: string[] = [];
-  readonly tally = { moves: 0, answers: 0, exact: 0 };
+  readonly tally = { answers: 0, exact: 0 };
   readonly tickets: Ticket[] = [];
   now = T0;
   definition: Definition;
   lastRetry = T0;
   readonly #scale: Scale;
-  readonly #database = new Database();
+  readonly #database = new FakeDb();
   #driver: Driver;
   #ids = 0;
   readonly #cases = new Map<string, readonly twin.Case[]>();
@@ -68,70 +68,41 @@ export class World {
 
   /** @throws when the answer is wrong, with all that has happened. */
   async make(move: Move): Promise<void> {
-    this.tally.moves++;
     if (move.act !== "wait") this.#note(move.act, { ...move, act: undefined });
-    switch (move.act) {
-      case "wait":
-        this.now += move.ms;
-        this.clock.now = this.now;
-        return;
-      case "take":
-      case "check":
-        await this.#ask(move);
-        return;
-      case "schedule":
-        await this.#schedule(move);
-        return;
-      case "adjust":
-        await this.#adjust(move);
-        return;
-      case "refund":
-        await this.#refund(move);
-        return;
-      case "cancel":
-        await this.#cancel(move.ticket);
-        return;
-      case "begin": {
-        this.#database.begin(move.ticket.job?.id);
-        return;
-      }
-      case "usage":
-        await this.#usage(move);
-        return;
-      case "deploy":
-        this.definition = move.definition;
-        this.#driver = new Driver(this.#database, { [NAME]: move.definition });
-        return;
-      case "pause":
-      case "reset":
-      case "override":
-      case "clear":
-        await this.#operate(move);
-    }
+    await (this.#acts[move.act] as (move: Move) => unknown)(move);
   }
 
-  /** What an operator does to a key. */
-  async #operate(move: Move & { readonly act: "pause" | "reset" | "clear" | "override" }): Promise<void> {
-    const { key } = move;
-    const place = { name: NAME, key };
-    switch (move.act) {
-      case "pause":
-        await this.#driver.pause({ ...place, plan: move.plan, until: move.until });
-        this.#advance(key, "done", (state) => [twin.afterPause(state, move.until, this.now)]);
-        return;
-      case "reset":
-        await this.#driver.reset(place);
-        this.#advance(key, "done", (state) => twin.afterReset(state, this.now));
-        return;
-      case "override":
-        this.#overrides.set(key, move.override);
-        await this.#driver.override(place, move.override);
-        return;
-      case "clear":
-        this.#overrides.delete(key);
-        await this.#driver.clearOverride(place);
-    }
-  }
+  readonly #acts: { readonly [Act in Move["act"]]: (move: Move & { readonly act: Act }) => unknown } = {
+    wait: ({ ms }) => (this.clock.now = this.now += ms),
+    take: (move) => this.#ask(move),
+    check: (move) => this.#ask(move),
+    schedule: (move) => this.#schedule(move),
+    adjust: (move) => this.#adjust(move),
+    refund: (move) => this.#refund(move),
+    cancel: ({ ticket }) => this.#cancel(ticket),
+    begin: ({ ticket }) => this.#database.begin(ticket.job?.id ?? ""),
+    usage: (move) => this.#usage(move),
+    deploy: ({ definition }) => {
+      this.definition = definition;
+      this.#driver = new Driver(this.#database, { [NAME]: definition });
+    },
+    pause: async ({ key, plan, until }) => {
+      await this.#driver.pause({ name: NAME, key, plan, until });
+      this.#advance(key, "done", (state) => [twin.afterPause(state, until, this.now)]);
+    },
+    reset: async ({ key }) => {
+      await this.#driver.reset({ name: NAME, key });
+      this.#advance(key, "done", (state) => twin.afterReset(state, this.now));
+    },
+    override: async ({ key, override }) => {
+      this.#overrides.set(key, override);
+      await this.#driver.override({ name: NAME, key }, override);
+    },
+    clear: async ({ key }) => {
+      this.#overrides.delete(key);
+      await this.#driver.clearOverride({ name: NAME, key });
+    },
+  };
 
   async #ask(move: Move & { readonly act: "take" | "check" }): Promise<void> {
     const { act, key, plan, count, reserve, refundable } = move;

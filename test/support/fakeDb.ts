@@ -4,7 +4,7 @@
  */
 import type { Value } from "convex/values";
 import { rateLimits } from "../../tools/simulator/component.js";
-import { Execution, SimulatedCtx } from "../../tools/simulator/context.js";
+import { Execution, type Job, SimulatedCtx } from "../../tools/simulator/context.js";
 import { qualifiedName } from "../../tools/simulator/database.js";
 import { Deployment, ROOT } from "../../tools/simulator/deployment.js";
 import { Store } from "../../tools/simulator/store.js";
@@ -21,11 +21,12 @@ export class FakeDb {
     deployment.createTables(this.#store);
   }
 
-  /** Runs a mutation with a ctx of its own. If it throws, its writes are discarded. */
-  async transaction<T>(body: (ctx: object) => Promise<T>): Promise<T> {
+  /** Runs a mutation with a ctx of its own. If it throws, or is only tried, its writes are discarded. */
+  async transaction<T>(body: (ctx: object) => Promise<T>, isTried = false): Promise<T> {
     return await this.#committed(
       async (transaction) =>
         await body(new SimulatedCtx(new Execution(deployment, transaction, Math.random), ROOT, "mutation")),
+      isTried,
     );
   }
 
@@ -41,11 +42,20 @@ export class FakeDb {
     });
   }
 
-  async #committed<T>(body: (transaction: Transaction) => T | Promise<T>): Promise<T> {
+  /** A scheduled function begins, unless it was cancelled. */
+  async begin(id: string): Promise<void> {
+    await this.#committed((transaction) => {
+      const { state } = transaction.get(id) as unknown as Job;
+      if (state.kind === "pending") transaction.patch(id, { state: { kind: "success" } });
+    });
+  }
+
+  async #committed<T>(body: (transaction: Transaction) => T | Promise<T>, isTried = false): Promise<T> {
     const transaction = new Transaction(this.#store, Date.now());
     try {
       const result = await body(transaction);
-      transaction.commit();
+      if (isTried) transaction.close();
+      else transaction.commit();
       return result;
     } catch (error) {
       transaction.close();
