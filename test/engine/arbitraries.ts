@@ -1,9 +1,10 @@
-/** Arbitrary limits of all kinds, and states that they may have. */
+/** Arbitrary limits of all kinds, and states that they may have; and buckets on several rows. */
 import type { RateLimitConfig } from "convex-rate-limits";
 import fc from "fast-check";
 import { fullState, type Limit, type State } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { halves, type Interval, MAX_LEVEL, MAX_SHARDS, WHOLE } from "../../src/engine/sharding/interval.js";
+import { type Shard, shardAt, splitTo } from "../../src/engine/sharding/shard.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -68,3 +69,14 @@ export const tilings = fc.array(fc.boolean(), { maxLength: 60 }).map((choices): 
   };
   return cut(WHOLE);
 });
+
+/** A bucket that holds `held` tokens on 2^`level` rows. */
+export function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: Limit; shards: Shard[] } {
+  const limit = parseLimit("send", config);
+  const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
+  return { limit, shards: splitTo(limit, whole, level, NOW) };
+}
+/** Sixteen rows that together get 64 tokens a minute, or 6,400 a second. */
+export const slow = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 } as const;
+export const fast = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 } as const;
+export const at = (now: number, pausedUntil = 0) => ({ now, pausedUntil });

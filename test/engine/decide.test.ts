@@ -6,7 +6,7 @@ import type { DemandArgs } from "../../src/wire/answers.js";
 import { fullState, type Limit } from "../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../src/engine/kinds/limit.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
-import { fromStored, toStored } from "../../src/engine/units.js";
+import { fromStored, MAX_UNITS, toStored } from "../../src/engine/units.js";
 import type { StoredState } from "../../src/wire/snapshots.js";
 
 const NOW = 1_000_000;
@@ -19,6 +19,9 @@ const third = parseLimit("third", { kind: "token bucket", rate: 1 / 3, period: 1
 const slow = parseLimit("slow", { kind: "token bucket", rate: 7.77, period: 1e15, capacity: 100, maxReserved: 20 });
 
 const DAY = 86_400_000;
+const vast = parseLimit("vast", { kind: "token bucket", rate: 1e12, period: DAY });
+/** The ms in which the largest debt of `vast` is paid, and a day more, in which it is full again. */
+const PAID = 97_364_151_952;
 /** The ms from NOW after which a reservation of `slow` starts within a day. */
 const SLOW_MS = 128_700_042_310_072;
 const month = parseLimit("month", { kind: "fixed window", rate: 5, period: "month" });
@@ -95,6 +98,10 @@ const rows: Row[] = [
   ["a reservation may not wait longer than within", bucket, held(-1), within(199), denied(1, 0, 1100)],
   ["a reservation within 0 ms retries when its tokens are there", bucket, held(-1), within(0), denied(200, 0, 1100)],
   ["if both bounds deny, the later time counts", bucket, held(-4.5), within(540), denied(50, 0, 1450)],
+  ["a wait that is not whole ends at a whole ms", bucket, held(-1), within(2.5), denied(198, 0, 1100)],
+  // No debt has room for more, and no time may be promised twice.
+  ["the largest debt is promised", vast, held(5 - MAX_UNITS), { count: 5, reserve }, ok(0, PAID, PAID - DAY), held(-MAX_UNITS)], // oxfmt-ignore
+  ["and no larger one", vast, held(5 - MAX_UNITS), { count: 6, reserve }, denied(1, 0, PAID)],
   ["within counts from a clock that stepped back", bucket, held(-1, 500), within(600), denied(100, 0, 1600)],
   ["capacity 0 spaces reservations evenly", spaced, held(-1), { reserve }, ok(0, 200, 200), held(-2)],
   ["a rate of a third is rounded down, as it is stored", third, held(0), { count: 1, reserve }, denied(2001, 0, 3001)],
@@ -168,6 +175,7 @@ const rows: Row[] = [
     { count: 0, ...within(600) },
     denied(900, 0, 2400),
   ],
+  ["a count of 0 may wait in a gap between promises", sliding, log([0, 10], [2000, 5]), { count: 0, ...within(100) }, denied(900, 0, 3000)], // oxfmt-ignore
   ["a window owes at most maxReserved", sliding, log(...both, [300, 4]), { count: 2, reserve }, denied(300, 0, 1300)],
 ];
 

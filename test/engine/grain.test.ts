@@ -145,6 +145,20 @@ describe("the units of a limit", () => {
     }
   });
 
+  it("of a bucket of 1/3 of a token per ms are as those of 2/3 per 2 ms", () => {
+    const config = { kind: "token bucket", capacity: 5000 } as const;
+    for (const ms of [1, 2])
+      expect(parseLimit("send", { ...config, rate: ms / 3, period: ms }).capacity).toBeGreaterThan(0);
+  });
+
+  it.each([
+    { rate: 1e12, period: 1000 },
+    { rate: 1e8, period: 1 },
+  ])("arrive whole with each window if it brings whole tokens: %j", (config) => {
+    const limit = parseLimit("send", { kind: "fixed window", start: 0, ...config });
+    expect(limit.kind.advance(limit, { value: 0, ts: 0 }, config.period).value).toBe(config.rate * limit.unitsPerToken);
+  });
+
   it("leave less room for debts if a window would otherwise add too few of them", () => {
     const half = parseLimit("send", { kind: "fixed window", rate: 0.5, period: 1000, capacity: 1e12 });
     // The units per token are too many for debts of 1,000 full buckets.

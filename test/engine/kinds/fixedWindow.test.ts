@@ -93,20 +93,29 @@ describe("a fixed window", () => {
   });
 });
 
-/** A step in the life of a quota of which other capacities come and go: at a capacity, `ms` after NOW. */
+/** A step in the life of a quota, of which other capacities come and go. */
 interface Step {
+  /** The rate, which is the capacity unless a plan saves tokens up. */
   readonly of: number;
-  /** The capacity of a plan that saves tokens up. */
   readonly capacity?: number;
   readonly start?: number;
+  /** After NOW. */
   readonly ms?: number;
   readonly take?: number;
   readonly reserve?: number;
   readonly back?: number;
-  /** When the tokens that come back were taken; a gift without it. */
+  /** When the tokens that come back were taken, in ms after NOW; a gift without it. */
   readonly from?: number;
-  readonly pauseMs?: number;
+  /** How long a pause is. */
+  readonly pause?: number;
   readonly holds: number;
+}
+
+/** "of 10 take 4 holds 6; of 20 holds 16": names and numbers. */
+function stepsOf(story: string): Step[] {
+  const pairsOf = (step: string) =>
+    Array.from(step.matchAll(/(\w+) (-?\d+)/g), ([, name, number]) => [name, Number(number)]);
+  return story.split("; ").map((step) => Object.fromEntries(pairsOf(step)) as Step);
 }
 
 describe("a quota under several plans", () => {
@@ -114,160 +123,52 @@ describe("a quota under several plans", () => {
   const quota = (rate: number, start = 0, capacity = rate) =>
     parseLimit("quota", { kind: "fixed window", rate, period: 1000, start, capacity });
 
-  it.each<[what: string, steps: Step[]]>([
-    [
-      "counts what this window used, whatever the plan was",
-      [
-        { of: 10, take: 4, holds: 6 },
-        { of: 20, holds: 16 },
-        { of: 5, holds: 1 },
-        { of: 3, holds: 0 },
-        { of: 10, holds: 6 },
-      ],
-    ],
-    [
-      "is whole in a new window",
-      [
-        { of: 20, take: 14, holds: 6 },
-        { of: 5, ms: 1000, holds: 5 },
-        { of: 20, ms: 1000, holds: 20 },
-      ],
-    ],
-    [
-      "counts a charge beyond its capacity as used: a larger plan has the rest at once",
-      [
-        { of: 10, take: 12, holds: -2 },
-        { of: 20, holds: 8 },
-        { of: 10, holds: 0 },
-        { of: 20, ms: 1000, holds: 20 },
-        { of: 10, ms: 2000, holds: 10 },
-      ],
-    ],
-    [
-      "still owes what it has promised, under a larger plan too, and pays once",
-      [
-        { of: 10, reserve: 12, holds: -2 },
-        { of: 20, holds: -2 },
-        { of: 20, ms: 1000, holds: 18 },
-        { of: 10, ms: 2000, holds: 10 },
-      ],
-    ],
-    [
-      "takes a refund first for what was used above the capacity",
-      [
-        { of: 20, take: 14, holds: 6 },
-        { of: 10, back: 3, from: 0, holds: 0 },
-        { of: 10, back: 2, from: 0, holds: 1 },
-        { of: 20, holds: 11 },
-      ],
-    ],
-    [
-      "takes a gift so, too: none makes tokens of a plan that comes back",
-      [
-        { of: 1000, take: 1000, holds: 0 },
-        { of: 100, back: 10, holds: 0 },
-        { of: 1000, holds: 10 },
-      ],
-    ],
-    [
-      "pays no debt with a take that a larger plan would have held",
-      [
-        { of: 20, take: 14, holds: 6 },
-        { of: 10, ms: 1, take: 1, holds: -1 },
-        { of: 10, ms: 2, back: 4, from: 0, holds: -1 },
-        { of: 20, ms: 3, back: 1, from: 0, holds: 5 },
-        { of: 10, ms: 4, back: 1, from: 1, holds: 0 },
-      ],
-    ],
-    [
-      "nor in the next window, which has forgotten that take",
-      [
-        { of: 20, take: 14, holds: 6 },
-        { of: 10, ms: 1, take: 1, holds: -1 },
-        { of: 10, ms: 1000, back: 4, from: 0, holds: 9 },
-      ],
-    ],
-    [
-      "holds nothing after a pause, until the next window, and then all",
-      [
-        { of: 10, take: 4, holds: 6 },
-        { of: 10, pauseMs: 500, holds: 0 },
-        { of: 50, ms: 700, holds: 0 },
-        { of: 50, ms: 1000, holds: 50 },
-      ],
-    ],
-    [
-      "holds what a window that began early brought, and no more under a larger plan",
-      [
-        { of: 100, take: 100, holds: 0 },
-        { of: 20, start: 300, ms: 300, take: 5, holds: 1 },
-        { of: 100, start: 300, ms: 301, holds: 1 },
-        { of: 100, start: 300, ms: 1300, holds: 100 },
-      ],
-    ],
-    [
-      "gives back nothing of what a window of a smaller plan, which began early, has forgiven",
-      [
-        { of: 10, take: 4, holds: 6 },
-        { of: 10, ms: 100, take: 4, holds: 2 },
-        { of: 1, start: 700, ms: 700, holds: 0 },
-        { of: 1, start: 700, ms: 701, back: 4, from: 0, holds: 0 },
-      ],
-    ],
-    [
-      "counts what this window used, also if what was taken before it comes back to a plan that saves up",
-      [
-        { of: 7, capacity: 26, take: 23, holds: 3 },
-        { of: 7, capacity: 26, ms: 1000, take: 4, holds: 6 },
-        { of: 7, capacity: 26, ms: 1001, back: 7, from: 0, holds: 13 },
-        { of: 7, ms: 1002, holds: 3 },
-      ],
-    ],
-    [
-      "counts what was used after a date, also if tokens of that date come back to a plan that saves up",
-      [
-        { of: 7, take: 3, holds: 4 },
-        { of: 7, capacity: 26, ms: 100, take: 4, holds: 0 },
-        { of: 7, capacity: 26, ms: 101, back: 7, from: 50, holds: 7 },
-        { of: 7, ms: 102, holds: 3 },
-      ],
-    ],
-    [
-      "holds what was used of it since, once a plan that saves up has got it back",
-      [
-        { of: 7, capacity: 26, take: 3, holds: 23 },
-        { of: 7, capacity: 26, ms: 1, take: 2, holds: 21 },
-        { of: 7, capacity: 26, ms: 2, back: 3, from: 0, holds: 24 },
-        { of: 7, ms: 3, holds: 5 },
-      ],
-    ],
-    [
-      "holds what it was given after a pause, and no more under a larger plan",
-      [
-        { of: 10, pauseMs: 500, holds: 0 },
-        { of: 10, ms: 600, back: 2, holds: 2 },
-        { of: 1000, ms: 700, holds: 2 },
-        { of: 1000, ms: 800, take: 1, holds: 1 },
-      ],
-    ],
-    [
-      "owes after a pause what it owed",
-      [
-        { of: 10, take: 13, holds: -3 },
-        { of: 10, pauseMs: 500, holds: -3 },
-        { of: 50, ms: 1000, holds: 47 },
-      ],
-    ],
-  ])("%s", (_what, steps) => {
+  const stories = {
+    "counts what this window used, whatever the plan was":
+      "of 10 take 4 holds 6; of 20 holds 16; of 5 holds 1; of 3 holds 0; of 10 holds 6",
+    "is whole in a new window": "of 20 take 14 holds 6; of 5 ms 1000 holds 5; of 20 ms 1000 holds 20",
+    "counts a charge beyond its capacity as used: a larger plan has the rest at once":
+      "of 10 take 12 holds -2; of 20 holds 8; of 10 holds 0; of 20 ms 1000 holds 20; of 10 ms 2000 holds 10",
+    "still owes what it has promised, under a larger plan too, and pays once":
+      "of 10 reserve 12 holds -2; of 20 holds -2; of 20 ms 1000 holds 18; of 10 ms 2000 holds 10",
+    "takes a refund first for what was used above the capacity":
+      "of 20 take 14 holds 6; of 10 back 3 from 0 holds 0; of 10 back 2 from 0 holds 1; of 20 holds 11",
+    "takes a gift so, too: none makes tokens of a plan that comes back":
+      "of 1000 take 1000 holds 0; of 100 back 10 holds 0; of 1000 holds 10",
+    "pays no debt with a take that a larger plan would have held":
+      "of 20 take 14 holds 6; of 10 ms 1 take 1 holds -1; of 10 ms 2 back 4 from 0 holds -1; " +
+      "of 20 ms 3 back 1 from 0 holds 5; of 10 ms 4 back 1 from 1 holds 0",
+    "nor in the next window, which has forgotten that take":
+      "of 20 take 14 holds 6; of 10 ms 1 take 1 holds -1; of 10 ms 1000 back 4 from 0 holds 9",
+    "holds nothing after a pause, until the next window, and then all":
+      "of 10 take 4 holds 6; of 10 pause 500 holds 0; of 50 ms 700 holds 0; of 50 ms 1000 holds 50",
+    "holds what a window that began early brought, and no more under a larger plan":
+      "of 100 take 100 holds 0; of 20 start 300 ms 300 take 5 holds 1; " +
+      "of 100 start 300 ms 301 holds 1; of 100 start 300 ms 1300 holds 100",
+    "gives back nothing of what a window of a smaller plan, which began early, has forgiven":
+      "of 10 take 4 holds 6; of 10 ms 100 take 4 holds 2; " +
+      "of 1 start 700 ms 700 holds 0; of 1 start 700 ms 701 back 4 from 0 holds 0",
+    "counts what this window used, also if what was taken before it comes back to a plan that saves up":
+      "of 7 capacity 26 take 23 holds 3; of 7 capacity 26 ms 1000 take 4 holds 6; " +
+      "of 7 capacity 26 ms 1001 back 7 from 0 holds 13; of 7 ms 1002 holds 3",
+    "counts what was used after a date, also if tokens of that date come back to a plan that saves up":
+      "of 7 take 3 holds 4; of 7 capacity 26 ms 100 take 4 holds 0; " +
+      "of 7 capacity 26 ms 101 back 7 from 50 holds 7; of 7 ms 102 holds 3",
+    "holds what was used of it since, once a plan that saves up has got it back":
+      "of 7 capacity 26 take 3 holds 23; of 7 capacity 26 ms 1 take 2 holds 21; " +
+      "of 7 capacity 26 ms 2 back 3 from 0 holds 24; of 7 ms 3 holds 5",
+    "holds what it was given after a pause, and no more under a larger plan":
+      "of 10 pause 500 holds 0; of 10 ms 600 back 2 holds 2; of 1000 ms 700 holds 2; of 1000 ms 800 take 1 holds 1",
+    "owes after a pause what it owed": "of 10 take 13 holds -3; of 10 pause 500 holds -3; of 50 ms 1000 holds 47",
+  };
+  it.each(Object.entries(stories))("%s", (_what, story) => {
     let state = fullState(quota(10));
-    for (const [
-      i,
-      { of, capacity, start, ms = 0, take = 0, reserve = 0, back = 0, from, pauseMs, holds },
-    ] of steps.entries()) {
+    for (const [i, step] of stepsOf(story).entries()) {
+      const { of, capacity, start, ms = 0, take = 0, reserve = 0, back = 0, from, pause, holds } = step;
       const limit = quota(of, start, capacity);
       const { kind, unitsPerToken } = limit;
       const now = NOW + ms;
-      if (pauseMs !== undefined) state = kind.pause(limit, state, { at: now, until: now + pauseMs });
+      if (pause !== undefined) state = kind.pause(limit, state, { at: now, until: now + pause });
       state = kind.advance(limit, state, now);
       if (take > 0) state = remembering(kind.take(limit, state, take * unitsPerToken), now);
       if (reserve > 0) state = kind.reserve(limit, state, reserve * unitsPerToken).state;

@@ -23,19 +23,9 @@ import { fold, fullShard, heldByAll, merged, shardAt, shareOf, splitTo } from ".
 import { reserveOnOne } from "../../../src/engine/sharding/waits.js";
 import { snapshotOf } from "../../../src/engine/snapshot.js";
 import { toStored } from "../../../src/engine/units.js";
-import { histories, limits, NOW, stateAfter } from "../arbitraries.js";
+import { at, fast, histories, limits, NOW, rowsOf, slow, stateAfter } from "../arbitraries.js";
 import { forAny } from "../../support/random.js";
 
-const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
-const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
-
-/** A bucket that holds `held` tokens on 2^`level` rows. */
-function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: Limit; shards: Shard[] } {
-  const limit = parseLimit("send", config);
-  const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
-  return { limit, shards: splitTo(limit, whole, level, NOW) };
-}
-const at = (now: number, pausedUntil = 0) => ({ now, pausedUntil });
 /** The answer, the shards that change, and the shards that replace them. */
 const ask = ({ limit, shards }: { limit: Limit; shards: Shard[] }, asked: DemandArgs, now = NOW) => {
   const { status, left } = decideOnAll(limit, shards, at(now), demandOf(limit, asked));

@@ -1,11 +1,8 @@
 /** When several rows serve what they deny now. */
-import type { RateLimitConfig } from "convex-rate-limits";
 import { describe, expect, it } from "vitest";
 import { demandOf } from "../../../src/engine/request.js";
-import type { Limit } from "../../../src/engine/kinds/kind.js";
 import { parseLimit } from "../../../src/engine/kinds/limit.js";
-import { WHOLE } from "../../../src/engine/sharding/interval.js";
-import { type Shard, shardAt, splitTo } from "../../../src/engine/sharding/shard.js";
+import { shardAt } from "../../../src/engine/sharding/shard.js";
 import {
   mayDenyOnTwo,
   whenAnyServes,
@@ -14,18 +11,7 @@ import {
   whenServed,
 } from "../../../src/engine/sharding/waits.js";
 import { END_OF_TIME } from "../../../src/engine/time.js";
-import { NOW } from "../arbitraries.js";
-
-const slow: RateLimitConfig = { kind: "token bucket", rate: 64, period: 60_000, shards: 16 };
-const fast: RateLimitConfig = { kind: "token bucket", rate: 6400, period: 1000, capacity: 64, shards: 16 };
-
-/** A bucket that holds `held` tokens on 2^`level` rows. */
-function rowsOf(config: RateLimitConfig, held: number, level: number): { limit: Limit; shards: Shard[] } {
-  const limit = parseLimit("send", config);
-  const whole = shardAt(limit, WHOLE, { value: held * limit.unitsPerToken, ts: NOW });
-  return { limit, shards: splitTo(limit, whole, level, NOW) };
-}
-const at = (now: number, pausedUntil = 0) => ({ now, pausedUntil });
+import { at, fast, NOW, rowsOf, slow } from "../arbitraries.js";
 
 describe("the time at which rows serve a demand together", () => {
   // Both rows are empty, and one token comes to the bucket in 937.5 ms.
