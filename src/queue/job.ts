@@ -11,10 +11,10 @@ import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { dismissJob, findJob, hasStartTime, insertJob } from "./rows.js";
+import { dismissJob, findJob, hasStartTime, insertJob, startOf } from "./rows.js";
 import { parseQueue, type Queue, termsKnownTo, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
-import type { JobRow, QueueCtx, QueueReader, WorkerRow } from "./tables.js";
+import type { QueueCtx, QueueReader, WorkerRow } from "./tables.js";
 
 /** A live query reads these rows again whenever the worker takes one of them. */
 const MOST_AHEAD = 200;
@@ -28,7 +28,6 @@ const MOST_READ = 512;
 export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: JoinArgs): Promise<EnqueueResult> {
   const { now } = ctx;
   const queue = parseQueue(terms, { key, plan });
-  const { maxQueued } = queue.terms;
   const { fn, onDropped } = asked;
   const job = { ...parseJob(queue, asked), ...present({ fn, onDropped }) };
   if (!(await mayEverStart(ctx, queue, job.count))) return { ok: false, retryAt: END_OF_TIME, reason: "too large" };
@@ -39,9 +38,7 @@ export async function enqueue(ctx: QueueCtx, { terms, key, plan, ...asked }: Joi
   const text = textOf(terms);
   const isKnown = row?.terms === text && !isLost(row, now);
   const { fullUntil = 0 } = row ?? {};
-  if (isKnown && maxQueued < Infinity && now < fullUntil && !mayStartEarlier(row, queue)) {
-    return { ok: false, retryAt: fullUntil };
-  }
+  if (isKnown && now < fullUntil && !mayStartEarlier(row, queue)) return { ok: false, retryAt: fullUntil };
   const bucket = idOf(queue);
   const id = await insertJob(ctx, { ...bucket, ...job });
   await ensureRunning(ctx, queue, row, text);
@@ -67,8 +64,8 @@ async function mayEverStart(ctx: QueueCtx, queue: Queue, count: number): Promise
  * Whether a full queue's worker sleeps under another plan. The caller's may be larger, so its job is let in and starts
  * the worker. Callers under different plans may take turns: they let in as many jobs again as the bound permits.
  */
-const mayStartEarlier = ({ state, plan, queued = Infinity }: WorkerRow, queue: Queue) =>
-  state === "waiting" && plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
+const mayStartEarlier = ({ plan, queued = Infinity }: WorkerRow, queue: Queue) =>
+  plan !== queue.plan && queued < 2 * queue.terms.maxQueued;
 
 /** Removes a job that has no start time, and starts a worker that was lost. */
 export async function cancel(ctx: QueueCtx, asked: QueuedArgs): Promise<CancelQueuedResult> {
@@ -98,23 +95,19 @@ export async function getPosition(
   const terms = await termsKnownTo(ctx, asked);
   const job = terms && (await findJob(ctx, bucket, asked.id));
   if (!job) return null;
-  const { startsAt } = job;
+  const startsAt = startOf(job);
   if (startsAt !== undefined) return { startsAt };
   // Which plan the jobs wait by is known to their worker alone.
   const row = await readWorker(ctx, bucket);
   const queue = parseQueue(terms, { key: asked.key, plan: row?.plan });
-  const { before, isFound } = await jobsBefore(ctx, queue, job);
+  const { first } = await readOrder(ctx, queue, { most: MOST_AHEAD, ofAll: MOST_READ });
+  const counted = first.slice(0, MOST_AHEAD);
+  const place = counted.findIndex(({ _id }) => _id === job._id);
+  const before = place < 0 ? counted : counted.slice(0, place);
   const ahead = before.length;
   // No worker, no promise.
-  if (!isFound || !row || row.state === "idle" || isLost(row, ctx.now)) return { ahead };
+  if (place < 0 || !row || isLost(row, ctx.now)) return { ahead };
   const payers = await loadAllPayers(ctx, queue, ctx.now);
   if (payers.some((payer) => payer.terms.override?.reason)) return { ahead };
   return { ahead, startsAt: whenBroughtByAll(payers, [...before, job]) };
-}
-
-/** The jobs that go before one, in order, as many as are counted; and whether it has been found behind them. */
-async function jobsBefore(ctx: QueueReader & Pick<QueueCtx, "now">, queue: Queue, { _id }: JobRow) {
-  const { first } = await readOrder(ctx, queue, { most: MOST_AHEAD + 1, ofAll: MOST_READ });
-  const found = first.slice(0, MOST_AHEAD + 1).findIndex((job) => job._id === _id);
-  return { before: first.slice(0, found < 0 ? MOST_AHEAD : found), isFound: found >= 0 };
 }

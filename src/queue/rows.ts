@@ -16,9 +16,9 @@ export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
  * dismissed, which the worker must not count any more.
  */
 const SETTLEMENT = -1;
-/** That of a row whose job must run again, but does not wait yet. */
+/** That of a row whose job must run again, but does not wait yet: its `round` is the time from which it does. */
 const DELAYED = -2;
-/** That of a row whose job has its start time, and does not wait any more. */
+/** That of a row whose job does not wait any more: its `round` is the time at which it starts. */
 const PAID = -3;
 
 /** As the database compares a commit that is yet to come. */
@@ -173,20 +173,23 @@ export const deleteJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">) => 
 
 /** Takes a paid job out of the queue, and lets it be found until it starts. */
 export const keepStarting = ({ db }: QueueWriter, { _id }: JobRow, startsAt: number) => {
-  const none = { arrivedAt: undefined, round: undefined, notAfter: undefined };
-  return db.patch("rateLimitQueue", _id, { ...none, priority: PAID, startsAt });
+  const none = { arrivedAt: undefined, notAfter: undefined };
+  return db.patch("rateLimitQueue", _id, { ...none, priority: PAID, round: startsAt });
 };
 
 export const hasStartTime = ({ priority }: JobRow) => priority === PAID;
 
+/** When a job that does not wait starts, or waits again. */
+export const startOf = ({ priority, round }: JobRow) => (priority < SETTLEMENT ? round : undefined);
+
 /** Keeps a job that must run again from a time on: in the order of these times. It has not arrived yet. */
 export const insertDelayed = ({ db }: QueueWriter, job: NewJob & { at: bigint }, startsAt: number) =>
-  db.insert("rateLimitQueue", { ...job, priority: DELAYED, priorityThen: job.priority, round: startsAt, startsAt });
+  db.insert("rateLimitQueue", { ...job, priority: DELAYED, priorityThen: job.priority, round: startsAt });
 
 /** Lets it wait in its place, as one that has come now. */
 export const bringBack = ({ db }: QueueWriter, { _id, priorityThen = 0 }: JobRow, round: number | undefined) => {
-  const none = { priorityThen: undefined, startsAt: undefined };
-  return db.patch("rateLimitQueue", _id, { ...none, priority: priorityThen, round, arrivedAt: db.vars.commitTs });
+  const now = { priority: priorityThen, priorityThen: undefined, round, arrivedAt: db.vars.commitTs };
+  return db.patch("rateLimitQueue", _id, now);
 };
 
 /** Deletes a row unless somebody has. */

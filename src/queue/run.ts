@@ -47,7 +47,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   // Only before it rests it reads the range into which callers insert: one that saw it run must not insert unseen.
   if (pace.state !== "running" && !(await isFirst(ctx, queue, awaited?.job._id))) pace = paceWithMore(now);
   const [delayed] = pace.state === "running" ? [] : await storage.delayedJobs(ctx, queue, Infinity, 1);
-  const { startsAt: againAt = Infinity } = delayed ?? {};
+  const { round: againAt = Infinity } = delayed ?? {};
   if (pace.state === "idle" && delayed) pace = { state: "waiting", at: againAt };
   const isSleeping = pace.state === "waiting";
   const report = reportOf({ ...found, now, row, pace, maxQueued });

@@ -15,8 +15,8 @@ export const rateLimitQueueTables = {
   /**
    * Jobs that wait for their tokens: inserted by callers, deleted by the bucket's worker when it has paid, or by a
    * cancel. A row with the priority -1 is no job any more. It has ended and waits to be settled (its `args` say what
-   * was used), or has left unpaid and is still to be counted by the worker. One with -2 runs again from a time on,
-   * which is its `round`, and one with -3 has its start time.
+   * was used), or has left unpaid and is still to be counted by the worker. One with -2 runs again from a time on, and
+   * one with -3 is paid and starts more than a second later: its `round` is that time.
    */
   rateLimitQueue: defineTable({
     name: v.string(),
@@ -38,8 +38,6 @@ export const rateLimitQueueTables = {
     first: v.optional(v.string()),
     /** For a job that waits again from a time on: its priority then. */
     priorityThen: v.optional(v.number()),
-    /** For a job that is paid and starts later than a second from then: when it starts. Or when it waits again. */
-    startsAt: v.optional(v.number()),
   })
     .index("by_order", ["name", "key", "priority", "round", "at"])
     .index("by_arrival", ["name", "key", "arrivedAt"])
