@@ -214,6 +214,19 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   });
 });
 
+it("in the component a deploy that is taken back holds from the next call on, though another key's was the last", async () => {
+  const llm = { ...fast, keyed: true, queue: {} };
+  const { enqueue, enqueueAll, deploy, pass, seconds } = useQueues("component", { llm }, { count: 10 });
+  await enqueue("a1", { key: "a" });
+  await pass(1000);
+  deploy({ llm: { ...slow, keyed: true, queue: {} } });
+  await enqueue("b1", { key: "b" });
+  deploy({ llm });
+  await enqueueAll(["a2", "a3"], { key: "a" });
+  await pass(5000);
+  expect(seconds()).toEqual(["a1 0", "b1 1", "a2 1", "a3 2"]);
+});
+
 it("a worker in your tables that waits for weeks notices a deploy within a day, without a call", async () => {
   const { enqueueAll, pass, deploy, until, order } = useQueues("tables", {
     llm: { ...slow, period: 20 * DAY, queue: {} },

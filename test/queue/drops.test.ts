@@ -133,6 +133,16 @@ describe("a job whose function a deploy has removed", () => {
     expect(scheduler.runAfter.mock.calls).toEqual([told]);
   });
 
+  it("gives its tokens back", async () => {
+    const { ctx, run } = open("gone");
+    const { t, take, value } = useQueues("tables", { llm: { ...config, period: MINUTE, queue: {} } });
+    await take({ count: 10 });
+    const definedTerms = () => ({ name: "llm", queue: {}, configs: [{ config }] });
+    const fake = { ...(ctx as object), definedTerms, random: Math.random };
+    await t.mutation(({ db }) => runMutation({ ...fake, db } as never, { ...run, count: 4 }));
+    expect(await value()).toBe(4);
+  });
+
   it("is reported after the action that was to run it has failed", async () => {
     const { ctx, run, told, scheduler } = open("gone");
     await expect(runAction(ctx, run, "limits")).rejects.toThrow("it has failed");
@@ -147,5 +157,10 @@ describe("a job whose function a deploy has removed", () => {
     await expect(runMutation(ctx, run)).rejects.toThrow("it has failed");
     expect(scheduler.cancel).toHaveBeenCalledExactlyOnceWith("planned");
     expect(scheduler.runAfter).not.toHaveBeenCalled();
+    // Nobody would hear of it.
+    await expect(runMutation(ctx, { ...run, turn: { ...run.turn, onDropped: undefined } })).rejects.toThrow(
+      "has failed",
+    );
+    expect(scheduler.runAt).toHaveBeenCalledOnce();
   });
 });

@@ -101,8 +101,10 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
   it.each(["enqueue", "cancel", "pause", "adjustment", "reset", "sweep"])(
     "a worker whose planned run is gone starts with the next %s, and until then a place has no start time",
     async (how) => {
-      const { enqueue, enqueueAll, jobOf, pass, position, cancel, pauseFor, adjust, reset, sweep, until, order } =
-        open();
+      const { enqueue, enqueueAll, jobOf, pass, position, cancel, pauseFor, adjust, reset, sweep, until, order } = open(
+        // It is full for longer than its worker is lost: the next job is let in, and starts the worker.
+        { queue: { maxQueued: 1 } },
+      );
       await enqueueAll(["1", "2"]);
       const [third, last] = [await jobOf("3"), await jobOf("last")];
       await pass(1000);

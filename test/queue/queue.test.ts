@@ -422,8 +422,10 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(vi.getTimerCount()).toBe(0);
     await override({ more: 1 });
     expect(await enqueue("more", { count: 16 })).toMatchObject({ ok: true });
+    await override({ unlimited: true });
+    expect(await enqueue("all", { count: 160 })).toMatchObject({ ok: true });
     await until(10 * MINUTE);
-    expect(order()).toEqual(["more"]);
+    expect(order()).toEqual(["more", "all"]);
   });
 
   it("misuse throws before anything is read, and names the limit, the field and the allowed values", async () => {
