@@ -64,8 +64,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   await patchWorker(ctx, row, {
     ...report,
     terms: text,
-    // Of one that goes on after a sleep the row is not written: the next caller starts it again.
-    ...(!isRunning && { state: pace.state }),
+    state: pace.state,
     // While it runs on, it stays busy (isBusy).
     ...(mustRenew && { runsUntil: LEASE_MS + (isRunning ? now - LINGER_MS : nextAt) }),
     ...(isSleeping && { start, awaits: awaited?.job._id }),
@@ -90,10 +89,8 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
   for (const job of dismissed) await storage.deleteJob(ctx, job);
   const ended = settlements.filter((row) => !storage.isDismissed(row));
   const { taken, awaited, hasUnsettled, payers } = await takeJobs(ctx, queue, first, ended);
-  // The next run counts no more those that have expired, but those that are back. A user whose job has no round yet has
-  // no turn.
-  const isRecounted = expired.length + due.length > 0;
-  const isCut = isRecounted || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
+  // The next run counts those that are back. A user whose job has no round yet has no turn.
+  const isCut = due.length > 0 || settlements.length === MOST_SETTLED || hasUnsettled || isUnsorted;
   const hasMore = isCut || (!awaited && (goesOn || taken < first.length));
   const counted = [...first.slice(0, taken), ...dismissed].filter((job) => storage.isCounted(job, seen));
   return {
@@ -101,7 +98,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
     seen,
     /** The jobs that were paid, or dropped as they were to be paid; and those that wait. */
     taken,
-    queued: awaited || hasMore ? Math.max(0, queued + arrived - counted.length) : 0,
+    queued: awaited || hasMore ? queued + arrived - counted.length : 0,
     /** The first job that waits, and for what. */
     awaited,
     /** Whether it took all that it looked at, so that more may wait. */

@@ -312,7 +312,6 @@ it("a row is that of a queue whose config has undefined fields: callers do not w
 const known = { seenTo: 7n, createdTo: 6, queued: 3 };
 it.each([
   ["goes on with what it knew when it slept", { state: "waiting", start: "slept" }, "pending", known],
-  // A worker that goes on after a sleep writes its row only when it stops or sleeps.
   ["counts anew if it has run since it slept", { state: "waiting", start: "slept" }, "success", {}],
   ["counts anew if it was lost", { state: "running", start: "slept" }, "pending", {}],
 ])("a worker that is started %s", async (_what, row, kind, carried) => {

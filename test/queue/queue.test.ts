@@ -87,6 +87,17 @@ describe.each(placeNames)("in the %s", (place) => {
     expect(await enqueue("again")).toMatchObject({ ok: true });
   });
 
+  it("a full queue has room when its large second job has left, however small those around it are", async () => {
+    const { enqueue, enqueueAll, pass } = open({ period: MINUTE, queue: { maxQueued: 2 } });
+    await enqueueAll(Array<string>(11).fill("small"), { count: 1 });
+    await enqueueAll(["large"]);
+    await enqueueAll(["small"], { count: 1 });
+    await pass(1000);
+    const { retryAt = NaN } = (await enqueue("late")) as { retryAt?: number };
+    await pass(retryAt - Date.now());
+    expect(await enqueue("again")).toMatchObject({ ok: true });
+  });
+
   it("a full queue that is blocked for good says the end of time", async () => {
     const { enqueue, enqueueAtOnce, pass, override } = open({ queue: { maxQueued: 3 } });
     await override({ block: true });
