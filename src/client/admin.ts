@@ -46,7 +46,7 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    * unlimited; until a time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken
    * stay taken. The config for a limit with `shards` is of its kind, and a window's of its period.
    * @throws unless there is exactly one of `config`, `more`, `block`, `unlimited` and `plan`; when `until` has passed;
-   * when a limit without slots would get them.
+   * when a limit without slots would get them, or one with slots a part of one.
    */
   overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],

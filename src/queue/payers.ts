@@ -89,21 +89,20 @@ export function whenBroughtByAll(payers: readonly Payer[], jobs: readonly Payabl
   // many payments.
   const MOST_TURNS = 256;
   const PAYMENTS = 16;
-  const whenAll = (some: readonly PayableJob[], more: number) =>
+  const whenAll = (left: readonly Payer[], some: readonly PayableJob[], more: number) =>
     Math.max(...left.map((payer) => whenBrought(payer, some, more)));
-  let left = payers;
-  if (payers.length === 1 && payers.every(isSaving)) return whenAll(jobs, times);
+  const soonest = whenAll(payers, jobs, times);
+  if (payers.length === 1 && payers.every(isSaving)) return soonest;
   // What one job leaves of a window or of another limit may be lost to the next one, so each takes in its turn.
   const most = Math.min(MOST_TURNS, Math.ceil(mostPaidFrom(payers.flatMap(({ held }) => held)) / PAYMENTS));
   const turns = Math.min(most, Math.round(times * jobs.length));
-  const inTurn = Array.from({ length: Math.ceil(times) }, () => jobs)
-    .flat()
-    .slice(0, turns);
-  for (const job of inTurn.slice(0, -1)) {
-    const at = whenAll([job], 1);
+  const repeated = Array.from({ length: Math.ceil(times) }, () => jobs).flat();
+  let left = payers.map((payer) => (soonest < untilOf(payer) ? payer : afterOverride(payer)));
+  for (const job of repeated.slice(0, turns - 1)) {
+    const at = whenAll(left, [job], 1);
     left = left.map((payer) => afterJob(payer, job, at));
   }
-  return whenAll(inTurn.slice(-1), 1 + times * jobs.length - turns);
+  return whenAll(left, repeated.slice(turns - 1, turns), 1 + times * jobs.length - turns);
 }
 
 /** Whether a job takes what the one before leaves, and owes the rest. */
@@ -112,19 +111,28 @@ function isSaving({ terms }: Payer): boolean {
   return kind.runsFrom !== undefined && maxReserved >= Math.max(capacity, refill);
 }
 
-/** A payer that has paid for a job at a time. Of an override that has changed its limit until then nothing is left. */
+/** A payer that has paid for a job at a time: with what it holds, since it does not owe for others. */
 function afterJob(payer: Payer, job: PayableJob, at: number): Payer {
-  const { terms } = payer;
-  const { bucket, override } = terms;
-  const isOver = override !== undefined && at >= override.until;
-  const counted = isOver ? bucket : terms.counted;
-  const { limit } = counted;
-  const units = unitsOf(limit, askedOf(bucket, job).count);
-  const left =
-    isOver && override.limit
-      ? shortOf(limit, at, limit.capacity)
-      : charged(advance(wholeOf(payer, terms.now), at), units);
-  return { ...payer, terms: { ...terms, now: at, counted, override: isOver ? undefined : override }, held: [left] };
+  const { bucket, counted, now } = payer.terms;
+  const whole = advance(wholeOf(payer, now), at);
+  const units = Math.min(Math.max(0, whole.state.value), unitsOf(counted.limit, askedOf(bucket, job).count));
+  return { ...payer, terms: { ...payer.terms, now: at }, held: [charged(whole, units)] };
+}
+
+const untilOf = ({ terms }: Payer) => terms.override?.until ?? Infinity;
+
+/**
+ * A payer whose override has ended: the limit's own config brings the rest. How much the override has brought by then
+ * depends on jobs that go before others, so nothing counts but its debt.
+ */
+function afterOverride(payer: Payer): Payer {
+  const { bucket, counted, override, pausedUntil, now } = payer.terms;
+  const { limit } = bucket;
+  const from = Math.max(now, pausedUntil, untilOf(payer));
+  const terms = { ...payer.terms, now: from, counted: bucket, override: undefined };
+  if (!override?.limit) return { ...payer, terms };
+  const owed = unitsOf(limit, Math.max(0, -heldBy(wholeOf(payer, now), now)) / counted.limit.unitsPerToken);
+  return { ...payer, terms, held: [shortOf(limit, from, limit.capacity + owed)] };
 }
 
 /** All rows as one, since a decision on thousands takes long. Those that were not read may hold nothing. */
@@ -134,23 +142,15 @@ function wholeOf({ terms, held }: Payer, now: number): Shard {
 }
 
 function whenBrought(payer: Payer, jobs: readonly PayableJob[], times: number): number {
-  const { bucket, counted, override, pausedUntil, ...terms } = payer.terms;
+  const { bucket, counted, override, pausedUntil, now } = payer.terms;
   const { limit } = counted;
-  if (override?.unlimited) return Math.max(terms.now, pausedUntil);
-  const whenUnder = (own: Limit, whole: Shard, now: number) => {
-    const units = jobs.reduce((sum, job) => sum + unitsOf(own, askedOf(bucket, job).count), 0);
-    return whenHeld(own, whole, { now, pausedUntil }, Math.ceil(times * units));
-  };
+  if (override?.unlimited) return Math.max(now, pausedUntil);
+  const units = jobs.reduce((sum, job) => sum + unitsOf(limit, askedOf(bucket, job).count), 0);
   // While the key is blocked nothing starts, and what a pause empties brings nothing until it ends.
-  const now = Math.max(pausedUntil, override?.reason ? override.until : terms.now);
-  const whole = wholeOf(payer, now);
-  const broughtAt = whenUnder(limit, whole, now);
-  if (!override || override.reason || broughtAt <= override.until) return broughtAt;
-  // Then the limit's own config brings them. How much of them the override has brought by then depends on jobs that go
-  // before others, so nothing counts but its debt.
-  const owed = unitsOf(bucket.limit, Math.max(0, -heldBy(whole, now)) / limit.unitsPerToken);
-  const from = Math.max(now, override.until);
-  return whenUnder(bucket.limit, shortOf(bucket.limit, from, bucket.limit.capacity + owed), from);
+  const from = Math.max(now, pausedUntil, override?.reason ? override.until : 0);
+  const broughtAt = whenHeld(limit, wholeOf(payer, from), { now: from, pausedUntil }, Math.ceil(times * units));
+  if (!override?.limit || broughtAt <= override.until) return broughtAt;
+  return whenBrought(afterOverride(payer), jobs, times);
 }
 
 /** A bucket of one row that was full at a time, less some units. */

@@ -90,6 +90,23 @@ describe.each(firstOf(1, placeNames))("in the %s", (place) => {
     expect(await enqueue("again")).toMatchObject({ ok: true });
   });
 
+  it("by retryAt there is room in a full queue although an override of its second limit ends before the first pays", async () => {
+    const llm = { ...slow, rate: 1, queue: { maxQueued: 1, with: { requests: 1 } } };
+    const { enqueueAtOnce, enqueue, override, pass, take } = open({
+      llm,
+      requests: { ...requests, rate: 1, period: HOUR },
+    });
+    await take({ name: "llm" });
+    await take({ name: "requests", count: 2 });
+    await override({ name: "requests", config: requests, until: NOW + MINUTE - 1000 });
+    await enqueueAtOnce(1, "x");
+    await pass(1000);
+    const { retryAt = NaN } = (await enqueue("late")) as { retryAt?: number };
+    expect(retryAt).toBeGreaterThan(NOW + HOUR);
+    await pass(retryAt - Date.now());
+    expect(await enqueue("again")).toMatchObject({ ok: true });
+  });
+
   it("a place is that of the limit that brings its tokens last", async () => {
     const { enqueueAll, jobOf, pass, position, override } = open();
     await enqueueAll(["1", "2", "3"]);
