@@ -41,7 +41,7 @@ const bucket = { name: "a0", config };
 const ARGS: Partial<Record<Case, object>> = {
   "inside: public": bucket,
   // Without a job and a row of a worker there is nothing to do.
-  "inside: queue": { terms: { ...bucket, queue: {} }, id: "job" },
+  "inside: queue": { name: "a0", terms: { ...bucket, queue: {} }, id: "job" },
   "inside: queue worker": { ...bucket, queue: {}, generation: 1 },
   "official, inside": { ...bucket, reserve: false, throws: false },
   "tables: http": new Request("https://app.example/api"),
