@@ -10,6 +10,7 @@ import { NOW, useClock } from "../support/clock.js";
 import { type Calls, useBackend } from "../support/limits.js";
 import { placeNames } from "../support/places.js";
 import { forAnyAsync, runs } from "../support/random.js";
+import { jobs } from "../support/stage.js";
 
 const LEASE = 1000;
 const PLANS = { free: 1, team: 3, large: 6 } as const;
@@ -96,7 +97,7 @@ describe.each(placeNames)("slots in the %s", (place) => {
     } else if (one.act === "unlimited") {
       await calls.overrideRateLimit({ ...bucket, unlimited: true });
       [twin.more, twin.isUnlimited] = [0, true];
-    }
+    } else if (one.act === "sweep") await calls.sweepRateLimits({ next: jobs.sweep });
   }
 
   it("are given, denied and freed exactly as a list of leases says", async () => {
