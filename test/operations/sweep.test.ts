@@ -22,6 +22,8 @@ const row = (more: Partial<StoredRow> = {}): StoredRow => ({ name: "send", key: 
 const ofWindow = { name: "window", bucket: "fixed window 1000" };
 const ofSliding = { name: "sliding", bucket: "sliding window 1000" };
 const controlled = (control: StoredRow["control"]) => row({ shard: CONTROL_SHARD, value: 0, control });
+const paused = controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } });
+const wasReset = controlled({ count: 1, reset: { count: 1, at: NOW } });
 const overridden = (override: RateLimitOverride) => row({ shard: CONTROL_SHARD, value: 0, override });
 const all: RateLimitDefinitions = {
   send,
@@ -65,42 +67,18 @@ const rows: [what: string, afterMs: number, ...stored: StoredRow[]][] = [
   ],
   ["a token bucket's row that no definition has stays", Infinity, row({ name: "window", value: 10 })],
   ["a row of a kind that there is not stays", Infinity, row({ name: "send", bucket: "leaky 5", value: 10 })],
-  [
-    "a pause is deleted when a bucket that was paused is full",
-    15_000,
-    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
-  ],
-  [
-    "a pause and its bucket are",
-    15_000,
-    row({ value: 10 }),
-    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
-  ],
+  ["a pause is deleted when a bucket that was paused is full", 15_000, paused],
+  ["a pause and its bucket are", 15_000, row({ value: 10 }), paused],
   [
     "a bucket that was filled after a pause is deleted when the pause says the same",
     15_000,
     row({ value: 10, ts: NOW + 5001, seen: 1 }),
-    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
+    paused,
   ],
-  [
-    "that of a call's config is, too",
-    105_000,
-    row({ value: 100, ts: NOW + 5001, seen: 1, plan: ample }),
-    controlled({ count: 1, pause: { count: 1, at: NOW, until: NOW + 5000 } }),
-  ],
-  ["a reset is deleted", 0, controlled({ count: 1, reset: { count: 1, at: NOW } })],
-  [
-    "a reset of rows that have not seen it is, with them",
-    0,
-    row({ value: -50 }),
-    controlled({ count: 1, reset: { count: 1, at: NOW } }),
-  ],
-  [
-    "a reset whose row is not full stays with it",
-    9000,
-    row({ seen: 1 }),
-    controlled({ count: 1, reset: { count: 1, at: NOW } }),
-  ],
+  ["that of a call's config is, too", 105_000, row({ value: 100, ts: NOW + 5001, seen: 1, plan: ample }), paused],
+  ["a reset is deleted", 0, wasReset],
+  ["a reset of rows that have not seen it is, with them", 0, row({ value: -50 }), wasReset],
+  ["a reset whose row is not full stays with it", 9000, row({ seen: 1 }), wasReset],
   ["a call's row is deleted when it is full by the call's config", 90_000, row({ value: 10, plan: ample })],
   ["a call's row is deleted when full by the definition, too", 5000, row({ value: 5, plan: { ...send, rate: 1000 } })],
   ["an override is deleted when it ends", 1000, overridden({ block: true, until: NOW + 1000 })],
