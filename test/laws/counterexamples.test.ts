@@ -61,22 +61,6 @@ async function job(world: World, config: TokensConfig) {
   return scheduled.job;
 }
 
-describe("calls at once", () => {
-  examples(oneRow, {
-    "one that throws takes no other's turn away": async (world) => {
-      const config = bucket({ capacity: 3 });
-      const results = await world.mutation(({ consume }) =>
-        Promise.all([1, NaN, 1, 1, 1, 1].map((count) => consume({ config, count, throws: true }).catch(String))),
-      );
-      const reasons = results.filter((each) => typeof each === "string");
-      expect(reasons).toHaveLength(3);
-      expect(reasons.filter((reason) => reason.includes('"kind":"RateLimited"'))).toHaveLength(2);
-      expect(reasons.filter((reason) => reason.includes("count must be"))).toHaveLength(1);
-      expect(await left(world, config)).toBe(0);
-    },
-  });
-});
-
 describe("no token is made", () => {
   /** Repeats what must not help, each time before a call for `count` of a day's `capacity`. */
   const rounds =
@@ -116,22 +100,7 @@ describe("no token is made", () => {
     },
   });
 
-  const refundsBeyond = [
-    { used: 18, then: 2, raised: 82 },
-    { used: 22, then: 0, raised: 78 },
-  ].map(({ used, then, raised }): [string, Play] => [
-    `by a refund of ${used} used beyond a lowered limit: it pays for that first, and once`,
-    async (world) => {
-      await take(world, fixed(100), used);
-      await world.adjust({ ...(await take(world, fixed(100), 4)), config: fixed(20) });
-      expect(await left(world, fixed(20))).toBe(then);
-      expect(await left(world, fixed(100))).toBe(raised);
-    },
-  ]);
-
   examples(oneRow, {
-    ...Object.fromEntries(refundsBeyond),
-
     "by a refund of what a window has half forgotten: the other half comes back, also under a lowered capacity": async (
       world,
     ) => {
@@ -146,48 +115,6 @@ describe("no token is made", () => {
       expect(await left(world, large)).toBe(8);
     },
 
-    "by a late job of a sliding window that is cancelled when its time has left the window": async (world) => {
-      const late = await job(world, sliding(1));
-      world.setClock(T0 + 5000);
-      expect(await world.consume({ config: sliding(1) })).toMatchObject(yes);
-      expect(await world.cancel(late)).toEqual({ canceled: true });
-      expect(await world.consume({ config: sliding(1) })).toMatchObject({ ok: false, retryAt: T0 + 6000 });
-    },
-
-    "by rows of a sliding window that a clock ahead has written, for clocks behind it": async (world) => {
-      const goes = async (shards: Shards) => (await world.consume({ config: { ...sliding(64), shards } })).ok;
-      const split = { atLeast: 16 };
-      for (const ms of [1, 2, 3, 4, 5, 6, 7, 8, 5000]) {
-        world.setClock(T0 + ms);
-        await goes(split);
-      }
-      world.setClock(T0 + 2000);
-      let taken = 0;
-      for (let call = 0; call < 150; call++) if (await goes(call < 75 ? split : 1)) taken++;
-      expect(taken).toBeGreaterThan(0);
-      expect(taken).toBeLessThanOrEqual(64);
-    },
-
-    "by a gift that filled the bucket, and a cancelled job of the same millisecond": async (world) => {
-      const first = await job(world, bucket());
-      await world.adjust({ config: bucket(), count: -1 });
-      await job(world, bucket());
-      await world.cancel(first);
-      // Without the first job, the gift would have found the bucket full.
-      expect(await left(world, bucket())).toBe(19);
-    },
-
-    "by a charge on a debt that a lowered limit cannot count": async (world) => {
-      const large = bucket({ rate: 1e12, period: 1000, capacity: 1e12 });
-      const small = bucket({ period: 1000, capacity: 1 });
-      await world.adjust({ config: large, count: 1e12 });
-      await world.adjust({ config: large, count: 1e12 });
-      const before = await world.check({ config: small });
-      expect(before).toMatchObject({ ok: false, remaining: 0 });
-      await world.adjust({ config: small, count: 1 });
-      expect((await world.check({ config: small })).retryAt).toBeGreaterThanOrEqual(before.retryAt ?? NaN);
-    },
-
     "by a bucket that owes a third of a day, a charge and its refund": async (world) => {
       const config = fixed(1 / 3, { period: DAY, capacity: 1e5 });
       await world.consume({ config, count: 1e5 });
@@ -199,17 +126,6 @@ describe("no token is made", () => {
 });
 
 describe("waits", () => {
-  examples([{ atLeast: 2 }], {
-    "a denied reservation on several rows succeeds at its retryAt": async (world) => {
-      const config = bucket({ period: 1, capacity: 4, maxReserved: 0 });
-      await world.consume({ config });
-      const { ok, retryAt = NaN } = await world.consume({ config, count: 4, reserve: true });
-      expect(ok).toBe(false);
-      world.setClock(retryAt);
-      expect(await world.consume({ config, count: 4, reserve: true })).toMatchObject(yes);
-    },
-  });
-
   examples(anyRows, {
     "work that was reserved token by token fills every window and overfills none": async (world) => {
       const starts: number[] = [];

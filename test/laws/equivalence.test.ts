@@ -131,38 +131,4 @@ inEveryWorld("Law 7, equivalence", ({ worlds, subject, isOneRow }) => {
       });
     },
   );
-
-  if (!isOneRow) return;
-  holds(
-    "law 12: a refund by date is as if the tokens had never been taken",
-    { runs: 150, least: { refunded: 20 } },
-    [worlds, subject.exact, stepsUpTo(12), fc.nat(11), fc.nat(11)],
-    async (open, config, steps, taking, later, seen) => {
-      const all: [World, World] = [open(), open()];
-      const [world] = all;
-      const undo: { takenAt: number; count: number }[] = [];
-      let step = 0;
-      let last = 0;
-      await world.walk(config, steps, async ({ count }, now) => {
-        // No two events share a millisecond.
-        const at = Math.max(now, last + 1);
-        last = at + 1;
-        world.setClock(at);
-        if (step === taking % steps.length) {
-          const status = await world.consume({ config, count, refundable: true });
-          if (status.ok && status.retryAt === undefined && count > 0)
-            undo.push({ takenAt: status.takenAt ?? NaN, count });
-        } else await Promise.all(all.map((one) => one.adjust({ config, count })));
-        world.setClock(at + 1);
-        const [taken] = undo;
-        if (taken && step > later % steps.length) {
-          await world.adjust({ config, count: -taken.count, takenAt: taken.takenAt });
-          undo.pop();
-          seen.refunded++;
-        }
-        if (undo.length === 0) await both(all, (one) => one.held({ config }));
-        step++;
-      });
-    },
-  );
 });

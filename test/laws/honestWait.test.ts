@@ -44,53 +44,42 @@ inEveryWorld("Law 2, honest wait: the request succeeds at retryAt, and not one m
   );
 });
 
-describe("Law 2, honest wait: of several rows, one is full before the others", () => {
+describe.each(placeNames)("Law 2, honest wait of several rows, in the %s", (place) => {
   underFakeClock();
-  it.each(placeNames)("in the %s a reservation of all that they hold is served at its time", async (place) => {
+  const two = { atLeast: 2, atMost: 2 };
+  const bucket = { kind: "token bucket", period: 1000 } as const;
+
+  it("one of which is full before the others: a reservation of all that they hold is served at its time", async () => {
     const world = worldIn(place, { atLeast: 4 });
-    const config = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 0 } as const;
+    const config = { ...bucket, rate: 10, maxReserved: 0 };
     await world.consume({ config, count: 1 });
     expect(await world.rows()).toHaveLength(2);
     const all = { config, count: 10, reserve: true };
     const { retryAt = 0 } = await world.consume(all);
     await expectHonest(world, all, retryAt, true);
   });
-});
 
-describe("Law 2, honest wait: of two rows that hold the tokens of a reservation together", () => {
-  underFakeClock();
-  const config = { kind: "token bucket", rate: 2, period: 1000, capacity: 5, maxReserved: 0 } as const;
+  it("that hold a reservation together: a denial says when, whichever row the call reads first", async () => {
+    for (const drawn of [0.1, 0.9]) {
+      const world = worldIn(place, two);
+      for (const [i, value] of [0, 1].entries()) await world.plant({ shard: `${i}`, value });
+      const request = { config: { ...bucket, rate: 2, capacity: 5, maxReserved: 0 }, count: 1.25, reserve: true };
+      world.draw(drawn);
+      const { retryAt = 0 } = await world.check(request);
+      expect(retryAt).toBe(T0 + 125);
+      await expectHonest(world, request, retryAt, true);
+    }
+  });
 
-  it.each(placeNames)(
-    "in the %s it is served, and a denial says when, whichever row the call reads first",
-    async (place) => {
-      for (const drawn of [0.1, 0.9]) {
-        const world = worldIn(place, { atLeast: 2, atMost: 2 });
-        await world.plant({ shard: "0", value: 0 });
-        await world.plant({ shard: "1", value: 1 });
-        const request = { config, count: 1.25, reserve: true };
-        world.draw(drawn);
-        const { retryAt = 0 } = await world.check(request);
-        expect(retryAt).toBe(T0 + 125);
-        await expectHonest(world, request, retryAt, true);
-      }
-    },
-  );
-});
-
-describe("Law 2, honest wait: of two rows of a fast limit that owe", () => {
-  underFakeClock();
-  const config = { kind: "token bucket", rate: 1000, period: 1000, maxReserved: 100 } as const;
-
-  it.each(placeNames)("in the %s a denied reservation is served at its time by either", async (place) => {
-    for (const [drawn, again] of [
-      [0.1, 0.9],
-      [0.9, 0.1],
-    ] as const) {
-      const world = worldIn(place, { atLeast: 2, atMost: 2 });
-      await world.plant({ shard: "0", value: -30 });
-      await world.plant({ shard: "1", value: -50 });
-      const request = { config, count: 40, reserve: true };
+  it.each([
+    [0.1, 0.9],
+    [0.9, 0.1],
+  ])(
+    "that owe, of a fast limit: a denied reservation is served at its time by either (%d, then %d)",
+    async (drawn, again) => {
+      const world = worldIn(place, two);
+      for (const [i, value] of [-30, -50].entries()) await world.plant({ shard: `${i}`, value });
+      const request = { config: { ...bucket, rate: 1000, maxReserved: 100 }, count: 40, reserve: true };
       world.setClock(T0 + 1);
       world.draw(drawn);
       const { retryAt = 0 } = await world.consume(request);
@@ -98,20 +87,16 @@ describe("Law 2, honest wait: of two rows of a fast limit that owe", () => {
       world.setClock(retryAt);
       world.draw(again);
       expect(await world.consume(request)).toMatchObject({ ok: true });
-    }
-  });
-});
+    },
+  );
 
-describe("Law 2, honest wait: by a clock behind the last write of one of two rows", () => {
-  underFakeClock();
-  const config = { kind: "token bucket", rate: 1, period: 1000, capacity: 64 } as const;
-
-  it.each(placeNames)("in the %s a denial waits until the other row holds the rest", async (place) => {
-    const world = worldIn(place, { atLeast: 2, atMost: 2 });
+  it("by a clock behind the last write of one of two: a denial waits until the other holds the rest", async () => {
+    const world = worldIn(place, two);
     await world.plant({ shard: "0", value: 0 });
     await world.plant({ shard: "1", value: 20, ts: T0 + 40_000 });
-    expect(await world.consume({ config, count: 30 })).toMatchObject({ ok: false, retryAt: T0 + 20_000 });
+    const request = { config: { ...bucket, rate: 1, capacity: 64 }, count: 30 };
+    expect(await world.consume(request)).toMatchObject({ ok: false, retryAt: T0 + 20_000 });
     world.setClock(T0 + 20_000);
-    expect(await world.consume({ config, count: 30 })).toMatchObject({ ok: true });
+    expect(await world.consume(request)).toMatchObject({ ok: true });
   });
 });

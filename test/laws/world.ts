@@ -78,14 +78,12 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
     sweep: () => limits.sweepRateLimits(ctx, { next: jobs.sweep }),
   });
   type Calls = ReturnType<typeof within>;
+  const callNames = Object.keys(within({} as MutationCtx)) as (keyof Calls)[];
+  const call = (name: keyof Calls) => (args: never) => mutation<unknown>((ctx) => within(ctx)[name](args));
   /** Each in a transaction of its own. */
-  const alone =
-    <Name extends keyof Calls>(name: Name) =>
-    (...args: Parameters<Calls[Name]>) =>
-      mutation(
-        (ctx) => (within(ctx)[name] as (...args: unknown[]) => unknown)(...args) as Promise<never>,
-      ) as ReturnType<Calls[Name]>;
+  const alone = Object.fromEntries(callNames.map((name) => [name, call(name)])) as unknown as Calls;
   return {
+    ...alone,
     configured,
     setClock: (now: number) => {
       vi.setSystemTime(now);
@@ -110,17 +108,8 @@ function openWorld(place: PlaceName, backend: Backend, setting: Setting, seed: n
       const drawn = [number];
       random = () => drawn.shift() ?? 0.99;
     },
-    consume: alone("consume"),
-    check: alone("check"),
-    get: alone("get"),
-    reset: alone("reset"),
-    adjust: alone("adjust"),
-    pause: alone("pause"),
-    schedule: alone("schedule"),
-    cancel: alone("cancel"),
-    sweep: alone("sweep"),
     /** The tokens that all rows hold, and whether the bucket owes. */
-    held: async ({ config }: Bucket) => projectRateLimit(await alone("get")({ config }), { now: Date.now(), count: 0 }),
+    held: async ({ config }: Bucket) => projectRateLimit(await alone.get({ config }), { now: Date.now(), count: 0 }),
     /** Several calls in one transaction of the app. */
     mutation: <T>(body: (calls: Calls) => Promise<T>) => mutation((ctx) => body(within(ctx))),
     rows: async () => (await stage.rows()).sort((a, b) => (a._id < b._id ? -1 : 1)),
