@@ -37,7 +37,7 @@ async function runOnce(ctx: WorkerCtx, run: RunArgs): Promise<void> {
   const { now } = ctx;
   const row = await readOwnWorker(ctx, run);
   if (!row) return;
-  const { terms, text } = await termsInForce(ctx, run.name, row.terms);
+  const { terms, text } = await termsInForce(ctx, run.name);
   const queue = parseQueue(terms, row);
   const { maxQueued } = queue.terms;
   // A row that was put back knows no terms: other runs may have taken jobs while there was none.

@@ -33,7 +33,7 @@ export async function settle(ctx: WorkerCtx, settling: SettleArgs): Promise<void
   const { count, used, at, takenAt, again, ...bucket } = settling;
   if (used === count && !again) return;
   const row = await readWorker(ctx, bucket);
-  const { terms, text } = await termsInForce(ctx, bucket.name, row?.terms);
+  const { terms, text } = await termsInForce(ctx, bucket.name);
   const queue = parseQueue(terms, { plan: bucket.plan, ...row, key: bucket.key });
   if (used !== count) {
     const settlement = { count, used, at, takenAt };

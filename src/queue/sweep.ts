@@ -39,9 +39,8 @@ export async function sweepInTurn(
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;
   const found = await find(isAfterBuckets ? cursor : WALK);
-  const texts = known.map(({ text }) => text);
   let { deleted } = swept;
-  for (const bucket of found.buckets) if (await tend(ctx, bucket, texts)) deleted++;
+  for (const bucket of found.buckets) if (await tend(ctx, bucket)) deleted++;
   return { deleted, cursor: found.cursor };
 }
 
@@ -68,17 +67,16 @@ export async function findWorkers(
   return { buckets, cursor: last ? WALK + JSON.stringify([last.name, last.key ?? null]) : null };
 }
 
-/** Starts the worker of a bucket, or deletes its row, if that is still due; whether it has deleted it. */
-async function tend(ctx: QueueCtx, bucket: BucketId, texts: readonly string[]): Promise<boolean> {
+/**
+ * Starts the worker of a bucket, or deletes its row if nothing waits; whether it has deleted it. Reading the jobs lets
+ * it conflict with a caller who adds one.
+ */
+async function tend(ctx: QueueCtx, bucket: BucketId): Promise<boolean> {
   const row = await readWorker(ctx, bucket);
-  if (!row) return false;
-  // Reading the jobs lets it conflict with a caller who adds one.
-  if (isOver(row, ctx.now) && !(await hasJobs(ctx, bucket))) {
-    await ctx.db.delete("rateLimitWorkers", row._id);
-    return true;
-  }
-  if (mustStart(row, texts, ctx.now)) await wake(ctx, bucket);
-  return false;
+  const isUnused = row !== null && !(await hasJobs(ctx, bucket));
+  if (isUnused) await ctx.db.delete("rateLimitWorkers", row._id);
+  else await wake(ctx, bucket);
+  return isUnused;
 }
 
 const isOver = ({ runsUntil }: WorkerRow, now: number) => now >= runsUntil + KEPT_MS;

@@ -104,21 +104,13 @@ export const textOf = (terms: QueueTerms): string =>
 
 /**
  * The terms that a run of the worker or of a job follows: as the app defines them, in your tables, else those of the
- * last call that knew them. @param known - the text of those that are stored, for all that the caller knows.
+ * last call that knew them.
  * @throws when somebody has deleted their row; the next call that knows them stores them, and the next one a minute
  * later starts the worker.
  */
-export async function termsInForce(
-  ctx: WorkerCtx,
-  name: string,
-  known?: string,
-): Promise<{ terms: QueueTerms; text: string }> {
+export async function termsInForce(ctx: WorkerCtx, name: string): Promise<{ terms: QueueTerms; text: string }> {
   const defined = ctx.definedTerms?.(name);
-  if (defined) {
-    const text = textOf(defined);
-    await learnTerms(ctx, name, text, known);
-    return { terms: defined, text };
-  }
+  if (defined) return { terms: defined, text: textOf(defined) };
   const row = await readTerms(ctx, name);
   if (!row) throw misuseError(name, "the row with the terms of its queue is missing: enqueue a job to store them.");
   return { terms: JSON.parse(row.terms) as QueueTerms, text: row.terms };
@@ -135,8 +127,8 @@ export async function termsKnownTo(
 }
 
 /**
- * Stores the text of the terms that a call knows, unless it is stored. @param known - the text that is, as in
- * `termsInForce`.
+ * Stores the text of the terms that a call knows, unless it is stored. @param known - the text that is, for all that the
+ * caller knows.
  */
 export async function learnTerms(ctx: QueueWriter, name: string, text: string, known?: string): Promise<void> {
   if (text === known) return;

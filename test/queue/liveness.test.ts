@@ -7,8 +7,8 @@ import { queueTermsOf } from "../../src/client/plans.js";
 import { transact } from "../../src/http/ask.js";
 import type { QueueConfig } from "../../src/wire/configs.js";
 import { isFirst, look } from "../../src/queue/batch.js";
-import { parseQueue, textOf } from "../../src/queue/terms.js";
-import { isBusy, start } from "../../src/queue/worker.js";
+import { learnTerms, parseQueue, textOf } from "../../src/queue/terms.js";
+import { ensureRunning, isBusy, start } from "../../src/queue/worker.js";
 import { NOW, runJobs, useClock } from "../support/clock.js";
 import { changeIn, documentsIn, placeNames } from "../support/places.js";
 import { firstOf } from "../support/random.js";
@@ -326,9 +326,19 @@ it.each([
   expect(scheduler.cancel).toHaveBeenCalledTimes(row.state === "waiting" && kind === "pending" ? 1 : 0);
 });
 
+it("a caller reads no terms that the running worker knows, and writes nothing that is stored as it is", async () => {
+  const [patch, query] = [vi.fn(), vi.fn()];
+  const db = { patch, query: query.mockReturnValue({ withIndex: () => ({ first: () => ({ terms: "same" }) }) }) };
+  const row = { state: "running", runsUntil: NOW + 1, terms: "same", fullUntil: NOW + 1 };
+  await ensureRunning({ db, now: NOW } as never, { name: "llm", key: undefined }, row as never, "same");
+  expect(query).not.toHaveBeenCalled();
+  await learnTerms({ db } as never, "llm", "same");
+  expect(patch).not.toHaveBeenCalled();
+});
+
 it("jobs that a run has seen are no arrivals, if the last of them was taken or cancelled", async () => {
-  const { t, enqueue } = useQueues("tables", { llm: { ...slow, queue: {} } });
-  await enqueue("older");
+  const { t, enqueueAll } = useQueues("tables", { llm: { ...slow, queue: {} } });
+  await enqueueAll(["older", "newer"]);
   const queue = parseQueue({ name: "llm", configs: [{ config: slow }], queue: {} }, {});
   const lookAfter = (seen: object) =>
     t.mutation((ctx) => look({ ...ctx, now: NOW } as never, queue, { most: 1, ...seen }));

@@ -10,7 +10,7 @@ import { fullShard, heldBy, type Shard, splitTo } from "../../src/engine/shardin
 import { unitsOf } from "../../src/engine/units.js";
 import { type Control, NO_CONTROL } from "../../src/engine/control.js";
 import { termsOf } from "../../src/operations/terms.js";
-import { mostPaidFrom, payFor, waitWhenFull } from "../../src/queue/pay.js";
+import { mostPaidFrom, payFor, type PayableJob, waitWhenFull } from "../../src/queue/pay.js";
 import { whenBroughtByAll } from "../../src/queue/payers.js";
 import { forAny } from "../support/random.js";
 
@@ -67,6 +67,20 @@ describe("a job", () => {
     ["of 0 tokens waits behind a debt", ten, -20, 0, { waitMs: 950, isAhead: true }],
   ] as const)("%s", (_what, config, held, count, expected) => {
     expect(paid(config, held, count)).toEqual(expected);
+  });
+
+  it("runs now if there is no bound, and what it takes is counted", () => {
+    const control = { ...NO_CONTROL, override: { unlimited: true } } as const;
+    expect(paid(ten, 5, 45, control)).toEqual({ runMs: 0, holds: -40 });
+  });
+
+  it("is remembered only if it may give tokens back", () => {
+    const { shards } = bucketWith(ten, 10);
+    const remembers = (job: PayableJob) => {
+      const payment = payFor(termsAt(ten, NOW), shards, job);
+      return payment.isPaid && payment.left.some(({ state }) => state.headroom);
+    };
+    expect([remembers({ count: 4 }), remembers({ count: 4, settles: "action" })]).toEqual([false, true]);
   });
 
   const configs: readonly RateLimitConfig[] = [
