@@ -1,7 +1,7 @@
 /** What a worker's run counts as waiting, without counting all of it, and what callers read of it. */
 import { expect, it, vi } from "vitest";
 import { reportOf } from "../../src/queue/backlog.js";
-import { countJobs } from "../../src/queue/rows.js";
+import { countJobs, isCounted } from "../../src/queue/rows.js";
 import { NOW, useClock } from "../support/clock.js";
 import { changeIn } from "../support/places.js";
 import { useQueues } from "../support/queues.js";
@@ -34,6 +34,12 @@ it("a count reads no more jobs than it was asked for, nor 4 MiB of them, and lea
   for (const most of [3, 5]) {
     expect(await countJobs({ db } as never, bucket, { ...range, most })).toMatchObject({ count: Math.min(most, 4) });
   }
+});
+
+it("of a commit that was counted in part, the jobs up to the last one that was count as counted", () => {
+  const isSeen = (_creationTime: number) =>
+    isCounted({ arrivedAt: 5n, _creationTime } as never, { seenTo: 5n, createdTo: 7 });
+  expect([6, 7, 8].map(isSeen)).toEqual([true, true, false]);
 });
 
 it.each([
