@@ -162,7 +162,7 @@ export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fiel
  */
 export const dismissJob = (ctx: QueueWriter, job: JobRow, { maxQueued = Infinity }: { maxQueued?: number }) => {
   const { db } = ctx;
-  const none = { round: undefined, notAfter: undefined, first: undefined, count: 0, args: {} };
+  const none = { round: undefined, notAfter: undefined, count: 0, args: {} };
   if (maxQueued === Infinity || job.priority === DELAYED) return deleteJob(ctx, job);
   return db.patch("rateLimitQueue", job._id, { ...none, at: db.vars.commitTs, priority: SETTLEMENT });
 };
@@ -191,8 +191,3 @@ export const bringBack = ({ db }: QueueWriter, { _id, priorityThen = 0 }: JobRow
   const now = { priority: priorityThen, priorityThen: undefined, round, arrivedAt: db.vars.commitTs };
   return db.patch("rateLimitQueue", _id, now);
 };
-
-/** Deletes a row unless somebody has. */
-export async function deleteRow({ db }: QueueWriter, id: JobRow["_id"]): Promise<void> {
-  if (await db.get("rateLimitQueue", id)) await db.delete("rateLimitQueue", id);
-}

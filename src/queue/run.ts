@@ -29,7 +29,7 @@ export async function work(ctx: WorkerCtx, { run, job, settlement, failed, start
   if (job) await runMutation(ctx, job);
   if (settlement) await settle(ctx, settlement);
   if (failed) await dropMissing(ctx, failed);
-  if (started) await storage.deleteRow(ctx, started);
+  if (started) await storage.deleteJob(ctx, { _id: started });
   return null;
 }
 

@@ -159,6 +159,8 @@ it.each<[rows: number, remembered: string, state: Partial<State>, most: number]>
   [2048, "nothing", {}, 8],
   [64, "64 times", { recent: times }, 51],
   [2048, "64 times", { recent: times }, 1],
+  // More than a run should, since none would be paid otherwise.
+  [2048, "256 times", { recent: Array.from({ length: 4 }, () => times).flat() }, 1],
   [2048, "their window", { window: { since: NOW, used: 1 } }, 2],
   [2048, "what may come back", { headroom: [] }, 2],
 ])("of %i rows that remember %s a run pays few enough jobs for 50 ms of CPU", (rows, _, remembered, most) => {

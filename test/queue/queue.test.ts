@@ -137,14 +137,18 @@ describe.each(placeNames)("in the %s", (place) => {
   });
 
   it("a job larger than a full bucket has its start time long before, and getQueued returns it until then", async () => {
-    const { jobOf, position, cancel, pass, until, log, t } = open();
-    const job = await jobOf("large", { count: 45 });
+    const { enqueue, jobOf, position, cancel, pass, until, log, t } = open();
+    const job = await jobOf("large", { count: 45, notAfter: NOW + 1500 });
+    await pass(2000);
+    await enqueue("next");
     await pass(1000);
     expect(await position(job)).toEqual({ startsAt: NOW + 3510 });
     expect(await cancel(job)).toBe(false);
+    // It has arrived and left: nobody counts it again.
+    expect((await documentsIn(place, t, "rateLimitQueue")).filter(({ arrivedAt }) => arrivedAt)).toHaveLength(1);
     await until(10_000);
     expect(await position(job)).toBeNull();
-    expect(log()).toEqual(["large 3510"]);
+    expect(log()).toEqual(["large 3510", "next 4510"]);
     expect(await documentsIn(place, t, "rateLimitQueue")).toEqual([]);
   });
 
@@ -337,18 +341,26 @@ describe.each(placeNames)("in the %s", (place) => {
     },
   );
 
-  it("the place of a job that is cancelled while the worker of a full queue sleeps is free at once", async () => {
-    const { enqueue, enqueueAll, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });
-    await enqueueAll(["first", "second", "third"]);
-    const job = await jobOf("fourth");
-    await pass(1000);
-    expect(await enqueue("late")).toMatchObject({ ok: false });
-    await cancel(job);
-    await pass(100);
-    expect(await enqueue("next")).toMatchObject({ ok: true });
-    await pass(100);
-    expect(await enqueue("late")).toMatchObject({ ok: false });
-  });
+  it.each([
+    [{}, {}],
+    [{ fair: true }, { fairBy: "a user" }],
+  ])(
+    "the place of a job that is cancelled while the worker of a full queue (%j) sleeps is free at once",
+    async (fair, own) => {
+      const queue = { maxQueued: 3, ...fair };
+      const { t, enqueue, enqueueAll, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue });
+      await enqueueAll(["first", "second", "third"], own);
+      const job = await jobOf("fourth", own);
+      await pass(1000);
+      expect(await enqueue("late", own)).toMatchObject({ ok: false });
+      await cancel(job);
+      await pass(100);
+      expect(await documentsIn(place, t, "rateLimitQueue")).toHaveLength(2);
+      expect(await enqueue("next", own)).toMatchObject({ ok: true });
+      await pass(100);
+      expect(await enqueue("late", own)).toMatchObject({ ok: false });
+    },
+  );
 
   it("a full queue whose worker sleeps stays full for hours, and a cancelled job's place is free at once", async () => {
     const { enqueue, jobOf, cancel, pass } = open({ period: 600 * MINUTE, queue: { maxQueued: 3 } });
