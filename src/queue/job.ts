@@ -11,7 +11,7 @@ import { readOrder } from "./batch.js";
 import { waitWhenFull } from "./pay.js";
 import { loadAllPayers, whenBroughtByAll } from "./payers.js";
 import { parseJob } from "./asked.js";
-import { dismissJob, findJob, hasStartTime, insertJob, startOf } from "./rows.js";
+import { awayUntil, dismissJob, findJob, hasStartTime, insertJob } from "./rows.js";
 import { parseQueue, type Queue, termsKnownTo, textOf } from "./terms.js";
 import { checkExported, ensureRunning, isLost, readWorker, wake } from "./worker.js";
 import type { QueueCtx, QueueReader, WorkerRow } from "./tables.js";
@@ -95,7 +95,7 @@ export async function getPosition(
   const terms = await termsKnownTo(ctx, asked);
   const job = terms && (await findJob(ctx, bucket, asked.id));
   if (!job) return null;
-  const startsAt = startOf(job);
+  const startsAt = awayUntil(job);
   if (startsAt !== undefined) return { startsAt };
   // Which plan the jobs wait by is known to their worker alone.
   const row = await readWorker(ctx, bucket);

@@ -180,7 +180,7 @@ export const keepStarting = ({ db }: QueueWriter, { _id }: JobRow, startsAt: num
 export const hasStartTime = ({ priority }: JobRow) => priority === PAID;
 
 /** When a job that does not wait starts, or waits again. */
-export const startOf = ({ priority, round }: JobRow) => (priority < SETTLEMENT ? round : undefined);
+export const awayUntil = ({ priority, round }: JobRow) => (priority < SETTLEMENT ? round : undefined);
 
 /** Keeps a job that must run again from a time on: in the order of these times. It has not arrived yet. */
 export const insertDelayed = ({ db }: QueueWriter, job: NewJob & { at: bigint }, startsAt: number) =>

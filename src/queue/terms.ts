@@ -127,8 +127,8 @@ export async function termsKnownTo(
 }
 
 /**
- * Stores the text of the terms that a call knows, unless it is stored. @param known - the text that is, for all that the
- * caller knows.
+ * Stores the text of the terms that a call knows, unless it is stored.
+ * @param known - the text that is stored, for all that the caller knows.
  */
 export async function learnTerms(ctx: QueueWriter, name: string, text: string, known?: string): Promise<void> {
   if (text === known) return;
