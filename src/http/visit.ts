@@ -5,7 +5,7 @@ import { policyOf } from "../engine/kinds/policy.js";
 import { fieldError } from "../engine/misuse.js";
 import { countField } from "../engine/request.js";
 import { MAX_TOKENS } from "../engine/units.js";
-import type { LetThroughStatus } from "../wire/answers.js";
+import type { RateLimitStatus } from "../wire/answers.js";
 import { present } from "../wire/present.js";
 import { badRequest, RefusedError } from "./answers.js";
 import { ask, type AskedSet, type LimitRefund, type LimitRequest } from "./ask.js";
@@ -125,7 +125,7 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
     if (!count) continue;
     const { name, key, config, plan } = one.request;
     // Tokens come back by the time at which they were taken; a further charge ignores it.
-    const { takenAt = 0 } = one.limited.status as LetThroughStatus;
+    const { takenAt = 0 } = one.limited.status;
     adjustments.push(present({ name, key, config, plan, count: -count, takenAt, describes: true }));
   }
   const statuses = adjustments.length > 0 ? await attempt(visit, () => ask(visit, { adjustments })) : undefined;
@@ -133,9 +133,9 @@ export async function refund(visit: Visit, asked: readonly AskedLimit[], respons
     // A request asks each limit once.
     const status = statuses?.[adjustments.findIndex(({ name }) => name === limited.name)];
     if (!status) return limited;
-    // Refunds have no mode.
-    const { shadow } = limited.status as LetThroughStatus;
-    return { ...limited, status: present({ ...status, shadow }) };
+    // Refunds have no mode, and are always ok.
+    const { shadow } = limited.status;
+    return { ...limited, status: present({ ...status, shadow }) as RateLimitStatus };
   });
 }
 

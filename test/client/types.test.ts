@@ -24,7 +24,7 @@ import { rateLimitQueueTables } from "convex-rate-limits/queue/schema";
 import * as validators from "convex-rate-limits/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { component } from "../support/places.js";
-import type { ExactRateLimitStatus } from "../../src/wire/answers.js";
+import type { DeniedStatus, ExactRateLimitStatus } from "../../src/wire/answers.js";
 import type {
   ConcurrencyConfig,
   FixedWindowConfig,
@@ -387,10 +387,20 @@ describe("the types know the fields of an answer", () => {
       return status.ok ? status.takenAt : status.retryAt;
     }).toEqualTypeOf<number>();
   });
+
+  it("an answer that may be a denial can be taken apart, and its ok still tells what the rest is", () => {
+    typeOf(async () => {
+      const { ok, lease, takenAt, shadow } = await inTables.rateLimit(mutation, { name: "runs" });
+      return ok ? lease : [takenAt, shadow];
+    }).toEqualTypeOf<RateLimitLease | undefined[]>();
+    typeOf(async () => (await inTables.rateLimit(mutation, { name: "signUp" })).reason).toEqualTypeOf<
+      DeniedStatus["reason"]
+    >();
+  });
 });
 
-/** The fields of T as one type, whether they were written in one interface or several. */
-type Fields<T> = { [Field in keyof T]: T[Field] };
+/** The fields that T may have, as one type, whether they were written in one interface or several. */
+type Fields<T> = { [Field in keyof T as T[Field] extends undefined ? never : Field]: T[Field] };
 type InferredConfig<Kind> = Fields<Extract<Infer<typeof validators.vRateLimitConfig>, { kind: Kind }>>;
 type InferredStatus<Ok> = Fields<Extract<Infer<typeof validators.vRateLimitStatus>, { ok: Ok }>>;
 type InferredAll<Ok> = Fields<Extract<Infer<typeof validators.vRateLimitAllStatus>, { ok: Ok }>>;
@@ -418,7 +428,10 @@ describe("the validator infers the type of", () => {
   });
 
   it("each status", () => {
-    expectTypeOf<Fields<Extract<RateLimitStatus, { ok: true }>>>().toEqualTypeOf<InferredStatus<true>>();
+    type Own = Fields<Extract<RateLimitStatus, { ok: true }>>;
+    expectTypeOf<Omit<Own, "shadow">>().toEqualTypeOf<Omit<InferredStatus<true>, "shadow">>();
+    expectTypeOf<Own["shadow"]>().toExtend<InferredStatus<true>["shadow"]>();
+    expectTypeOf<InferredStatus<true>["shadow"]>().toExtend<Own["shadow"]>();
     expectTypeOf<Fields<Extract<RateLimitStatus, { ok: false }>>>().toEqualTypeOf<InferredStatus<false>>();
     expect(validators.vRateLimitStatus.members).toHaveLength(2);
   });
