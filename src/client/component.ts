@@ -16,7 +16,7 @@ import { isObjectOrFunction } from "../engine/fields.js";
 import { type BucketArgs, checkSlot, type RequestArgs } from "../engine/request.js";
 import { checkConfig } from "../engine/kinds/fields.js";
 import { checkCtx } from "../engine/misuse.js";
-import { idOf, inTurn } from "../storage/rows.js";
+import { idOf, inTurn, withDb } from "../storage/rows.js";
 import { present } from "../wire/present.js";
 
 /**
@@ -98,10 +98,8 @@ const query: ComponentCalls["query"] = (ctx, ...call) => {
 
 /**
  * In a mutation the calls take turns, among themselves and with what cancelling writes in the caller's own database:
- * each sees what those before it have written. An action has no database, and a query writes nothing. If an app hides
- * its database, as convex-ents advises, the ctx itself stands for it.
+ * each sees what those before it have written. An action has no database, and a query writes nothing.
  */
-function inOrder<Result>(ctx: object & { runQuery?: unknown }, call: () => Promise<Result>): Promise<Result> {
-  if (!("db" in ctx && "runMutation" in ctx)) return call();
-  return inTurn(ctx.db ? ctx : { db: ctx, runQuery: ctx.runQuery }, call);
+function inOrder<Result>(ctx: object, call: () => Promise<Result>): Promise<Result> {
+  return "db" in ctx && "runMutation" in ctx ? inTurn(withDb(ctx), call) : call();
 }

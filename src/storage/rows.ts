@@ -51,9 +51,9 @@ export interface TableWriter<Table extends string, Doc extends convex.GenericDoc
 
 /**
  * A run may issue calls at once (`Promise.all`). The database then reads for all of them before it writes for any, so
- * each would take the same tokens. Apps wrap `ctx.db`, some anew for each call, so a run is also known by its `ctx` and
- * `runQuery`. If none of them is known, the call belongs to the latest run: Convex loads the module anew for each run.
- * convex-test does not, so there another `runQuery` means another run: a nested run must not wait for its caller.
+ * each would take the same tokens. Apps wrap or hide `ctx.db`, some anew for each call, so a run is also known by its
+ * `ctx` and `runQuery`. If none of them is known, the call belongs to the latest run: Convex loads the module anew for
+ * each run. convex-test does not: there another `runQuery` is of a nested run, which must not wait for its caller.
  */
 const runs = new WeakMap<object, Run>();
 /** `lastTurn` settles when the last call has ended. `isMarked`: the `runQuery` is known; another is of another run. */
@@ -80,15 +80,16 @@ export async function inTurn<T>(ctx: unknown, operation: () => Promise<T>, write
   const run = runs.get(db) ?? runs.get(ctx as object) ?? (mark && runs.get(mark)) ?? (isOther ? {} : latest);
   latest = run;
   runs.set(db, run).set(ctx as object, run);
-  if (mark) {
-    runs.set(mark, run);
-    run.isMarked = true;
-  }
+  if (mark) runs.set(mark, Object.assign(run, { isMarked: true }));
   const turn = run.lastTurn ? run.lastTurn.then(operation) : operation();
   // The caller of a turn that failed has its error; the next turn does not wait for reasons.
   run.lastTurn = turn.catch(() => undefined);
   return await turn;
 }
+
+/** An app may hide its database, as convex-ents advises: then the ctx itself stands for it. */
+export const withDb = (ctx: object & { db?: unknown; runQuery?: unknown }) =>
+  ctx.db ? ctx : { db: ctx, runQuery: ctx.runQuery };
 
 /** An operation that takes its turn. Arguments are parsed before: misuse does not wait, and reads nothing. */
 export function takingTurns<Asked, Parsed, Result>(
@@ -118,7 +119,7 @@ function rowsIn({ db }: Reader, range: Range): convex.Query<Table> {
   return db.query("rateLimits").withIndex("by_name_key_shard", range);
 }
 
-/** The last row, or that with a `shard` of at most this, or none. The transaction depends on what lies from there on. */
+/** The last row, or that with a `shard` of at most this, or none. The transaction depends on what follows it. */
 export async function readLast(ctx: Reader, { name, key }: BucketId, most?: string): Promise<Row | null> {
   const rows = rowsIn(ctx, (q) => {
     const bucket = q.eq("name", name).eq("key", key);
@@ -187,9 +188,7 @@ export async function readControl(ctx: Reader, { name, key }: BucketId): Promise
   return await rowsIn(ctx, (q) => q.eq("name", name).eq("key", key).eq("shard", CONTROL_SHARD)).collect();
 }
 
-export function isControl({ shard }: Row): boolean {
-  return shard === CONTROL_SHARD;
-}
+export const isControl = ({ shard }: Row): boolean => shard === CONTROL_SHARD;
 
 /** Puts a control row in the place of the one that is there; of none that says something there is no row. */
 export async function writeControl(ctx: Writer, id: BucketId, rows: readonly Row[], next: Control): Promise<void> {

@@ -11,7 +11,7 @@ import { after, countIn, inexactConfig, stepsUpTo, T0 } from "./arbitraries.js";
 import { underFakeClock, worldIn } from "./world.js";
 import { END_OF_TIME } from "../../src/engine/time.js";
 import type { RefillingLimit } from "../support/exact/config.js";
-import { ask, leftAt, type Level } from "../support/exact/refilling.js";
+import { type Level, refilling } from "../support/exact/refilling.js";
 import {
   exactly,
   fraction,
@@ -65,15 +65,15 @@ it("a limit that cannot be counted exactly never grants more than the exact one,
       const demand = { count: countIn(config, reserve, portion), reserve };
       const status = await world.consume({ config, ...demand });
       retryAt = status.retryAt;
-      const level = leftAt(limit, exact, now);
-      const arrived = minus(level, leftAt(limit, exact, exact?.ts ?? now));
+      const level = refilling.leftAt(limit, exact, now);
+      const arrived = minus(level, refilling.leftAt(limit, exact, exact?.ts ?? now));
       const windows = config.kind === "token bucket" ? ZERO : over(arrived, exactly(config.rate));
       // The refill of a window is also a whole number of units.
       const lost = plus(times(arrived, SLOPE_LOSS), times(unit, plus(rational(1), windows)));
       const allowedBehind = plus(mostBehind, lost);
       const left = minus(level, exactly(demand.count));
       if (status.ok) {
-        const { answer, after } = ask(limit, exact, now, demand);
+        const { answer, after } = refilling.ask(limit, exact, now, demand);
         expect(answer.ok).toBe(true);
         exact = after;
         granted++;

@@ -1,8 +1,8 @@
 /** An exact bucket of any kind. */
 import type { Rational } from "../rational.js";
-import type { Ask, ExactLimit, Outcome, Written } from "./config.js";
-import * as refilling from "./refilling.js";
-import * as slidingWindow from "./slidingWindow.js";
+import type { Ask, Dates, ExactLimit, Outcome, Written } from "./config.js";
+import { refilling } from "./refilling.js";
+import { slidingWindow } from "./slidingWindow.js";
 
 /** Undefined is a bucket that was never written, or forgotten: full. */
 export type State = Written | undefined;
@@ -14,12 +14,6 @@ interface Kind {
   pause: (limit: ExactLimit, state: State, now: number, until: number, at: number) => State;
   undo: (limit: ExactLimit, state: State, now: number, count: number, dates: Dates) => State[];
   leftAt: (limit: ExactLimit, state: State, now: number) => Rational;
-}
-
-/** When tokens were taken, and for when. */
-export interface Dates {
-  readonly takenAt: number;
-  readonly promised: number;
 }
 
 const kindOf = ({ kind }: ExactLimit) => (kind === "sliding window" ? slidingWindow : refilling) as unknown as Kind;

@@ -56,3 +56,9 @@ export interface Outcome<State> {
   readonly answer: { readonly ok: boolean; readonly retryAt?: number };
   readonly after: State;
 }
+
+/** When tokens were taken, and for when. */
+export interface Dates {
+  readonly takenAt: number;
+  readonly promised: number;
+}

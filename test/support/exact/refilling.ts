@@ -7,8 +7,7 @@
  */
 import { ceilOf, floorOf, fraction, greatest, isLess, least, minus, over, plus } from "../rational.js";
 import { type Rational, rational, times, ZERO } from "../rational.js";
-import type { Dates } from "./bucket.js";
-import { type Ask, longestWait, type Outcome, type RefillingLimit, type Written } from "./config.js";
+import { type Ask, type Dates, longestWait, type Outcome, type RefillingLimit, type Written } from "./config.js";
 
 /** Tokens that were taken, or came back when negative. */
 interface Happened {
@@ -28,14 +27,14 @@ interface Filled extends Written {
 export type Level = Filled | undefined;
 
 /** The tokens of the bucket at `now`; below 0 while it owes some. */
-export function leftAt(limit: RefillingLimit, state: Level, now: number): Rational {
+function leftAt(limit: RefillingLimit, state: Level, now: number): Rational {
   const capacity = rational(limit.capacity);
   if (!state) return capacity;
   return now <= state.ts ? state.value : least(capacity, plus(state.value, gained(limit, state.ts, now)));
 }
 
 /** A call gets tokens that are there or may be owed. */
-export function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask): Outcome<Level> {
+function ask(limit: RefillingLimit, state: Level, now: number, asked: Ask): Outcome<Level> {
   const startsAt = startFor(limit, state, now, asked);
   if (startsAt === undefined) return { answer: { ok: false }, after: state };
   const { count, date } = asked;
@@ -56,14 +55,14 @@ function startFor(limit: RefillingLimit, state: Level, now: number, { count, res
 }
 
 /** Charges, also below 0. A negative count gives back, up to the capacity. */
-export function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Level {
+function adjust(limit: RefillingLimit, state: Level, now: number, count: number): Level {
   if (count === 0) return state;
   const most = (before: Rational) => minus(before, rational(limit.capacity));
   return happened(limit, state, now, (before) => ({ taken: greatest(most(before), rational(count)) }));
 }
 
 /** The tokens that are there at a time are lost then, and tokens that were taken before do not come back. */
-export function pause(limit: RefillingLimit, state: Level, _now: number, until: number, at: number): Level {
+function pause(limit: RefillingLimit, state: Level, _now: number, until: number, at: number): Level {
   return happened(limit, state, until, (before) => ({ taken: greatest(ZERO, before), pausedAt: at }));
 }
 
@@ -98,7 +97,7 @@ function leftBy({ capacity }: RefillingLimit, { before, taken }: Happened): Rati
 /** A bucket remembers this number of peaks exactly, of those that it has not reached again. One is its present level. */
 const REMEMBERED = 6;
 
-export function undo(limit: RefillingLimit, state: Level, now: number, count: number, { takenAt }: Dates): Level[] {
+function undo(limit: RefillingLimit, state: Level, now: number, count: number, { takenAt }: Dates): Level[] {
   const undone = undoneBy(limit, state, now, rational(count), takenAt);
   if (undone.length > 0) return undone;
   const others = undoneBy(limit, state, now, mostTaken(state?.history ?? [], takenAt), takenAt);
@@ -173,3 +172,5 @@ function whenGained(limit: RefillingLimit, from: number, tokens: Rational): numb
 function windowAt({ start, period }: RefillingLimit & { kind: "fixed window" }, time: number): bigint {
   return floorOf(fraction(BigInt(time - start), BigInt(period)));
 }
+
+export const refilling = { ask, adjust, pause, undo, leftAt };

@@ -11,8 +11,7 @@
  * - After a gift or a pause no more comes back of earlier takes than was taken after it, less what is promised for later.
  */
 import { greatest, isLess, least, minus, plus, type Rational, rational, ZERO } from "../rational.js";
-import type { Dates } from "./bucket.js";
-import { type Ask, longestWait, type Outcome, type SlidingWindow, type Written } from "./config.js";
+import { type Ask, type Dates, longestWait, type Outcome, type SlidingWindow, type Written } from "./config.js";
 
 interface Entry {
   readonly at: number;
@@ -35,7 +34,7 @@ type Log = Logged | undefined;
 const EXACT_TIMES = 64;
 
 /** @param granted - the time at which the work starts, if it is known to be later than the first possible time. */
-export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, granted = 0): Outcome<Log> {
+function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, granted = 0): Outcome<Log> {
   const { reserve } = asked;
   const now = Math.max(clock, log?.ts ?? clock);
   const isNow = fits(limit, log, now, asked.count);
@@ -46,7 +45,7 @@ export function ask(limit: SlidingWindow, log: Log, clock: number, asked: Ask, g
   return { answer: { ok: true, ...(!isNow && { retryAt: first }) }, after };
 }
 
-export function adjust(limit: SlidingWindow, log: Log, clock: number, count: number): Log {
+function adjust(limit: SlidingWindow, log: Log, clock: number, count: number): Log {
   const now = Math.max(clock, log?.ts ?? clock);
   if (count > 0) return withEntry(limit, log, now, { at: now, count: rational(count) });
   const after = takenAway(limit, log, now, rational(-count), (at) => at <= now);
@@ -56,7 +55,7 @@ export function adjust(limit: SlidingWindow, log: Log, clock: number, count: num
 const noted = (log: Logged, note: Note): Logged => ({ ...log, notes: [...log.notes, note] });
 
 /** The logs that are possible when tokens come back of a take: all that its entry has, and no more than the notes say. */
-export function undo(limit: SlidingWindow, log: Log, clock: number, count: number, dates: Dates): Log[] {
+function undo(limit: SlidingWindow, log: Log, clock: number, count: number, dates: Dates): Log[] {
   const { takenAt, promised } = dates;
   const now = Math.max(clock, log?.ts ?? clock);
   const { entries = [], notes = [] } = log ?? {};
@@ -75,7 +74,7 @@ export function undo(limit: SlidingWindow, log: Log, clock: number, count: numbe
 }
 
 /** Everything counts as taken at its end, except what is promised for then or later. Debts stay. */
-export function pause(limit: SlidingWindow, log: Log, now: number, until: number, at: number): Log {
+function pause(limit: SlidingWindow, log: Log, now: number, until: number, at: number): Log {
   const ts = Math.max(until, log?.ts ?? until);
   const inWindow = log?.entries.filter(({ at }) => at > Math.max(now, log.ts) - limit.period) ?? [];
   const isLater = (at: number) => at >= ts && at > (log?.ts ?? 0);
@@ -85,7 +84,7 @@ export function pause(limit: SlidingWindow, log: Log, now: number, until: number
   return noted(written(log, ts, [...later, all]), { at, most: sum(later) });
 }
 
-export function leftAt(limit: SlidingWindow, log: Log, now: number): Rational {
+function leftAt(limit: SlidingWindow, log: Log, now: number): Rational {
   return minus(rational(limit.rate), takenAt(limit, log, Math.max(now, log?.ts ?? now)));
 }
 
@@ -138,3 +137,5 @@ function takenAway(limit: SlidingWindow, log: Log, now: number, count: Rational,
 function sum(entries: readonly Entry[]): Rational {
   return entries.reduce((total, { count }) => plus(total, count), ZERO);
 }
+
+export const slidingWindow = { ask, adjust, pause, undo, leftAt };
