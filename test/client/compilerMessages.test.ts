@@ -331,7 +331,10 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   ],
   [/Property 'lease' is missing/, `defineRateLimits({ a: { kind: "concurrency", slots: 1 } })`],
   [/Property 'slots' is missing/, `defineRateLimits({ a: { kind: "concurrency", lease: 1, plans: { free: {} } } })`],
-  [/'lease' does not exist on type/, `limits.rateLimit(mutation, { name: "runs" }).then(({ lease }) => lease)`],
+  [
+    /'undefined' is not assignable/,
+    `limits.rateLimit(mutation, { name: "runs" }).then(({ lease }) => releaseRateLimit(mutation, lease))`,
+  ],
   [
     /'undefined' is not assignable/,
     `limits.rateLimit(mutation, { name: "api", throws: true }).then(({ lease }) => releaseRateLimit(mutation, lease))`,
