@@ -221,7 +221,11 @@ const ADJUSTMENT = "a number at least -1e12 and at most 1e12";
 /** Jobs with a bad field. A client that could invent a job could invent tokens, so none of them is accepted. */
 const badHandles = [
   ...[...noNumbers, undefined, -1].map((count) => ({ count })),
-  ...[NaN, Infinity, "soon", null].flatMap((time) => [{ runAt: time }, { dueAt: time }, { takenAt: time }]),
+  ...[NaN, Infinity, "soon", null, -1, 1.5, 1e17].flatMap((time) => [
+    { runAt: time },
+    { dueAt: time },
+    { takenAt: time },
+  ]),
   { runAt: undefined },
   { dueAt: NaN, takenAt: 0 },
   { id: 5 },

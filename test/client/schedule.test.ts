@@ -196,6 +196,7 @@ describe.each(placeNames)("in the %s", (place) => {
   it.each<[what: string, now: object]>([
     ["a limit", { other: config }],
     ["a limit's keys", { mine: { ...config, keyed: false } }],
+    ["a limit's tokens", { mine: { kind: "concurrency", slots: 3, lease: 60_000, keyed: true } }],
   ])("a job is cancelled although a deploy has taken %s away, and nothing comes back", async (_what, deployed) => {
     const before = define({ mine: { ...config, keyed: true } });
     const args = { name: "mine", key: "a", count: 10 };
