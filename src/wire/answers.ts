@@ -63,17 +63,19 @@ const status = () => v.union(v.object(letThrough()), v.object(denied()));
 export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
-export interface AllowedStatus extends TypeOf<typeof allowed> {}
 /** What only the other answer has is never there, so that either can be taken apart: `const { ok, reason } = …`. */
+export interface AllowedStatus extends TypeOf<typeof allowed> {
+  reason?: never;
+}
 export interface DeniedStatus extends TypeOf<typeof denied> {
   takenAt?: never;
+  row?: never;
   lease?: never;
   shadow?: never;
 }
 export interface LetThroughStatus extends AllowedStatus {
   /** For a limit in shadow, which lets everybody through: its answer if it were enforced. A denial took nothing. */
   shadow?: AllowedStatus | DeniedStatus;
-  reason?: never;
 }
 
 /** The answer of a limit. All times are whole milliseconds since the epoch. */

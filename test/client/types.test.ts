@@ -390,12 +390,13 @@ describe("the types know the fields of an answer", () => {
 
   it("an answer that may be a denial can be taken apart, and its ok still tells what the rest is", () => {
     typeOf(async () => {
-      const { ok, lease, takenAt, shadow } = await inTables.rateLimit(mutation, { name: "runs" });
-      return ok ? lease : [takenAt, shadow];
+      const { ok, lease, takenAt, row, shadow } = await inTables.rateLimit(mutation, { name: "runs" });
+      return ok ? lease : [takenAt, row, shadow];
     }).toEqualTypeOf<RateLimitLease | undefined[]>();
-    typeOf(async () => (await inTables.rateLimit(mutation, { name: "signUp" })).reason).toEqualTypeOf<
-      DeniedStatus["reason"]
-    >();
+    typeOf(async () => {
+      const { reason, shadow } = await inTables.rateLimit(mutation, { name: "signUp" });
+      return reason ?? shadow?.reason;
+    }).toEqualTypeOf<DeniedStatus["reason"]>();
   });
 });
 
