@@ -23,7 +23,7 @@ import { checkScheduler, isReference, type SchedulingCtx } from "./scheduler.js"
 export type { RateLimitPage, SweepResult } from "../wire/admin.js";
 export type { RateLimitOverride } from "../wire/configs.js";
 
-/** What `more` adds to a limit with slots: a part of a slot would add nothing. */
+/** The values of `more` for a limit with slots: a part of a slot would add nothing. */
 const SLOTS = { above: 0, atMost: MAX_TOKENS, isWhole: true, unit: "slots" } as const;
 
 type ListArgs<Name, Definition = unknown> = { name: Name } & ListOptions & Partial<PlanArg<Definition>>;
@@ -45,8 +45,8 @@ export interface RateLimitAdmin<Limits, Contexts extends InTables | InComponent>
    * Changes a limit at run time for one key (or for the bucket without one): another config, more tokens, blocked, or
    * unlimited; until a time, or until it is cleared. Replaces an earlier override of the key. Tokens that were taken
    * stay taken. The config for a limit with `shards` is of its kind, and a window's of its period.
-   * @throws unless there is exactly one of `config`, `more`, `block`, `unlimited` and `plan`; when `until` has passed;
-   * when a limit without slots would get them, or one with slots a part of one.
+   * @throws unless there is exactly one of `config`, `more`, `block`, `unlimited` and `plan`. Also when `until` has
+   * passed, when a limit without slots would get them, or when `more` is a part of a slot.
    */
   overrideRateLimit: <Name extends keyof Limits & string>(
     ctx: Contexts["mutation"],

@@ -73,7 +73,7 @@ function inComponent(api: ComponentApi): Place {
   };
 }
 
-/** What a call asks, as it is sent: of a term only the config. The app itself throws. */
+/** A request as it is sent: with the config of a term, but not the term itself. The app itself throws. */
 function sent<Asked extends BucketArgs>(asked: Asked) {
   return present({ ...asked, term: undefined, throws: undefined });
 }

@@ -1,10 +1,11 @@
 /** convex-rate-limits/jobs: work that waits for its tokens, reserved and scheduled in one transaction. */
 import type * as convex from "convex/server";
-import { isObject } from "../engine/fields.js";
+import { takenAtField } from "../engine/adjustment.js";
+import { isObject, isPermitted } from "../engine/fields.js";
 import { type BucketArgs, countField } from "../engine/request.js";
 import { checkCtx, needError } from "../engine/misuse.js";
 import { checkBucket } from "../engine/names.js";
-import { END_OF_TIME, FURTHEST_MS } from "../engine/time.js";
+import { FURTHEST_MS } from "../engine/time.js";
 import { MAX_TOKENS } from "../engine/units.js";
 import { cancelPending, type JobReader } from "../storage/jobs.js";
 import { inTurn } from "../storage/rows.js";
@@ -177,9 +178,8 @@ function checkJob(job: unknown): void {
   const given = (job ?? {}) as Partial<RateLimitedJob>;
   const { name, id, count, runAt, dueAt = runAt, takenAt = dueAt, config = {}, row = "" } = given;
   const isOfBucket = [name, row].every((text) => typeof text === "string") && isObject(config);
-  const isTime = (time: unknown) => Number.isInteger(time) && Number(time) >= 0 && Number(time) <= END_OF_TIME;
-  const isScheduled = typeof id === "string" && [runAt, dueAt, takenAt].every(isTime);
-  if (!(isOfBucket && isScheduled && Number.isFinite(count) && Number(count) >= 0))
+  const areTimes = [runAt, dueAt, takenAt].every((time) => isPermitted(takenAtField, time));
+  if (!(isOfBucket && typeof id === "string" && areTimes && isPermitted(countField, count)))
     throw needError("cancelRateLimited", "the job that scheduleRateLimited returned", job);
   checkBucket(given as RateLimitedJob);
 }

@@ -1,5 +1,5 @@
 /**
- * What pays for the jobs of a queue: the bucket of its own limit and, if it has `with`, those of further limits. With
+ * The payers of a queue's jobs: the bucket of its own limit and, if it has `with`, those of further limits. With
  * several a job takes from all when all can pay at once, or from none: two reservations would start at different times.
  */
 import { COLD_MS } from "../engine/sharding/policy.js";
@@ -24,7 +24,7 @@ export interface Payer {
 /** An operator who changes a limit that several keys share does not wake their queues: they look at it this often. */
 const SHARED_MS = 60_000;
 
-/** What a bucket is asked for a job. */
+/** A job as a bucket sees it: with the count of `with`, if the bucket is of a further limit. */
 const askedOf = ({ count }: PayingBucket, job: PayableJob): PayableJob => (count === undefined ? job : { count });
 
 /** @throws when the bucket is damaged. */
@@ -85,15 +85,15 @@ export function payByAll(payers: readonly Payer[], job: PayableJob) {
 
 /** About when the last of them will have brought what jobs take, or `times` as much, if nothing else takes any. */
 export function whenBroughtByAll(payers: readonly Payer[], jobs: readonly PayableJob[], times = 1): number {
-  // Of the jobs after so many only the sum counts: 20 ms of CPU. A turn sorts a whole log, so it takes as long as this
-  // many payments.
+  // After this many jobs only the sum of the others counts: that bounds the CPU to 20 ms. A turn sorts a whole log, so
+  // it takes as long as 16 payments.
   const MOST_TURNS = 256;
   const PAYMENTS = 16;
-  const whenAll = (left: readonly Payer[], some: readonly PayableJob[], more: number) =>
-    Math.max(...left.map((payer) => whenBrought(payer, some, more)));
+  const whenAll = (all: readonly Payer[], some: readonly PayableJob[], more: number) =>
+    Math.max(...all.map((payer) => whenBrought(payer, some, more)));
   const soonest = whenAll(payers, jobs, times);
   if (payers.length === 1 && payers.every(isSaving)) return soonest;
-  // What one job leaves of a window or of another limit may be lost to the next one, so each takes in its turn.
+  // The next job may not be able to use what one leaves of a window or of another limit, so each takes in its turn.
   const most = Math.min(MOST_TURNS, Math.ceil(mostPaidFrom(payers.flatMap(({ held }) => held)) / PAYMENTS));
   const turns = Math.min(most, Math.round(times * jobs.length));
   const repeated = Array.from({ length: Math.ceil(times) }, () => jobs).flat();
@@ -157,8 +157,8 @@ function whenBrought(payer: Payer, jobs: readonly PayableJob[], times: number): 
 const shortOf = (limit: Limit, now: number, units: number) => charged(advance(fullShard(limit), now), units);
 
 /**
- * When a bucket will have held so many units. It is one decision, however many jobs there are. A sliding window
- * promises no more than its rate, so the rest comes in whole windows.
+ * The time at which a bucket will have held these units. It is one decision, however many jobs there are. A sliding
+ * window promises no more than its rate, so the rest comes in whole windows.
  */
 function whenHeld(limit: Limit, { state }: Shard, timing: Timing, units: number): number {
   const unbounded = { ...limit, maxReserved: Infinity };

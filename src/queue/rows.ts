@@ -12,8 +12,8 @@ import type { JobRow, QueueReader, QueueWriter, StoredJob } from "./tables.js";
 export type SettledJob = Pick<SettleArgs, "count" | "used" | "at" | "takenAt">;
 
 /**
- * The `priority` of a row that is no job but waits for the worker's next run: a settlement to make, or a job that was
- * dismissed, which the worker must not count any more.
+ * The `priority` of a row that is no job but waits for the worker's next run. It is a settlement to make, or a job that
+ * was dismissed, which the worker must not count any more.
  */
 const SETTLEMENT = -1;
 /** That of a row whose job must run again, but does not wait yet: its `round` is the time from which it does. */
@@ -157,7 +157,7 @@ export const patchJob = ({ db }: QueueWriter, { _id }: Pick<JobRow, "_id">, fiel
   db.patch("rateLimitQueue", _id, fields);
 
 /**
- * Takes out a job that will not run. Where jobs are counted its row keeps the time at which it arrived, so that it is
+ * Takes out a job that will not run. If jobs are counted, its row keeps the time at which it arrived, so that it is
  * counted once.
  */
 export const dismissJob = (ctx: QueueWriter, job: JobRow, { maxQueued = Infinity }: { maxQueued?: number }) => {

@@ -105,7 +105,7 @@ async function serve(ctx: WorkerCtx, queue: Queue, run: RunArgs) {
     hasMore,
     // A clock that steps back would make it linger until it has come as far again.
     busyAt: arrived > 0 ? now : Math.min(now, run.busyAt ?? now),
-    /** About when so many of the jobs that wait will have left. */
+    /** About when this number of the jobs that wait will have left. */
     whenLeft(jobs: number) {
       // Those that it has not read take about as much.
       const like = taken < first.length ? first.slice(taken, taken + jobs) : first;
@@ -119,7 +119,7 @@ async function takeJobs(ctx: WorkerCtx, queue: Queue, first: readonly JobRow[], 
   const all = [...first, ...settlements];
   if (all.length === 0) return { taken: 0, hasUnsettled: false };
   const [head] = first;
-  // Of a damaged bucket there is none. The chain of runs must not break, or nobody would serve the queue after a reset.
+  // A damaged bucket pays for nothing. The chain of runs must not break, or nobody would serve the queue after a reset.
   const load = (bucket: PayingBucket) =>
     loadPayer(ctx, bucket, all).catch((error: unknown) => {
       console.error(error);

@@ -33,8 +33,7 @@ export async function sweepInTurn(
   sweepBuckets: () => Promise<SweptBatch>,
   find: (cursor: string) => Promise<FoundBatch>,
 ): Promise<SweptBatch> {
-  const known = queues.map((queue) => ({ name: queue.name, text: textOf(queue) }));
-  for (const { name, text } of known) await learnTerms(ctx, name, text);
+  for (const queue of queues) await learnTerms(ctx, queue.name, textOf(queue));
   const isAfterBuckets = cursor?.startsWith(WALK) === true;
   const swept = isAfterBuckets ? { deleted: 0, cursor: null } : await sweepBuckets();
   if (swept.cursor !== null) return swept;

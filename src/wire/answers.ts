@@ -63,7 +63,7 @@ const status = () => v.union(v.object(letThrough()), v.object(denied()));
 export interface StatusValidator extends ReturnType<typeof status> {}
 export const statusValidator: () => StatusValidator = status;
 
-/** What only the other answer has is never there, so that either can be taken apart: `const { ok, reason } = …`. */
+/** An answer never has a field of the other answer only, so either can be taken apart: `const { ok, reason } = …`. */
 export interface AllowedStatus extends TypeOf<typeof allowed> {
   reason?: never;
 }

@@ -334,9 +334,6 @@ const MISTAKES: readonly (readonly [message: RegExp, ...statements: string[]])[]
   [
     /'undefined' is not assignable/,
     `limits.rateLimit(mutation, { name: "runs" }).then(({ lease }) => releaseRateLimit(mutation, lease))`,
-  ],
-  [
-    /'undefined' is not assignable/,
     `limits.rateLimit(mutation, { name: "api", throws: true }).then(({ lease }) => releaseRateLimit(mutation, lease))`,
   ],
   [/'ConcurrencyConfig': slots, lease/, `limits.rateLimit(mutation, { name: "runs", config })`],
@@ -397,7 +394,7 @@ it("with exactOptionalPropertyTypes, an optional argument may be undefined, and 
     // A definition that another module exports: its kind is not known.
     `defineRateLimits({ a: {} as RateLimitConfig })`,
     `defineInComponent({ a: {} as RateLimitConfig }, { component })`,
-    // The argument of a mutation for administrators, whatever it overrides.
+    // The argument of a mutation for administrators, of any limit.
     `overrideRateLimit(mutation, { name: "send", key: "a", ...({} as Infer<typeof vRateLimitOverride>) })`,
     `overrideRateLimit(mutation, { name: "generate", ...({} as Infer<typeof vRateLimitOverride>) })`,
     `adminOfComponent.overrideRateLimit(mutation, { name: "runs", ...({} as Infer<typeof vRateLimitOverride>) })`,

@@ -378,7 +378,7 @@ it("what some rows cannot take of a refund waits for others, and lapses after te
     ["rateLimitQueue", "old"],
     ["rateLimitQueue", "charge"],
   ]);
-  // Each is a decision on all rows: of so many one run makes one.
+  // Each is a decision on all rows. With 16,384 rows a run makes only one.
   deleted.mockClear();
   const many = half.slice(0, 1).flatMap((shard) => Array.from({ length: 2 ** 14 }, () => shard));
   await settleEnded(ctx, queue, rows.slice(1) as never, many);
